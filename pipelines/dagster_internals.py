@@ -53,7 +53,8 @@ _MOST_PRUNED = 500  # at a time
 _CODE_LOCATION = RemoteRepositoryOrigin(
     location_origin_from_module_name(CODE_MODULE, None, None, CODE_LOCATION), "__repository__"
 )
-_OURS = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
+#: Tags of our runs.
+OURS = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
 #: What the UI shows as whoever launched a run, instead of "Manually launched". The daemon leaves it alone.
 BY_THE_COMMAND = {"user": "marketing-sync sync", MAX_RETRIES_TAG: "0"}
 
@@ -184,7 +185,7 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     """Fail our started runs in these homes (by shard) that no process executes, so that Dagster tries them
     again; how many. Dagster's default launcher cannot look: only the code server that started a process sees
     it end. A home that is not there is on another machine, whose launcher looks."""
-    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=_OURS)
+    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
     count, until = 0, time.time() - _NOTED_S
     for record in instance.get_run_records(started):
         run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
@@ -228,7 +229,7 @@ def prune_runs(before: dt.datetime) -> int:
     """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and
     gives no room back."""
     with dg.DagsterInstance.get() as instance:
-        ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=_OURS)
+        ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=OURS)
         runs = instance.get_runs(ended, limit=_MOST_PRUNED)
         events = instance.event_log_storage
         for run in runs:  # events first: a run whose events are gone is found again

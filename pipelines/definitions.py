@@ -41,7 +41,7 @@ from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
-from pipelines.sensors import dead_runs, failure_alerts, watched_folder
+from pipelines.sensors import alert_sensor, dead_runs, watched_folder
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -97,7 +97,7 @@ def build_definitions(
         schedules=[nightly(settings)],
         sensors=[
             dead_runs(settings),
-            *failure_alerts(settings),
+            alert_sensor(settings, now),
             *([watched_folder(settings, now)] if has_models else []),
         ],
         resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,

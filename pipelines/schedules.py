@@ -11,8 +11,6 @@ from assets.days import ChosenDays
 from home.settings import SHARD_TAG, Settings, SettingsError
 from pipelines.push_jobs import standing_order
 
-#: Marks the runs that belong to one night: one for each shard.
-NIGHT_TAG = "marketing-sync/night"
 #: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a
 #: person chose.
 DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
@@ -68,7 +66,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
             dg.RunRequest(
                 f"{night} {shard}".strip(),
                 standing_order(settings),
-                {DAYS_TAG: ALL_DUE, NIGHT_TAG: night} | shard_tags(settings, shard),
+                {DAYS_TAG: ALL_DUE} | shard_tags(settings, shard),
             )
             for shard in settings.homes
         ]

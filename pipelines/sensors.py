@@ -1,23 +1,35 @@
-"""What reacts: an alert to a webhook address when a run fails, its end when its process is gone, a run when
-files were dropped."""
+"""What reacts: an alert to a webhook address when a run fails or nothing happens, the end of a run whose
+process is gone, a run when files were dropped."""
 
-from collections.abc import Sequence
-from typing import Any
+import datetime as dt
 
 import dagster as dg
+import msgspec
 
 from assets.materialize import failures_of
 from home import alerts
+from home.formatting import plural
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import Clock, utc_now
-from pipelines.dagster_internals import end_dead_runs
+from pipelines.dagster_internals import OURS, end_dead_runs
+from pipelines.fleet import shards, silent
 from pipelines.push_jobs import confirmed, push_dropped_files, report_files, report_push
-from pipelines.schedules import NIGHT_TAG, shard_tags
+from pipelines.schedules import shard_tags
+from warehouse.lake import UNNAMED
 from write_back.watched_folder import JOB, dropped
 
-_NO_ADDRESS = dg.SkipReason("MARKETING_ALERT_URL is not set")
-#: Of a run that failed: another attempt is to come; the attempt, once there is one.
-_WILL_RETRY, _RETRY = "dagster/will_retry", "dagster/auto_retry_run_id"
+_Status = dg.DagsterRunStatus
+_HOUR = dt.timedelta(hours=1)
+#: A message at once, then at most one in so long, however many shards fail.
+_QUIET = dt.timedelta(minutes=15)
+#: Problems that a message names; it counts all.
+_MOST = 20
+#: How long a run may be in a state: Dagster ends one after a day (`max_runtime_seconds`), and one that does
+#: not start; the queue is long on a first night.
+_LONGEST = {_Status.QUEUED: 6 * _HOUR, _Status.STARTED: 25 * _HOUR}
+_ENDED = {_Status.FAILURE: "failed", _Status.CANCELED: "was cancelled"}
+#: Of a run that failed: whether another attempt is to come.
+_WILL_RETRY = "dagster/will_retry"
 
 
 def dead_runs(settings: Settings) -> dg.SensorDefinition:
@@ -35,92 +47,123 @@ def dead_runs(settings: Settings) -> dg.SensorDefinition:
     return look
 
 
-def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
-    """One that tells of each failed run; where there are shards, another that tells of a night, which is a
-    run for each of them. Both run only where there is an address."""
-    how: dict[str, Any] = {"default_status": dg.DefaultSensorStatus.STOPPED}
-    if settings.alert_url:
-        how["default_status"] = dg.DefaultSensorStatus.RUNNING
+class _Told(msgspec.Struct):
+    """The cursor. What is `lasting` ends at some time, which is told, too; `ended` are failed runs of the
+    last days."""
 
-    @dg.run_failure_sensor(
-        name="failure_alert",
-        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) that a run "
-        "failed, and why.",
-        **how,
-    )
-    def of_a_run(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
-        return _tell_run(context, settings) if settings.alert_url else _NO_ADDRESS
+    began: dt.datetime
+    at: dt.datetime | None = None
+    lasting: list[str] = []
+    ended: list[str] = []
+
+
+def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
+    """Posts `{"text", "problems", "count", "over"}`; `text` is what chat services show. It runs where there
+    is an address."""
 
     @dg.sensor(
-        name="night_alert",
-        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) in which shards a "
-        "night failed, all in one message.",
+        name="alerts",
         minimum_interval_seconds=60,
-        **how,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.alert_url
+        else dg.DefaultSensorStatus.STOPPED,
+        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) which runs failed, were "
+        "cancelled or are stuck, and which accounts were not read for too long; and when that is over.",
     )
-    def of_a_night(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
-        return _tell_nights(context, settings) if settings.alert_url else _NO_ADDRESS
+    def look(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
+        if not settings.alert_url:
+            return dg.SkipReason("MARKETING_ALERT_URL is not set")
+        moment, instance = now(), context.instance
+        told = msgspec.json.decode(context.cursor, type=_Told) if context.cursor else _Told(moment)
+        if told.at and moment - told.at < _QUIET:
+            return dg.SkipReason("the last message is not 15 minutes old")
+        lasting = _stuck(instance, moment) | _silences(instance, settings, told.began, moment)
+        ended = _ended(instance, max(told.began, moment - 48 * _HOUR))
+        problems = {name: lasting[name] for name in sorted(lasting.keys() - told.lasting)}
+        problems |= _described(instance, ended, told.ended)
+        over = [name for name in told.lasting if name not in lasting]
+        if problems or over:
+            _post(settings, problems, over)
+            told.at = moment
+        told.lasting, told.ended = list(lasting), list(ended)
+        context.update_cursor(msgspec.json.encode(told).decode())
+        return None
 
-    return [of_a_run, of_a_night] if settings.shards else [of_a_run]
-
-
-def _tell_run(context: dg.RunFailureSensorContext, settings: Settings) -> dg.SkipReason | None:
-    """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
-    run = context.dagster_run
-    failed, lines = _failures(context.instance, run)
-    if failed.keys() in ({report_push.name}, {report_files.name}):
-        return dg.SkipReason("the push itself tells what needs a person")
-    if settings.shards and NIGHT_TAG in run.tags:
-        return dg.SkipReason("the night's alert tells of all its shards together")
-    text = "\n".join([f"marketing-sync: {run.job_name} failed", *lines])
-    alerts.post(settings, {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed})
-    return None
-
-
-def _tell_nights(context: dg.SensorEvaluationContext, settings: Settings) -> dg.SkipReason | None:
-    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The
-    cursor: the last one told."""
-    nights = _nights(context.instance, len(settings.shards))
-    for night in sorted(name for name in nights if name > (context.cursor or "")):
-        runs = nights[night]
-        is_over = all(run.is_finished and run.tags.get(_WILL_RETRY) != "true" for run in runs)
-        if night == max(nights) and not is_over:
-            return dg.SkipReason(f"the night of {night} is not over")
-        if failed := _failed_shards(context.instance, runs):
-            lines = [f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed"]
-            lines += [f"{shard}: {reason}" for shard, reason in failed.items()]
-            alerts.post(settings, {"text": "\n".join(lines), "night": night, "failed": failed})
-        context.update_cursor(night)
-    return None
+    return look
 
 
-def _failed_shards(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> dict[str, str]:
-    """Shard → why its run failed."""
+def _post(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
+    shown = dict(list(problems.items())[:_MOST])
+    lines = [f"marketing-sync: {plural(len(problems), 'problem')}, {len(over):,} over"]
+    lines += [f"{name} {text}" for name, text in shown.items()]
+    lines += [f"over: {name}" for name in over[:_MOST]]
+    body = {"text": "\n".join(lines), "problems": shown, "over": over[:_MOST]}
+    alerts.post(settings, body | {"count": len(problems)})
+
+
+def _name(run: dg.DagsterRun) -> str:
+    shard = run.tags.get(SHARD_TAG)
+    return f"{run.job_name}{f' of {shard}' if shard else ''} (run {run.run_id})"
+
+
+def _stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
+    found = {}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=list(_LONGEST), tags=OURS)):
+        run, since = record.dagster_run, now - record.update_timestamp
+        if since > _LONGEST[run.status]:
+            found[_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
+    return found
+
+
+def _silences(
+    instance: dg.DagsterInstance, settings: Settings, began: dt.datetime, now: dt.datetime
+) -> dict[str, str]:
+    """By the homes that are here; of a shard whose home is elsewhere, by its runs."""
+    found: dict[str, str] = {}
+    away = []
+    for name, shard in shards(settings, with_lake=False).items():
+        if shard.is_known:
+            late = silent(settings, shard, now, began)
+            found |= {f"account {account}:": words for account, words in late.items()}
+        else:
+            away.append(name)
+    since = now - settings.alert_after
+    if away and began < since:
+        nights = dg.RunsFilter(
+            job_name="nightly_sync", statuses=[_Status.SUCCESS], tags=OURS, updated_after=since
+        )
+        read = {run.tags.get(SHARD_TAG, "") for run in instance.get_runs(nights)}
+        words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
+        found |= {f"shard {shard or UNNAMED}:": words for shard in away if shard not in read}
+    return found
+
+
+def _ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:
+    """Failed and cancelled runs by their ids. Of those that Dagster tries again, which it notes a moment
+    after the end, the last attempt counts."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=list(_ENDED), tags=OURS, updated_after=since))
+    not_noted = str(instance.run_retries_enabled).lower()
     return {
-        run.tags.get(SHARD_TAG, ""): "; ".join(_failures(instance, run)[1])
+        run.run_id: run
         for run in runs
-        if run.status is dg.DagsterRunStatus.FAILURE
+        if run.status is _Status.CANCELED or run.tags.get(_WILL_RETRY, not_noted) != "true"
     }
 
 
-def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.DagsterRun]]:
-    """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that
-    one."""
-    nights: dict[str, list[dg.DagsterRun]] = {}
-    limit = 6 * shards  # a night's, its retries, and those of the night before
-    for run in instance.get_runs(dg.RunsFilter(job_name="nightly_sync"), limit=limit):
-        if NIGHT_TAG in run.tags and _RETRY not in run.tags:
-            nights.setdefault(run.tags[NIGHT_TAG], []).append(run)
-    return nights
-
-
-def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[str, str], list[str]]:
-    """What failed in a run with its reason; and the same in lines, or why it failed without any."""
-    failed = failures_of(instance, run.run_id)
-    if failed:
-        return failed, [f"{name}: {reason}" for name, reason in failed.items()]
-    logged = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
-    return {}, [entry.get_dagster_event().message or "no reason given" for entry in logged]
+def _described(
+    instance: dg.DagsterInstance, ended: dict[str, dg.DagsterRun], told: list[str]
+) -> dict[str, str]:
+    """What failed in each that is not told, without what the push itself tells."""
+    found = {}
+    for run_id in [run_id for run_id in ended if run_id not in told]:
+        run, failed = ended[run_id], failures_of(instance, run_id)
+        if failed.keys() not in ({report_push.name}, {report_files.name}):
+            logged = instance.all_logs(run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
+            reasons = [f"{name}: {reason}" for name, reason in failed.items()] or [
+                entry.get_dagster_event().message or "no reason given" for entry in logged
+            ]
+            found[_name(run)] = "\n".join([_ENDED[run.status], *reasons])
+    return found
 
 
 def watched_folder(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
@@ -139,7 +182,7 @@ def watched_folder(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinit
         for run in context.instance.get_runs(dg.RunsFilter(job_name=JOB), limit=1):
             if not run.is_finished:
                 return dg.SkipReason(f"run {run.run_id} has not ended")
-        tags = [shard_tags(settings, shard) for shard in settings.homes]
+        tags = [shard_tags(settings, shard) for shard in settings.shards or (settings.shard,)]
         waiting = [(each, files) for each in tags if (files := dropped(settings.of_run(each)))]
         if not waiting:
             return dg.SkipReason("no file waits")

@@ -27,8 +27,10 @@ from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
+from pipelines.dagster_internals import OURS
 from pipelines.definitions import build_definitions, defs
 from tests.fixtures import STANDING, Alerts, Command, StartSandbox
+from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 
@@ -430,24 +432,14 @@ def test_a_failed_run_is_told_to_the_alert_address(
     impatient: None,
     alerts: type[Alerts],
 ) -> None:
+    look = Sensor(instance, replace(settings, alert_url=alerts.url))
+    assert look() == []
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(MANAGERS)
-    told = replace(settings, alert_url=alerts.url)
-    sensor = build_definitions(told).get_sensor_def("failure_alert")
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-    sensor(
-        dg.build_run_status_sensor_context(
-            "failure_alert", result.get_run_failure_event(), instance, result.dagster_run
-        ).for_run_failure()
-    )
-    (body,) = alerts.bodies
-    assert body["job"] == "nightly_sync"
-    assert body["run_id"] == result.run_id
-    assert "account main: user/managers: HTTP 500" in body["failed"]["managers"]
-    assert str(body["text"]).startswith(
-        "marketing-sync: nightly_sync failed\nmanagers: account main: user/managers"
-    )
+    result = run_job(MANAGERS, tags=OURS)
+    (body,) = look()
+    ((name, text),) = body["problems"].items()
+    assert name == f"nightly_sync (run {result.run_id})"
+    assert text.startswith("failed\nmanagers: account main: user/managers: HTTP 500")
 
 
 @pytest.mark.slow

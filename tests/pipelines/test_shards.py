@@ -1,5 +1,4 @@
-"""Shards of accounts.toml: which accounts and home a process works on, what a run needs, what a night tells
-of all of them."""
+"""Shards of accounts.toml: which accounts and home a process works on, what a run needs."""
 
 from __future__ import annotations
 
@@ -12,12 +11,11 @@ import dagster as dg
 import pytest
 
 from home.folder import prepare_home
-from home.settings import SHARD_TAG, Settings, SettingsError, load_settings
+from home.settings import SHARD_TAG, SettingsError, load_settings
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.schedules import NIGHT_TAG, nightly
-from pipelines.sensors import failure_alerts
-from tests.fixtures import STANDING, Alerts, Command
+from pipelines.schedules import nightly
+from tests.fixtures import STANDING, Command
 from tests.pipelines.sandboxes import KEY
 from tests.pipelines.tables import query
 
@@ -172,87 +170,3 @@ def test_the_schedule_requests_one_run_a_shard(declared: Path) -> None:
 def test_tags_that_are_no_object_are_refused(declared: Path) -> None:
     with pytest.raises(SettingsError, match="a JSON object is needed"):
         load_settings(declared, {"MARKETING_RUN_TAGS": "[1]"})
-
-
-# -- the alert of a night
-
-
-NIGHT = "2026-11-23T02:00:00+00:00"
-
-
-@dg.op
-def read_lists() -> None:
-    raise dg.Failure("the service refused the key")
-
-
-@dg.op
-def rest() -> None: ...
-
-
-@dg.job(name="nightly_sync")
-def failing() -> None:
-    read_lists()
-
-
-@dg.job(name="nightly_sync")
-def working() -> None:
-    rest()
-
-
-def ended(
-    instance: dg.DagsterInstance, job: dg.JobDefinition, shard: str, night: str = NIGHT, **tags: str
-) -> None:
-    job.execute_in_process(
-        instance=instance, raise_on_error=False, tags={SHARD_TAG: shard, NIGHT_TAG: night, **tags}
-    )
-
-
-def told(
-    instance: dg.DagsterInstance, alerts: type[Alerts], cursor: str | None = None
-) -> tuple[list[dict[str, object]], str | None]:
-    """What the sensor posted, and its cursor afterwards."""
-    settings = Settings(Path(), shards=("north", "south", "west"), alert_url=alerts.url)
-    [_, sensor] = failure_alerts(settings)
-    alerts.bodies.clear()
-    with dg.build_sensor_context(instance, cursor=cursor) as context:
-        sensor(context)
-        return list(alerts.bodies), context.cursor
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_failures_of_a_night_are_told_together_once(alerts: type[Alerts]) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        ended(instance, failing, "north")
-        ended(instance, failing, "south")
-        ended(instance, working, "west")
-        bodies, cursor = told(instance, alerts)
-        assert [body["failed"] for body in bodies] == [
-            dict.fromkeys(("north", "south"), "read_lists: the service refused the key")
-        ]
-        assert "2 of 3 shards failed" in str(bodies[0]["text"])
-        assert told(instance, alerts, cursor) == ([], NIGHT)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_night_that_goes_on_is_waited_for_until_the_next_begins(alerts: type[Alerts]) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        ended(instance, failing, "north")
-        instance.create_run_for_job(
-            working, tags={SHARD_TAG: "west", NIGHT_TAG: NIGHT}, status=dg.DagsterRunStatus.STARTED
-        )
-        assert told(instance, alerts) == ([], None)
-        ended(instance, working, "north", "2026-11-24T02:00:00+00:00")
-        bodies, cursor = told(instance, alerts)
-        assert [body["night"] for body in bodies] == [NIGHT]
-        assert cursor == "2026-11-24T02:00:00+00:00"
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_run_that_is_tried_again_is_told_by_its_last_attempt(alerts: type[Alerts]) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        ended(instance, failing, "north", **{"dagster/will_retry": "true"})
-        assert told(instance, alerts) == ([], None), "the other attempt is still to come"
-        [failed] = instance.get_runs()
-        instance.add_run_tags(failed.run_id, {"dagster/auto_retry_run_id": "another"})
-        ended(instance, working, "north")
-        assert told(instance, alerts) == ([], NIGHT)

@@ -16,9 +16,11 @@ from dagster_shared.yaml_utils import dump_run_config_yaml
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
+from pipelines.dagster_internals import OURS
 from pipelines.definitions import build_definitions
 from pipelines.push_jobs import push_jobs
 from tests.fixtures import Alerts
+from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
@@ -275,9 +277,8 @@ def test_what_is_rejected_is_told_to_the_alert_address_by_the_push_and_not_by_th
     settings: Settings, instance: dg.DagsterInstance, home: Path, alerts: type[Alerts]
 ) -> None:
     told = replace(settings, alert_url=alerts.url)
-    sensor = build_definitions(told).get_sensor_def("failure_alert")
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-
+    look = Sensor(instance, told)
+    assert look() == []
     config = {
         "sql": "select 'gone@example.com' as email, 'vip' as tag, 'remove' as action",
         "dry_run": False,
@@ -287,12 +288,11 @@ def test_what_is_rejected_is_told_to_the_alert_address_by_the_push_and_not_by_th
         "ops": {"plan_tags": {"config": config}},
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
     }
-    result = job(kinds.TAGS, told).execute_in_process(instance=instance, run_config=ops, raise_on_error=False)
-    failed = result.get_run_failure_event()
-    context = dg.build_run_status_sensor_context(
-        "failure_alert", failed, instance, result.dagster_run
-    ).for_run_failure()
-    assert isinstance(sensor(context), dg.SkipReason)
+    result = job(kinds.TAGS, told).execute_in_process(
+        instance=instance, run_config=ops, raise_on_error=False, tags=OURS
+    )
+    assert not result.success
     (body,) = alerts.bodies
     assert (body["job"], body["push"], body["needs_person"]) == ("push_tags", 1, {"rejected": 1})
     assert "there is no such contact; to do:" in body["text"]
+    assert look() == []

@@ -20,9 +20,11 @@ import pytest
 from home.folder import prepare_home
 from home.settings import SHARD_TAG, Settings, SettingsError, load_settings
 from marketing_api.client import Connection, Secret
+from pipelines.dagster_internals import OURS
 from pipelines.definitions import build_definitions
 from tests.conftest import BEGAN_AT
 from tests.fixtures import Alerts, Command
+from tests.pipelines.alerting import Sensor
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
@@ -395,20 +397,18 @@ class Daemon:
         self.cursor = found.cursor
         return list(found.run_requests or []) or str(found.skip_message)
 
-    def alert(self, ran: dg.ExecuteInProcessResult) -> object:
-        """What the failure alert does of a run."""
-        context = dg.build_run_status_sensor_context(
-            "failure_alert", ran.get_run_failure_event(), self.instance, ran.dagster_run
-        )
-        sensor = self.definitions.get_sensor_def("failure_alert")
-        assert isinstance(sensor, dg.RunStatusSensorDefinition)
-        return sensor(context.for_run_failure())
+    def alerts(self, url: str) -> Sensor:
+        """The sensor that posts there, from now on."""
+        self.settings = replace(self.settings, alert_url=url)
+        sensor = Sensor(self.instance, self.settings)
+        assert sensor() == []
+        return sensor
 
     def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
         return self.definitions.resolve_job_def(str(request.job_name or "push_folder")).execute_in_process(
             instance=self.instance,
             run_config={**request.run_config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            tags=dict(request.tags),
+            tags={**request.tags, **OURS},
             raise_on_error=False,
         )
 
@@ -469,15 +469,14 @@ def test_what_no_run_can_push_is_tried_again_at_the_full_hour(
     daemon: Daemon, service: Sandbox, drop: Path, tags: list[str], alerts: type[Alerts]
 ) -> None:
     """The file waits, and the failed run is told like any other."""
-    daemon.settings = replace(daemon.settings, alert_url=alerts.url)
+    told = daemon.alerts(alerts.url)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     put(drop, *tags)
     (request,) = daemon.look()
     ran = daemon.run(request)  # type: ignore[arg-type]
     assert failures(ran).keys() == {"push_dropped_files"}
-    assert daemon.alert(ran) is None
-    (body,) = alerts.bodies
-    assert body["job"] == "push_folder"
+    (body,) = told()
+    assert list(body["problems"]) == [f"push_folder (run {ran.run_id})"]
     assert left(drop) == {"working": ["vip.csv"]}
     assert len(daemon.look()) == 1, "it was moved since"
     assert daemon.look() == "the last run could not push what waits: the next one does at the full hour"
@@ -492,16 +491,16 @@ def test_what_no_run_can_push_is_tried_again_at_the_full_hour(
 def test_a_file_that_fails_is_told_once_and_fails_the_run(
     daemon: Daemon, drop: Path, tags: list[str], alerts: type[Alerts]
 ) -> None:
-    daemon.settings = replace(daemon.settings, alert_url=alerts.url)
+    told = daemon.alerts(alerts.url)
     put(drop, "email,tag", "nobody,vip", name="ann@example.com.csv")
     put(drop, *tags)
     (request,) = daemon.look()
     ran = daemon.run(request)  # type: ignore[arg-type]
     assert failures(ran).keys() == {"report_files"}
     assert "•••: nothing was sent: 100.0 % of the rows" in failures(ran)["report_files"]
-    assert isinstance(daemon.alert(ran), dg.SkipReason)
     assert len(alerts.bodies) == 1
     assert "ann@example.com" not in "\n".join(map(str, [*ran.all_events, *alerts.bodies]))
+    assert told() == []
     assert left(drop) == {"done": PUSHED, "failed": ["ann@example.com.csv", "ann@example.com.csv.result.txt"]}
     assert daemon.look() == "no file waits"
 

@@ -1,0 +1,347 @@
+"""The sensor that tells a webhook address what went wrong, and what did not happen; and the commands that look
+from outside."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+import msgspec
+import pytest
+import requests
+
+from home.output import Findings
+from home.settings import SHARD_TAG, Settings
+from marketing_api.clock import utc_now
+from pipelines.dagster_internals import _CODE_LOCATION, OURS
+from tests.fixtures import Alerts, Command
+from tests.pipelines.alerting import Sensor
+from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import query
+from warehouse.lake import Manifest
+from warehouse.policies import PersonalData
+from warehouse.publish import Published
+from warehouse.status_file import AccountStatus, HomeStatus
+from write_back.outbox.outbox import open_outbox
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+HOUR = dt.timedelta(hours=1)
+ACCOUNTS = """
+[accounts.harbor]
+url = "https://host.example/1"
+key_env = "HARBOR_KEY"
+shard = "north"
+
+[accounts.meadow]
+url = "https://host.example/1"
+key_env = "MEADOW_KEY"
+shard = "south"
+"""
+
+
+@dg.op
+def read_lists() -> None:
+    raise dg.Failure("the service refused the key")
+
+
+@dg.op
+def rest() -> None: ...
+
+
+@dg.job(name="nightly_sync")
+def failing() -> None:
+    read_lists()
+
+
+@dg.job(name="nightly_sync")
+def working() -> None:
+    rest()
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+@pytest.fixture
+def settings(folder: Path, alerts: type[Alerts]) -> Settings:
+    """Two shards; the homes are elsewhere."""
+    (folder / "accounts.toml").write_text(ACCOUNTS)
+    return Settings(folder / "homes", folder=folder, shards=("north", "south"), alert_url=alerts.url)
+
+
+@pytest.fixture
+def look(instance: dg.DagsterInstance, settings: Settings) -> Sensor:
+    """One that has begun."""
+    sensor = Sensor(instance, settings)
+    assert sensor() == []
+    return sensor
+
+
+def ended(instance: dg.DagsterInstance, job: dg.JobDefinition, shard: str, **tags: str) -> str:
+    tags |= {SHARD_TAG: shard} | OURS
+    return job.execute_in_process(instance=instance, raise_on_error=False, tags=tags).run_id
+
+
+def create(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> str:
+    """A run in this state."""
+    tags = {SHARD_TAG: "west"}
+    origin = _CODE_LOCATION.get_job_origin("nightly_sync")
+    status_before = status if status is dg.DagsterRunStatus.QUEUED else dg.DagsterRunStatus.STARTING
+    run = instance.create_run_for_job(working, tags=tags, status=status_before, remote_job_origin=origin)
+    kinds = {
+        dg.DagsterRunStatus.STARTED: dg.DagsterEventType.PIPELINE_START,
+    }
+    if kind := kinds.get(status):
+        instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name), run.run_id)
+    return run.run_id
+
+
+def note(home: Path, *accounts: AccountStatus) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "status.json").write_bytes(msgspec.json.encode(HomeStatus(list(accounts))))
+
+
+# -- runs
+
+
+def test_a_failure_is_told_at_once_while_others_run_and_later_ones_together(
+    look: Sensor, instance: dg.DagsterInstance
+) -> None:
+    create(instance, dg.DagsterRunStatus.STARTED)
+    first = ended(instance, failing, "north")
+    (body,) = look()
+    assert body["problems"] == {
+        f"nightly_sync of north (run {first})": "failed\nread_lists: the service refused the key"
+    }
+    assert "nightly_sync of north" in body["text"]
+    ended(instance, failing, "south")
+    ended(instance, failing, "east")
+    assert look() == [], "a message at once, then one in 15 minutes"
+    (digest,) = look(0.3)
+    assert [name.split(" (")[0] for name in sorted(digest["problems"])] == [
+        "nightly_sync of east",
+        "nightly_sync of south",
+    ]
+    assert look(0.3) == [], "each once"
+
+
+def test_many_failures_are_counted(look: Sensor, instance: dg.DagsterInstance) -> None:
+    for number in range(24):
+        ended(instance, failing, f"s{number}")
+    (body,) = look()
+    assert (len(body["problems"]), body["count"]) == (20, 24)
+    assert body["text"].startswith("marketing-sync: 24 problems, 0 over\n")
+
+
+def test_what_failed_before_the_sensor_began_is_not_told(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    ended(instance, failing, "north")
+    sensor = Sensor(instance, settings)
+    assert (sensor(), sensor(1)) == ([], [])
+
+
+def test_a_run_that_is_tried_again_is_told_by_its_last_attempt(
+    look: Sensor, instance: dg.DagsterInstance
+) -> None:
+    ended(instance, failing, "north", **{"dagster/will_retry": "true"})
+    assert look() == []
+    last = ended(instance, failing, "north", **{"dagster/will_retry": "false"})
+    (body,) = look()
+    assert list(body["problems"]) == [f"nightly_sync of north (run {last})"]
+
+
+def test_a_cancelled_run_is_told(look: Sensor, instance: dg.DagsterInstance) -> None:
+    run = instance.get_run_by_id(create(instance, dg.DagsterRunStatus.STARTED))
+    assert run
+    instance.report_run_canceled(run)
+    (body,) = look()
+    assert body["problems"] == {f"nightly_sync of west (run {run.run_id})": "was cancelled"}
+
+
+@pytest.mark.parametrize(
+    ("status", "hours"),
+    [
+        (dg.DagsterRunStatus.STARTED, 25),
+        (dg.DagsterRunStatus.QUEUED, 6),
+    ],
+    ids=["started", "queued"],
+)
+def test_a_stuck_run_is_told_once_and_when_it_is_over(
+    look: Sensor, instance: dg.DagsterInstance, status: dg.DagsterRunStatus, hours: float
+) -> None:
+    run = instance.get_run_by_id(create(instance, status))
+    assert run
+    name = f"nightly_sync of west (run {run.run_id})"
+    assert look(hours - 0.1) == []
+    (body,) = look(0.2)
+    assert body["problems"] == {name: f"has been {status.value} for {hours} hours"}
+    assert look(1) == []
+    instance.delete_run(run.run_id)
+    (body,) = look()
+    assert (body["problems"], body["over"]) == ({}, [name])
+    assert f"over: {name}" in body["text"]
+
+
+def test_what_could_not_be_posted_is_posted_later(look: Sensor, instance: dg.DagsterInstance) -> None:
+    ended(instance, failing, "north")
+    Alerts.status = 500
+    try:
+        with pytest.raises(requests.HTTPError):
+            look()
+    finally:
+        Alerts.status = 204
+    assert len(look()) == 1
+
+
+# -- silence
+
+
+def test_a_silent_account_is_told_once_and_when_it_is_read_again(look: Sensor) -> None:
+    home, read = look.settings.home, utc_now()
+    note(home / "north", AccountStatus("harbor", read))
+    note(home / "south", AccountStatus("meadow", read - 31 * HOUR))
+    (body,) = look()
+    assert list(body["problems"]) == ["account meadow:"]
+    assert "nothing was read since" in body["problems"]["account meadow:"]
+    assert look(1) == []
+    note(home / "south", AccountStatus("meadow", utc_now()))
+    (body,) = look(1)
+    assert body["over"] == ["account meadow:"]
+
+
+def test_an_account_that_was_never_read_has_a_night_for_it(look: Sensor) -> None:
+    for shard in ("north", "south"):
+        note(look.settings.home / shard)
+    assert look(29) == []
+    (body,) = look(2)
+    assert list(body["problems"]) == ["account harbor:", "account meadow:"]
+
+
+def test_of_a_home_that_is_elsewhere_runs_tell(look: Sensor, instance: dg.DagsterInstance) -> None:
+    ended(instance, working, "north")
+    assert look(29) == []
+    (body,) = look(2)
+    assert body["problems"] == dict.fromkeys(
+        ("shard north:", "shard south:"), "no nightly_sync succeeded within 30 hours"
+    )
+
+
+def test_the_hours_are_a_setting(instance: dg.DagsterInstance, settings: Settings) -> None:
+    note(settings.home / "north", AccountStatus("harbor", utc_now() - 31 * HOUR))
+    note(settings.home / "south", AccountStatus("meadow", utc_now()))
+    assert Sensor(instance, replace(settings, alert_after_hours=170))() == []
+
+
+# -- from outside
+
+
+Fleet = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def fleet(command: Command, folder: Path, home: Path) -> Fleet:
+    """`fleet()`: the exit code of `doctor --fleet --json`, and its document."""
+    (folder / "accounts.toml").write_text(ACCOUNTS)
+
+    def ask(**environment: str) -> tuple[int, dict[str, Any]]:
+        ran = command("doctor", "--fleet", "--json", **environment)
+        return ran.code, json.loads(ran.out)
+
+    return ask
+
+
+def test_cron_is_told_of_shards_that_are_missing_or_late(fleet: Fleet, home: Path) -> None:
+    note(home / "north", AccountStatus("harbor", utc_now() - 2 * HOUR))
+    code, found = fleet()
+    assert (code, [(each["what"], each["is_well"]) for each in found["findings"]]) == (
+        1,
+        [("north", True), ("south", False)],
+    )
+    assert found["findings"][0]["text"] == "1 account, read 2 hours ago"
+    assert "neither a home of it here" in found["findings"][1]["text"]
+    note(home / "south", AccountStatus("meadow", utc_now() - 40 * HOUR))
+    code, found = fleet()
+    assert (code, "account meadow: nothing was read since" in found["findings"][1]["text"]) == (1, True)
+    note(home / "south")
+    assert "account meadow: it was never read" in fleet()[1]["findings"][1]["text"]
+    note(home / "south", AccountStatus("meadow", utc_now()))
+    assert fleet()[0] == 0
+
+
+def test_what_is_not_here_is_looked_up_in_the_lake(fleet: Fleet, tmp_path: Path, command: Command) -> None:
+    now = utc_now()
+    for shard, account in (("north", "harbor"), ("south", "meadow")):
+        made = Manifest(shard, "V", Published(now, now, PersonalData.KEEP, 5, 1, 1), [])
+        made.accounts = [msgspec.to_builtins(AccountStatus(account, now - HOUR, contacts=7))]
+        path = tmp_path / "lake" / "shards" / shard / "manifest.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(msgspec.json.encode(made))
+    lake = {"MARKETING_LAKE_URL": str(tmp_path / "lake")}
+    assert fleet(**lake)[0] == 0
+    assert (
+        'marketing_sync_account_contacts{account="meadow",shard="south"} 7.0'
+        in command("metrics", **lake).out
+    )
+    assert fleet()[0] == 1
+
+
+def test_metrics_name_no_person_and_no_key(fleet: Fleet, command: Command, home: Path) -> None:
+    read = dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
+    note(home / "north", AccountStatus("harbor", read, 10, 1, 2, 3, 4))
+    with open_outbox(home / "north"):
+        pass
+    ran = command("metrics", HARBOR_KEY="k-secret-1234")
+    values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
+    harbor = 'account{}{{account="harbor",shard="north"}}'
+    found = {
+        name: float(values[f"marketing_sync_{harbor.format(f'_{name}')}"])
+        for name in ("read_timestamp_seconds", "contacts", "rejected_records", "requests_last_night")
+    }
+    assert found == {
+        "read_timestamp_seconds": read.timestamp(),
+        "contacts": 10,
+        "rejected_records": 1,
+        "requests_last_night": 3,
+    }
+    never = 'marketing_sync_account_read_timestamp_seconds{account="meadow",shard="south"}'
+    assert values[never] == "0.0"
+    assert "k-secret" not in ran.text
+    assert msgspec.json.decode(command("doctor", "--fleet", "--json").out, type=Findings).findings
+
+
+def test_a_sync_notes_what_monitoring_reads(command: Command, service: Sandbox, home: Path) -> None:
+    before = service.count
+    ran = command("metrics", sandbox=service)
+    values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
+    main = '{account="main",shard=""}'
+    counted = query(home, "select count(*), count(*) filter (http_status = 429) from sync.requests")
+    contacts = query(home, "select count(distinct contact_id) from source.contacts where _deleted_at is null")
+    assert [
+        (
+            float(values[f"marketing_sync_account_requests_last_night{main}"]),
+            float(values[f"marketing_sync_account_rate_limited_last_night{main}"]),
+        )
+    ] == counted
+    assert [(float(values[f"marketing_sync_account_contacts{main}"]),)] == contacts
+    assert float(values['marketing_sync_run_outcome{outcome="done",shard=""}']) == 1
+    (read_at,) = query(home, "select epoch(max(as_of)) from sync.coverage where is_complete")
+    assert float(values[f"marketing_sync_account_read_timestamp_seconds{main}"]) == int(read_at[0])
+    assert float(values['marketing_sync_home_bytes{shard=""}']) > 1e6
+    assert command("doctor", "--fleet", sandbox=service).code == 0
+    assert service.count == before
+
+
+def test_monitoring_waits_for_nobody(command: Command, service: Sandbox, home: Path) -> None:
+    with duckdb.connect(str(home / "warehouse.duckdb")):
+        for words in (("metrics",), ("doctor", "--fleet")):
+            assert command(*words, sandbox=service).code == 0

@@ -65,7 +65,7 @@ def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, acco
             say(report.result_lines(result))
         return exits.DONE
     pushes = [report.push_line(outbox, push) for push in outbox.pushes(account, limit=_SHOWN)]
-    open_count = len(outbox.open(account))
+    open_count = outbox.open_count(account)
     if arguments.json:
         emit(output.Pushes(pushes, open_count))
     else:
@@ -122,7 +122,9 @@ def _cancel(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: st
     """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about that."""
     with outbox.sending(account) if arguments.unknown else nullcontext():
         count = outbox.cancel(account, arguments.push, unknown=arguments.unknown)
-    left = sum(arguments.push in (None, entry.push_id) for entry in outbox.open(account))
+    left = sum(
+        each.open_count for each in outbox.open_by_push(account) if arguments.push in (None, each.push_id)
+    )
     say(report.lines("cancel", count, left))
     return exits.DONE
 

@@ -52,7 +52,7 @@ def interruptible(settings: Settings, account: str | None, work: Callable[[inter
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
         with open_outbox(settings.home) as outbox:
-            say(["", *report.lines("open", len(outbox.open(account)))], sys.stderr)
+            say(["", *report.lines("open", outbox.open_count(account))], sys.stderr)
         return exits.INTERRUPTED
 
 

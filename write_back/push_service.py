@@ -199,12 +199,12 @@ class PushRun:
             self._unrecognised = str(problem)
 
     def send_open(self) -> None:
-        if open_ := self.outbox.open(self.ran.account):
+        if pushes := {each.push_id for each in self.outbox.open_by_push(self.ran.account)}:
             sending = Sending(
                 self.outbox, self.client, self.ran.account, stop=self.halt, on_progress=self._sent
             )
             self.ran.stopped = self._unrecognised or sending.run()
-            self.ran.earlier = frozenset(entry.push_id for entry in open_).difference([self.ran.push_id])
+            self.ran.earlier = frozenset(pushes).difference([self.ran.push_id])
 
     def _sent(self, done: int, total: int, unknown: int) -> None:
         self._phase = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")

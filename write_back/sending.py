@@ -14,7 +14,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -97,7 +97,9 @@ class Sending:
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
         #: Work given out → what takes in its result.
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
-        self._tasks: dict[int, _Task] = {}  # by item
+        self._tasks: dict[int, _Task] = {}  # by item, until they are over
+        self._total = 0  # requests to be done
+        self._batches: Iterator[list[Entry]] = iter(())
         self._schedule = Schedule()
         self._unknown: dict[_Task, float] = {}  # since when an outcome is
         #: When an unknown outcome is looked into, or what is about people who do not show yet is tried again.
@@ -113,7 +115,8 @@ class Sending:
         """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be
         kept: that item counts as unknown from then on."""
         self._outbox.recover(self._account)
-        self._take_in(self._outbox.open(self._account))
+        self._total, self._batches = self._outbox.open_batches(self._account)
+        self._take_in(next(self._batches))
         try:
             while self._step():
                 pass
@@ -150,7 +153,7 @@ class Sending:
         if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
         if self._take_results(min(_LOOK_S, due - self._now())):
-            self._on_progress(self._done, len(self._tasks), len(self._unknown))
+            self._on_progress(self._done, self._total, len(self._unknown))
         return True
 
     def _give_out(self) -> None:
@@ -163,8 +166,15 @@ class Sending:
                 self._send_again(task)
             else:
                 self._look_for(task)
-        while len(self._under_way) < self._policy.workers and (ready := self._schedule.next()) is not None:
+        while len(self._under_way) < self._policy.workers and (ready := self._next()) is not None:
             self._begin(self._tasks[ready])
+
+    def _next(self) -> int | None:
+        """The first item that may go now. More are taken in once there is none: in memory are those under
+        way and those that wait for them."""
+        while (ready := self._schedule.next()) is None and (batch := next(self._batches, None)) is not None:
+            self._take_in(batch)
+        return ready
 
     def _begin(self, task: _Task) -> None:
         if task in self._unknown:  # what stood before it is over; its own time is still to come
@@ -206,6 +216,7 @@ class Sending:
     def _let_go(self, task: _Task) -> None:
         self._unknown.pop(task, None)
         self._due.pop(task, None)
+        del self._tasks[task.item_id]
         self._schedule.finish(task.item_id)
 
     # ---- what came back

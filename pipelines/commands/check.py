@@ -71,7 +71,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
         )
         return exits.DONE
     with open_outbox(settings.home) as outbox:
-        if left := len(outbox.open(connection.account)):
+        if left := outbox.open_count(connection.account):
             raise SettingsError(
                 f"{left:,} requests to {known} are still open: send them with its key, or `marketing-sync "
                 "push cancel`"

@@ -17,6 +17,7 @@ from tests.write_back.desk import QUICK, Desk
 from tests.write_back.plans import a_plan, activity, contact, tag
 from write_back.item import Effect, Item, RetryPolicy, State
 from write_back.kinds import ACTIVITIES, DELETIONS, NOT_IDEMPOTENT
+from write_back.outbox import outbox
 from write_back.unknown_outcomes import Presence
 
 FAULTS = {
@@ -28,6 +29,12 @@ FAULTS = {
     "502-html": "0.02",
 }
 WRITES = "@emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/synccontact"
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test here takes in its entries in several."""
+    monkeypatch.setattr(outbox, "_CHUNK", 7)
 
 
 def faulty(**more: object) -> dict[str, object]:

@@ -243,19 +243,44 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """The push's entries, in order of sending; then rejected and idle rows."""
         return self._entries("items", push_id=push_id, states=states)
 
+    def each_item(self, push_id: int) -> Iterator[Entry]:
+        """The same, one at a time."""
+        return map(read_entry, self.each_row("items", push_id=push_id, states=tuple(State)))
+
     def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
         """What is rejected, in order of push and row: of one push, or of all without what only repeats a
         request of an earlier one. Not what a later push has changed since."""
         return self._entries("rejected", account=account, push_id=push_id)
 
-    def open(self, account: str | None) -> list[Entry]:
-        """What is left to be sent or found out, in order of push and row; of all accounts when none is
-        named."""
-        return self._entries("open", account=account)
+    def open(
+        self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
+    ) -> list[Entry]:
+        """What is left to be sent or found out, in order of push and row; of all accounts when none is named.
+        `after`, `until`: of these items alone; `limit`: no more than so many."""
+        return self._entries("open", account=account, after=after, until=until, limit=limit)
+
+    def open_batches(self, account: str) -> tuple[int, Iterator[list[Entry]]]:
+        """How much is open now, and that in the same order, in batches that memory holds, without what was
+        cancelled meanwhile. Everything up to the last entry that is unknown is in the first one: nothing that
+        is alike may be sent before."""
+        ((count, last_unknown, last),) = self.rows("open_ends", account=account)
+
+        def batches() -> Iterator[list[Entry]]:
+            yield self.open(account, until=last_unknown)
+            after = last_unknown
+            while batch := self.open(account, after=after, until=last, limit=_CHUNK):
+                yield [entry for entry in batch if entry.state is State.PLANNED]
+                after = batch[-1].item_id
+
+        return count, batches()
 
     def open_counts(self) -> list[tuple[str, int]]:
-        """How much that is, by account."""
+        """How much is open, by account."""
         return self.rows("open_counts")
+
+    def open_count(self, account: str | None) -> int:
+        """The same of one account, or of all."""
+        return sum(count for name, count in self.open_counts() if account in (None, name))
 
     def open_by_push(self, account: str) -> list[Earlier]:
         """What pushes have left open, in the order in which it is sent."""
@@ -388,7 +413,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def has_left(self, account: str) -> bool:
         """Whether the next push has something to do beside its own rows: to send, to find out, or to read
         back."""
-        return bool(self.open(account) or self.not_read_back(account))
+        return bool(self.open(account, limit=1) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
         self._do("note_read_back", push_ids=push_ids)

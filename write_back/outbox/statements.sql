@@ -38,7 +38,14 @@ order by item_id;
 -- open
 select * from entry
 where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
-order by item_id;
+    and item_id > :after and item_id <= coalesce(:until, item_id)
+order by item_id
+limit :limit;
+
+-- open_ends
+select count(*), coalesce(max(item_id) filter (where state = 'unknown'), 0), coalesce(max(item_id), 0)
+from entry
+where state in ('planned', 'sending', 'unknown') and account = :account;
 
 -- open_counts
 select account, count(*) from entry where state in ('planned', 'sending', 'unknown') group by account;

@@ -15,6 +15,7 @@ import pytest
 from tests.write_back.plans import a_plan, activity, contact, tag
 from write_back.item import Reason, Source, State
 from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox import outbox as outbox_module
 from write_back.outbox.outbox import Claim, Outbox
 from write_back.outbox.store import (
     OutboxBusy,
@@ -65,6 +66,28 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
         ]
         assert [entry.item_id for entry in outbox.open("main")] == [entries[0].item_id]
         assert not outbox.open("other")
+
+
+def test_what_is_open_comes_in_batches_and_all_that_is_unknown_at_first(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_module, "_CHUNK", 3)
+    with Outbox(path) as outbox:
+        first = outbox.enqueue(a_plan(*(tag(row) for row in range(2, 14))))
+        ids = [entry.item_id for entry in outbox.items(first)]
+        outbox.claim(ids[4])
+        outbox.settle(ids[4], State.UNKNOWN)
+        outbox.claim(ids[1])
+        outbox.settle(ids[1], State.APPLIED)
+        count, batches = outbox.open_batches("main")
+        found = [[entry.item_id for entry in next(batches)]]
+        second = outbox.enqueue(a_plan(tag(20)))
+        found += [[entry.item_id for entry in batch] for batch in batches]
+        assert (count, found) == (11, [[ids[0], *ids[2:5]], ids[5:8], ids[8:11], ids[11:]])
+        outbox.cancel("main", first)
+        assert [entry.push_id for entry in outbox.open("main")] == [first, second]
+        assert (outbox.open_count("main"), outbox.open_count(None), outbox.open_count("other")) == (2, 2, 0)
+        assert outbox.open_batches("other")[0] == 0
 
 
 def test_only_the_owner_can_read_it(path: Path) -> None:

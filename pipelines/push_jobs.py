@@ -168,9 +168,7 @@ def _report(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = 
     what could not be read back does not fail by that."""
     results = conclude(run.settings, run.outbox, run.ran)
     back_up_push(run.settings)
-    context.log.info(
-        "\n".join(without_addresses(line) for result in results for line in result_lines(result))
-    )
+    context.log.info("\n".join(line for result in results for line in result_lines(result, is_discreet=True)))
     told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
     if failed or is_stopped:
         raise _failure("; ".join(map(headline, failed or results[:1])), told)
@@ -262,7 +260,7 @@ def result_metadata(result: PushResult) -> dict[str, Any]:
         "requests": result.requests_sent or 0,
         **{f"rows {state}": count for state, count in sorted(result.rows.items())},
         "drifted": result.drifted,
-        "result": dg.MetadataValue.md(markdown_block(map(without_addresses, result_lines(result)))),
+        "result": dg.MetadataValue.md(markdown_block(result_lines(result, is_discreet=True))),
     }
 
 

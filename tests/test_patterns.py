@@ -16,7 +16,7 @@ from marketing_api.redaction import Secret, without_addresses
 from tests.patterns import MB, Found, patterns, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
-from write_back import unknown_outcomes
+from write_back import push_report, unknown_outcomes
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are
 #: measured on 1 MB of such texts, like those that are not cut; of the others, there is one in an answer.
@@ -67,6 +67,7 @@ _USES = {
     "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": write_result.says_absent,
     "without_addresses": without_addresses,
+    "without_values": push_report._without_values,
     "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "forgotten": lambda text: _ANN.text(text),
     "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(
@@ -106,6 +107,7 @@ _UNITS = (
     "a:1:{",
     "clicks ",
     "0 ",
+    "“",
 )
 
 

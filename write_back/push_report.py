@@ -35,6 +35,8 @@ from write_back.rejected_rows import RejectedRows, write_rejections
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
+#: What a reason may quote of a cell (`shown`), and ids.
+_VALUE = re.compile(r"“[^“]*”|\d{5,}")
 _WAITING = (State.PLANNED, State.UNKNOWN)
 #: Why what was sent is not verified, by `--verify`.
 _UNREAD = {
@@ -54,11 +56,12 @@ def explained(each: Reason) -> output.Reason:
     return output.Reason(list(each.rows), each.reason, each.by_service, *what)
 
 
-def grouped(reasons: Iterable[Reason | output.Reason]) -> list[output.Reason]:
+def grouped(reasons: Iterable[Reason | output.Reason], *, is_discreet: bool = False) -> list[output.Reason]:
     """Equal reasons as one that has the rows of all, the most frequent first."""
     rows: dict[tuple[str, bool], list[int]] = {}
     for each in reasons:
-        rows.setdefault((each.reason, each.by_service), []).extend(each.rows)
+        reason = _without_values(each.reason) if is_discreet else each.reason
+        rows.setdefault((reason, each.by_service), []).extend(each.rows)
     most_first = sorted(rows.items(), key=lambda item: -len(item[1]))
     return [explained(Reason(tuple(several), *same)) for same, several in most_first]
 
@@ -66,10 +69,20 @@ def grouped(reasons: Iterable[Reason | output.Reason]) -> list[output.Reason]:
 def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None) -> PushResult:
     """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is the own
     push of ended before everything was sent."""
-    push, counts, entries = outbox.push(push_id), outbox.counts(push_id), outbox.items(push_id)
+    push, counts = outbox.push(push_id), outbox.counts(push_id)
     assert push is not None  # none is ever removed
-    rejected = [entry for entry in entries if entry.state is State.REJECTED]
-    waiting = [entry.why for entry in entries if entry.state in _WAITING and entry.message]
+    rejected: list[Reason] = []
+    waiting: list[Reason] = []
+    left: list[Reason] = []
+    mismatches = Counter[str]()  # field → requests
+    for entry in outbox.each_item(push_id):
+        if entry.state is State.REJECTED:
+            rejected.append(entry.why)
+        elif entry.state in _WAITING:
+            waiting += [entry.why] if entry.message and len(waiting) < _MOST_WAITING else []
+        elif why := _left(entry):
+            left.append(Reason(entry.rows, why))
+        mismatches.update((entry.drift or ()) if entry.is_done else ())
     rejected_csv = write_rejections(home, outbox, push_id)
     return PushResult(
         push=push_id,
@@ -79,11 +92,11 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
         row_count=push.row_count,
         rows=counts.rows,
         requests=counts.requests,
-        reasons=grouped(entry.why for entry in sorted(rejected, key=lambda entry: entry.rows)),
-        waiting=list(map(explained, waiting[:_MOST_WAITING])),
-        mismatches=dict(_mismatches(entries)),
+        reasons=grouped(sorted(rejected, key=lambda each: each.rows)),
+        waiting=list(map(explained, waiting)),
+        mismatches=dict(mismatches),
         drifted=counts.drifted,
-        left_unsubscribed=grouped(_left(entries)),
+        left_unsubscribed=grouped(left),
         open=_sum(counts.requests, OPEN),
         shortfall=_sum(counts.rows, (*OPEN, State.REJECTED)) + counts.drifted,
         requests_sent=None,
@@ -99,22 +112,15 @@ def _unverified(push: Push) -> str:
     return _UNREAD[str(push.options.get("verify", "sample"))]
 
 
-def _mismatches(entries: Iterable[Entry]) -> Counter[str]:
-    """Field → requests."""
-    return Counter(name for entry in entries if entry.is_done for name in entry.drift or {})
-
-
 def _sum(counts: Mapping[str, int], states: Iterable[State]) -> int:
     return sum(counts.get(state, 0) for state in states)
 
 
-def _left(entries: Iterable[Entry]) -> Iterator[Reason]:
+def _left(entry: Entry) -> str | None:
     """Why a status is as it was, or somebody where they were: nobody is subscribed again by the way."""
-    for entry in entries:
-        if entry.state is State.SKIPPED and entry.message in (LEFT, LEFT_ON_TARGET):
-            yield Reason(entry.rows, entry.message)
-        elif entry.is_done and entry.expected.get("left"):
-            yield Reason(entry.rows, LEFT)
+    if entry.state is State.SKIPPED and entry.message in (LEFT, LEFT_ON_TARGET):
+        return entry.message
+    return LEFT if entry.is_done and entry.expected.get("left") else None
 
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:
@@ -153,17 +159,23 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
     plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines("plan", plan, list(_plan_counts(plan, planned.limit)), planned.rate, whole, is_discreet)
+    counts = list(_plan_counts(plan, planned.limit))
+    return _public(lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
 
 
-def result_lines(result: PushResult) -> list[str]:
+def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
+    """What came of it; `is_discreet` as in `plan_lines`."""
     counts = [
         (words, count, result.unverified if state == State.APPLIED else "")
         for state, words in _texts().STATES.items()
         if (count := result.rows.get(state))
     ]
     may_pass = any(each.by_service and not each.is_permanent for each in result.reasons)
-    return lines("result", result, counts, may_pass)
+    return _public(lines("result", result, counts, may_pass, is_discreet), is_discreet)
+
+
+def _public(text: list[str], is_discreet: bool) -> list[str]:
+    return list(map(without_addresses, text)) if is_discreet else text
 
 
 def headline(result: PushResult) -> str:
@@ -202,7 +214,11 @@ def _without_words(each: output.Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
     if each.by_service:
         return refusal.name if (refusal := known(each.reason)) else "other words of the service"
-    return re.sub(r"“[^“”]*”|\d{5,}", "…", without_addresses(each.reason))
+    return _without_values(each.reason)
+
+
+def _without_values(reason: str) -> str:
+    return _VALUE.sub("…", without_addresses(reason))
 
 
 def say(text: Iterable[str], stream: object = None) -> None:

@@ -150,7 +150,7 @@ def _push(settings: Settings, each: Dropped, watch: Watch) -> None:
     if ran.stopped:
         raise Incomplete(f"sending stopped: {ran.stopped}; the next run goes on with what is in {_WORKING}")
     for result in results:
-        each.lines += ["", *result_lines(result)]
+        each.lines += ["", *result_lines(result, is_discreet=True)]
         if result.shortfall and result.source == each.path.name:  # also of a run that was killed
             each.problem = headline(result)
 

@@ -188,6 +188,20 @@ def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob
     assert (home / "pushes" / "1" / "rejected.csv").read_text().count("gone@example.com") == 1
 
 
+def test_no_log_and_no_event_quotes_a_cell_in_a_reason(push: RunJob, home: Path) -> None:
+    """A telephone number has no form by which it could be known; the file of rejected rows has it."""
+    sql = (
+        f"select *, 'add' as action from ({TAGS}) union all select email, tag, '0170 “55” ' || action "
+        f"from ({TAGS}) cross join (values ('12'), ('13')) as two (action)"
+    )
+    result = push(kinds.TAGS, sql=sql, dry_run=False, confirm="send", reject_limit=1.0)
+    assert failures(result).keys() == {"report_push"}
+    shown = "\n".join(map(str, result.all_events))
+    assert "0170" not in shown
+    assert shown.count("19 more: … is no action: it is add or remove") > 1
+    assert "0170 “55” 12" in (home / "pushes" / "1" / "rejected.csv").read_text()
+
+
 def test_a_rerun_from_failure_goes_on_and_repeats_nothing(
     settings: Settings,
     instance: dg.DagsterInstance,

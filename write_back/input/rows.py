@@ -419,5 +419,7 @@ def shown(text: str) -> str:
     """A name from the input as a message may show it: shortened, and never an address."""
     if "@" in text:
         return "(an address)"
+    if text.strip("“”"):
+        text = text.replace("“", '"')  # where the quotation begins and ends has to be plain (`push_report`)
     short = text if len(text) <= 40 else text[:39] + "…"
     return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

@@ -34,14 +34,13 @@ PROGRAMS = ("code", "daemon", "web", "worker", "postgres", "redis")
 STAGES = {"reading": "", "loading": "", "models": "models", "publishing": "published", "push": "send_push"}
 SHARDS = {stage: "publishing" if stage == "push" else stage for stage in STAGES}
 CALM = "calm"
-TAGGED = 40
+TAGGED = 30
 _PUSH = {
     "ops": {
         "plan_tags": {
             "config": {
-                "sql": f"select email, 'killed' as tag, 'add' as action from source.contacts "
-                f"where email is not null and _deleted_at is null order by contact_id limit {TAGGED}",
-                "reject_limit": 0.5,
+                "sql": f"select distinct contact_id, 'killed' as tag from source.contacts "
+                f"where _deleted_at is null order by contact_id limit {TAGGED}",
                 "dry_run": False,
                 "confirm": "send",
             }
@@ -166,6 +165,7 @@ def kill(stand: Stand, program: str, stage: str, truth: Tables) -> str:
         written = [each for each in stand.services[shard].asked() if "tag" in each["operation"]]
         sent = [each["params"] for each in written if each["outcome"] == "ok"]
         assert len(sent) == len({json.dumps(each, sort_keys=True) for each in sent}), f"{program}: sent twice"
+        assert len(sent) == TAGGED, f"{program}: {len(sent)} of {TAGGED} were sent"
     else:
         different = differing(tables(stand.dagster.homes / shard), truth)
         assert not different, f"{program}, {stage}: {sorted(different)}"

@@ -72,17 +72,18 @@ ONE_SIDED: dict[tuple[str, ...], set[str]] = {
     },  # the UI's own ways: the selection of assets, the range of partitions
     ("plan",): {"only", "json"},
     **{
-        ("push", str(kind)): {"apply", "dry_run", "confirm", "json"} for kind in KINDS.values()
+        ("push", str(kind)): {"apply", "dry_run", "confirm", "if_plan", "json"} for kind in KINDS.values()
     },  # what --apply says in one word
     ("push", "deletions"): {
         "json",
         "apply",
         "dry_run",
         "confirm",
+        "if_plan",
         "yes",
         "confirmed_rows",
     },  # nobody can be asked, so the number is told beforehand
-    ("push", "activations"): {"apply", "confirm"},
+    ("push", "activations"): {"apply", "confirm", "if_plan"},
 }
 
 
@@ -217,6 +218,7 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "verify": "all",
         "reject_limit": 0.2,
         "max_rows": 7,
+        "if_plan": ["0123abcd"],
         "sql": "select 'it''s'",
         "account": "hill",
     }

@@ -36,6 +36,7 @@ from starlette.types import ASGIApp
 from home.failures import HomeError
 from home.folder import running
 from home.settings import SHARD_TAG
+from marketing_api.clock import wall
 from pipelines import CODE_LOCATION, CODE_MODULE
 from warehouse.archive.disk import set_aside
 
@@ -186,7 +187,7 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     again; how many. Dagster's default launcher cannot look: only the code server that started a process sees
     it end. A home that is not there is on another machine, whose launcher looks."""
     started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
-    count, until = 0, time.time() - _NOTED_S
+    count, until = 0, wall() - _NOTED_S
     for record in instance.get_run_records(started):
         run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
         is_noted = record.start_time is not None and record.start_time < until

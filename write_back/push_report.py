@@ -82,7 +82,7 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
             waiting += [entry.why] if entry.message and len(waiting) < _MOST_WAITING else []
         elif why := _left(entry):
             left.append(Reason(entry.rows, why))
-        mismatches.update((entry.drift or ()) if entry.is_done else ())
+        mismatches.update(list(entry.drift or ()) if entry.is_done else ())
     rejected_csv = write_rejections(home, outbox, push_id)
     return PushResult(
         push=push_id,

@@ -51,7 +51,7 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
         "marketing-sync: nothing was published, there is no earlier copy either: the models were never "
         "built: run `marketing-sync sync`\n"
     )
-    assert "published: nothing yet; run `marketing-sync publish`" in command("status").out
+    assert "a whole `marketing-sync sync` publishes" in command("status").out
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ FILES = (
     File("version", used_by=(STATUS, SYNC)),
     File("identity.json", (("check", "--accept-business", "main", "--yes"),), used_by=(STATUS, SYNC)),
     File(".machine", used_by=(STATUS, SYNC)),
+    File("status.json", (SYNC,), used_by=(("metrics",),)),
     File(".in-use"),
     File(".backup"),
     File("logs/*", used_by=()),

@@ -323,7 +323,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     assert re.search(r"already queued\s+9\b", planned)
     assert "12 requests of push 1 (tags of query);" in planned
     ran = command(*TAGS, "--apply", sandbox=service)
-    assert re.search(r"push 1: 12 rows of query .*\n\n  sent +12\n", ran.out), ran.out
+    assert re.search(r"push 1: 12 rows of query .*\n\n  sent +12 ", ran.out), ran.out
     assert ran.code == 0, ran.text
     tagged = [each for each in service.control("written")["contacts"].values() if each["tags"] == ["vip"]]
     assert len({each["email"] for each in tagged}) == 12
@@ -403,7 +403,7 @@ def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox,
     service.control("faults", **{"rate-limit": 0})
     ran = run(home, service, *TAGS, "--apply")
     assert ran.code == 0, ran.text
-    assert re.search(r"push 1: 12 rows of query .*\n\n  sent +12\n", ran.out), ran.out
+    assert re.search(r"push 1: 12 rows of query .*\n\n  sent +12 ", ran.out), ran.out
     assert int(count) > 0
     tags = [each for each in service.asked() if each["operation"].endswith("addtag")]
     assert [each["outcome"] for each in tags].count("ok") == 12, (

@@ -1,124 +1,206 @@
-"""Many accounts in shards, each shard read by a process of its own: requests a second, memory a shard, and
-the lake over all of them.
+"""A fleet as its services run it, on one machine, and the model of it (`bench_fleet`) beside what was measured.
 
-    python -m tests.benchmarks.bench_shards [--accounts 40] [--shards 4] [--contacts 300]
+    python -m tests.benchmarks.bench_shards [--shards 4 --accounts 10 --contacts 300 --pods 2 --nights 2]
 
-The service is another process on the same machine: all share its processors, which bound what is measured
-here. Goals: no shard holds another's rows, every account is read to the end. Exit code 1 on a miss."""
+Code server, daemon and web server with a PostgreSQL of their own; the service is another process on the same
+machine. Nights are launched in all shards at once and queue for `--pods` places. Prints of each night its
+seconds, requests, memory and processor of the runs, connections to PostgreSQL and the growth of Dagster's
+history. Goals: every account is read to the end and stands in its own shard alone; requests, seconds and memory of
+the first night within 10 % of the model. Exit code 1 on a miss."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
 from marketing_api.sandbox.server import spawn
-from tests.benchmarks.bench_accounts import LIMIT, NOW, Log, Samples
+from tests.benchmarks.bench_fleet import Fleet
+from tests.pipelines.sandboxes import Sandbox
+from tests.services.deployment import Deployment, own_postgres
+from tests.waiting import wait_until
+
+LIMIT = 15
+NOW = "2026-11-21T02:00:00+00:00"
+_CLOCK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGESIZE")
+_GOAL = 0.1
 
 
-def configure(folder: Path, url: str, accounts: int, shards: int) -> dict[str, str]:
+def configure(folder: Path, url: str, fleet: Fleet) -> dict[str, str]:
     """`accounts.toml` in the folder, and the environment with the keys."""
     table = '[accounts.a{0}]\nurl = "{1}"\nkey_env = "BENCH_KEY_{0}"\nshard = "s{2}"\n'
+    every = range(fleet.shards * fleet.accounts)
     (folder / "accounts.toml").write_text(
-        "".join(table.format(number, url, number % shards) for number in range(accounts))
+        "".join(table.format(number, url, number % fleet.shards) for number in every)
     )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
-    keys = {f"BENCH_KEY_{number}": f"key-{number}" for number in range(accounts)}
-    return (
-        environment
-        | keys
-        | {"MARKETING_HOME": str(folder / "homes"), "MARKETING_LAKE_URL": str(folder / "lake")}
-    )
+    return {f"BENCH_KEY_{number}": f"key-{number}" for number in every}
 
 
-def run(
-    folder: Path, environment: dict[str, str], shards: int, *words: str
-) -> tuple[float, float, list[float]]:
-    """The command in every shard at once: seconds, seconds of processor, and the largest memory of each, in
-    MB."""
-    began = time.monotonic()
-    processes, samples = [], []
-    for number in range(shards):
-        with (folder / f"s{number}.log").open("a") as log:
-            command = [sys.executable, "-m", "pipelines.cli", *words]
-            shard = environment | {"MARKETING_SHARD": f"s{number}"}
-            processes.append(subprocess.Popen(command, cwd=folder, env=shard, stdout=log, stderr=log))
-        samples.append(Samples(processes[-1].pid))
-        samples[-1].start()
-    processor = 0.0
-    for process in processes:
-        _, status, usage = os.wait4(process.pid, 0)
-        processor += usage.ru_utime + usage.ru_stime
-        if os.waitstatus_to_exitcode(status):
-            print(f"a shard ended with {os.waitstatus_to_exitcode(status)}: {folder}")
-    return time.monotonic() - began, processor, [max(each.memory) for each in samples]
+@dataclass
+class Sampled(threading.Thread):
+    """What runs take while a night goes on, each a process of the code server's."""
+
+    dagster: Deployment
+    memory: dict[int, float] = field(default_factory=dict)  # the largest of each run, in MB
+    processor: dict[int, float] = field(default_factory=dict)  # seconds of each
+    connections: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(daemon=True)
+        self._is_over = threading.Event()
+
+    def __hash__(self) -> int:  # threads are kept in sets
+        return id(self)
+
+    def run(self) -> None:
+        while not self._is_over.wait(2):
+            ((found,),) = self.dagster.select(
+                "select count(*) from pg_stat_activity where datname = 'postgres'"
+            )
+            self.connections = max(self.connections, found - 1)  # this one
+            for process in Path("/proc").glob("[0-9]*"):
+                self._sample(process)
+
+    def _sample(self, process: Path) -> None:
+        number = int(process.name)
+        try:
+            stat = (process / "stat").read_text().rpartition(")")[2].split()
+            resident = int((process / "statm").read_text().split()[1]) * _PAGE / 1e6
+        except OSError:  # it ended meanwhile
+            return
+        if int(stat[1]) == self.dagster.programs["code"].pid:
+            self.memory[number] = max(self.memory.get(number, 0.0), resident)
+            self.processor[number] = (int(stat[11]) + int(stat[12])) / _CLOCK
+
+    def end(self) -> None:
+        self._is_over.set()
+        self.join()
 
 
-def measure(accounts: int, shards: int, contacts: int, folder: Path) -> bool:
+@dataclass(frozen=True)
+class Night:
+    seconds: float
+    requests: int
+    memory: float
+    processor: float
+    connections: int
+    history_mb: float  # of a shard
+    events: float  # of a shard
+
+    @classmethod
+    def of(cls, dagster: Deployment, service: Sandbox, shards: int) -> Night:
+        asked, size, events = service.count, _history(dagster), _events(dagster)
+        sampled = Sampled(dagster)
+        sampled.start()
+        began = time.monotonic()
+        waiting = [f"s{number}" for number in range(shards)]
+        for shard in waiting:
+            dagster.launch("nightly_sync", shard)
+        while waiting := [shard for shard in waiting if not dagster.is_over(shard)]:
+            time.sleep(1)
+        seconds = time.monotonic() - began
+        sampled.end()
+        return cls(
+            seconds,
+            service.count - asked,
+            max(sampled.memory.values()),
+            sum(sampled.processor.values()) / shards,
+            sampled.connections,
+            (_history(dagster) - size) / shards / 1e6,
+            (_events(dagster) - events) / shards,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:,.0f} s, {self.requests:,} requests; a run at most {self.memory:,.0f} MB, processor "
+            f"{self.processor:.1f} s in the mean; {self.connections} connections to PostgreSQL; history of a "
+            f"shard {self.history_mb:.2f} MB, {self.events:,.0f} events"
+        )
+
+
+def _history(dagster: Deployment) -> int:
+    return int(dagster.select("select pg_database_size('postgres')")[0][0])
+
+
+def _events(dagster: Deployment) -> int:
+    return int(dagster.select("select count(*) from event_logs")[0][0])
+
+
+def measure(fleet: Fleet, nights: int, folder: Path) -> bool:
     """Whether every goal was met."""
     known = [
         word
-        for number in range(accounts)
-        for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")
+        for number in range(fleet.shards * fleet.accounts)
+        for word in ("--account", f"a{number}=key-{number}:{number}:{fleet.contacts}")
     ]
-    with spawn(*known, "--rate-limit", str(LIMIT), "--now", NOW) as url:
-        environment = configure(folder, url, accounts, shards)
+    with ExitStack() as stack:
+        url = stack.enter_context(spawn(*known, "--rate-limit", str(LIMIT), "--now", NOW))
+        postgres = stack.enter_context(own_postgres())
+        keys = configure(folder, url, fleet)
+        schedule = {"MARKETING_SCHEDULE_CRON": "0 0 1 1 *"}
+        dagster = Deployment(folder, postgres.port, "postgres", variables=keys | schedule, at_once=fleet.pods)
+        stack.callback(dagster.stop)
+        tables = "select from pg_class where relname in ('event_logs', 'runs') having count(*) = 2"
+        wait_until(lambda: dagster.select(tables), "Dagster did not start")
         print(
-            f"{accounts} accounts of {contacts} contacts in {shards} shards, load {os.getloadavg()[0]:.1f} "
-            "at the start"
+            f"{fleet.shards * fleet.accounts:,} accounts of {fleet.contacts:,} contacts in {fleet.shards:,} shards,"
+            f" {fleet.pods} at a time, load {os.getloadavg()[0]:.1f} at the start",
+            flush=True,
         )
-        log = Log(url)
-        log.start()
-        seconds, processor, memory = run(folder, environment, shards, "sync", "--reads-only")
-        entries = log.whole()
-    moments = sorted(entry["arrived"] for entry in entries)
-    rate, refused = (
-        len(moments) / (moments[-1] - moments[0]),
-        sum(entry["status"] == 429 for entry in entries),
-    )
-    print(f"first night                {seconds:.0f} s, {len(entries):,} requests, {refused} refused")
-    print(
-        f"requests a second          {rate:.0f} = {100 * rate / (accounts * LIMIT):.0f} % of "
-        f"{accounts} x {LIMIT}"
-    )
-    print(
-        f"processor                  {processor:.0f} s = {1000 * processor / len(entries):.1f} ms a "
-        "request, beside the service's"
-    )
-    print(f"memory of a shard          {', '.join(f'{each:.0f}' for each in memory)} MB")
-    return _judge(folder / "homes", accounts, shards, contacts)
+        measured = []
+        for number in range(nights):
+            measured.append(Night.of(dagster, Sandbox(url), fleet.shards))
+            print(f"night {number + 1}: {measured[-1]}", flush=True)
+        failed = dagster.select("select count(*) from runs where status <> 'SUCCESS'")[0][0]
+        print(f"runs that did not succeed: {failed}")
+        homes = dagster.homes
+        wrong = [number for number in range(fleet.shards) if not _is_whole(homes, number, fleet)]
+    print(f"shards without all their accounts, or with others: {wrong or 'none'}")
+    return _beside(fleet, measured[0]) and not wrong and not failed
 
 
-def _judge(homes: Path, accounts: int, shards: int, contacts: int) -> bool:
-    is_well = True
-    for number in range(shards):
-        with duckdb.connect(str(homes / f"s{number}" / "warehouse.duckdb"), read_only=True) as connection:
-            read = dict(
-                connection.execute(
-                    "select account, count(timeline_asked_at) from sync.contact_coverage group by 1"
-                ).fetchall()
-            )
-        is_well &= read == {f"a{each}": contacts for each in range(accounts) if each % shards == number}
-    print(f"each shard its accounts    {is_well} (all of them, to the end, and no other)")
-    return is_well
+def _is_whole(homes: Path, shard: int, fleet: Fleet) -> bool:
+    with duckdb.connect(str(homes / f"s{shard}" / "warehouse.duckdb"), read_only=True) as connection:
+        read = dict(
+            connection.execute(
+                "select account, count(timeline_asked_at) from sync.contact_coverage group by 1"
+            ).fetchall()
+        )
+    return read == {f"a{shard + fleet.shards * number}": fleet.contacts for number in range(fleet.accounts)}
+
+
+def _beside(fleet: Fleet, first: Night) -> bool:
+    """Whether the model says what was measured."""
+    pairs: Mapping[str, tuple[float, float]] = {
+        "requests": (first.requests, fleet.requests()),
+        "seconds": (first.seconds, fleet.hours() * 3600),
+        "MB of a run": (first.memory, fleet.gb_of_a_run * 1000),
+        "connections": (first.connections, fleet.connections),
+    }
+    for name, (measured, modelled) in pairs.items():
+        print(f"{name}: {measured:,.0f} measured, {modelled:,.0f} modelled, {measured / modelled:.2f} times")
+    return all(abs(measured / modelled - 1) <= _GOAL for measured, modelled in pairs.values())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--accounts", type=int, default=40)
-    parser.add_argument("--shards", type=int, default=4)
-    parser.add_argument("--contacts", type=int, default=300)
-    chosen = parser.parse_args()
+    for name, default in (("shards", 4), ("accounts", 10), ("contacts", 300), ("pods", 2), ("nights", 2)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    chosen = vars(parser.parse_args())
+    nights = chosen.pop("nights")
     with tempfile.TemporaryDirectory() as folder:
-        return 0 if measure(chosen.accounts, chosen.shards, chosen.contacts, Path(folder)) else 1
+        return 0 if measure(Fleet(**chosen, pod_s=0), nights, Path(folder)) else 1
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ class Deployment:
         database: str,
         *,
         variables: Mapping[str, str] = {},
+        at_once: int = 10,
     ) -> None:
         self.folder, self.homes = folder, folder / "homes"
         self.port, self.database = port, database
@@ -80,6 +81,7 @@ class Deployment:
         own.mkdir()
         settings = (ROOT / "deploy" / "dagster.yaml").read_text(encoding="utf-8")
         settings = settings.replace("poll_interval_seconds: 30", "poll_interval_seconds: 5")
+        settings = settings.replace("max_concurrent_runs: 10", f"max_concurrent_runs: {at_once}")
         (own / "dagster.yaml").write_text(
             settings.replace("/data/dagster", str(folder / "artifacts")), encoding="utf-8"
         )

@@ -28,7 +28,7 @@ from tests.services.conftest import Redis
 from tests.services.deployment import Deployment, Postgres, own_postgres, processes_in
 from tests.waiting import wait_until
 
-PROGRAMS = ("code", "daemon", "web", "worker", "postgres", "redis")
+PROGRAMS = ("code", "daemon", "web", "host", "worker", "postgres", "redis")
 #: A stage, and the step whose beginning is its beginning, by shard: each has a first night that is killed, and
 #: the last one a push behind it.
 STAGES = {"reading": "", "loading": "", "models": "models", "publishing": "published", "push": "send_push"}
@@ -139,8 +139,11 @@ class Stand:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
         else:
-            self.dagster.kill(program)
-            self.dagster.start(program)
+            programs = list(self.dagster.programs) if program == "host" else [program]
+            for name in programs:
+                self.dagster.kill(name)
+            for name in programs:
+                self.dagster.start(name)
 
 
 @contextlib.contextmanager

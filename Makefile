@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup extras dev lock coverage sync test test-slow test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
+.PHONY: help setup extras dev lock coverage sync test test-slow test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
 .PHONY: image image-smoke sbom
 .DEFAULT_GOAL := help
 
@@ -42,7 +42,7 @@ notebook: .venv/extras ## the analysts' notebooks as pages in the browser; noteb
 notebook-edit: .venv/extras
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test test-slow: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
+test test-slow test-night: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
 test: .venv/dev ## the tests in minutes, three files at a time: some wait, and two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
@@ -51,6 +51,9 @@ coverage: .venv/dev ## the tests in minutes once more, with what no test runs, a
 
 test-slow: .venv/dev ## those that take seconds each: whole nights, kills, models of large accounts
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
+
+test-night: .venv/dev ## the cases that are too many for every commit
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "attack and not services" --ignore tests/attack
 
 test-services: .venv/dev ## the tests that need PostgreSQL and Redis on this machine; object storage is simulated
 	$(BIN)/pytest -m services -n 2 --dist loadfile tests/services

@@ -111,8 +111,8 @@ _UNITS = (
 )
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("use", _USES)
-@pytest.mark.slow
 def test_every_reader_of_a_text_is_done_with_a_megabyte_in_a_moment(use: str) -> None:
     for unit in _UNITS:
         text = (unit * MB)[:MB]

@@ -11,7 +11,7 @@ from tests.fixtures import StartSandbox
 from tests.pipelines.running import Ran, finish, start
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_night_a_push_and_a_forgetting_do_without_proc(start_sandbox: StartSandbox, home: Path) -> None:
     sandbox = start_sandbox("--contacts", "20")
 

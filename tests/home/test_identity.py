@@ -205,7 +205,7 @@ def refused(command: Command, held: Held, settings: dict[str, str], *words: str)
     assert set(codes.values()) == {2}, codes
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.parametrize("way", ["swapped", "of before", "restored"])
 def test_a_home_takes_nothing_of_another_business(
     services: tuple[Service, Service], command: Command, home: Path, tmp_path: Path, way: str
@@ -340,6 +340,7 @@ def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(
         assert command("check", **one.settings).code == 2
 
 
+@pytest.mark.slow
 def test_a_home_does_not_begin_with_another_homes_place(
     command: Command, home: Path, tmp_path: Path, unrecorded: None
 ) -> None:

@@ -55,7 +55,7 @@ def test_no_file_of_a_home_names_its_place(rough_night: Night) -> None:
     assert naming(rough_night.home, rough_night.home) == []
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_copied_home_goes_on_where_it_is(
     copied: Path, start_sandbox: StartSandbox, rough_night: Night
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_migration_is_carried_out_once(made: Path, monkeypatch: pytest.MonkeyP
     assert version_of(made) == version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", [False, True], ids=["fails", "before the first release"])
 def test_what_cannot_be_completed_is_as_it_was_and_says_to_rebuild(
     command: Command, made: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool

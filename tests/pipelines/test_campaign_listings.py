@@ -157,6 +157,7 @@ def test_two_nights_are_the_account_whatever_the_form(service: Service, form: st
         service.sandbox.control("advance", days=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["groups", "observed"])
 @pytest.mark.parametrize("filter_", ["automation", "scheduled", "sent"])
 def test_a_campaign_that_is_sent_between_two_listings_is_there_once(

@@ -105,6 +105,7 @@ def test_the_examples_of_a_command_are_in_its_help_and_can_be_typed(
         assert context.command.name != "marketing-sync", "it calls a command"
 
 
+@pytest.mark.slow
 def test_v_stands_behind_the_program_or_the_command(home: Path, sandbox: Sandbox) -> None:
     for words in (("-v", "check"), ("check", "--verbose")):
         ran = run(home, sandbox, *words)
@@ -135,8 +136,8 @@ SHELLS = {
 }
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.slow
 def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed; .ci/run installs it")

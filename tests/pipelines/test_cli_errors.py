@@ -352,8 +352,8 @@ def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
 # -- the disk
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("limit", [90_000, 600_000])
-@pytest.mark.slow
 def test_a_full_disk_is_said_and_the_next_run_goes_on(
     start_sandbox: StartSandbox, home: Path, command: Command, limit: int
 ) -> None:

@@ -69,8 +69,8 @@ def incomplete(home: Path) -> list[tuple[Any, ...]]:
 # -- series that the service cuts
 
 
+@pytest.mark.attack
 @UNRECORDED
-@pytest.mark.slow
 def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(
     command: Command, service: Sandbox, home: Path, tmp_path: Path
 ) -> None:

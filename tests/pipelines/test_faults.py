@@ -37,6 +37,7 @@ def repeats(night: Night) -> dict[tuple[str, str], int]:
     return {question: count for question, count in asked.items() if count != 1}
 
 
+@pytest.mark.attack
 def test_a_calm_night_asks_every_question_once(calm_night: Night) -> None:
     assert repeats(calm_night) == {}
 

@@ -85,7 +85,7 @@ def _ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     return {str(event.step_key): event.event_type_value for event in events}
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(
     command: Command, sandbox: Sandbox, home: Path
 ) -> None:

@@ -118,7 +118,7 @@ def pages(count: int) -> int:
     return count // CAP + 1
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.parametrize(
     "readings",
     [
@@ -200,6 +200,7 @@ def test_without_a_second_reading_nothing_is_marked_as_deleted_and_it_is_said(
     assert len(live(home, moving)) == size - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asset", "operation", "table"),
     [

@@ -148,7 +148,7 @@ def test_what_the_chosen_table_needs_is_read_first_and_noted(run_job: RunJob, se
     assert "emailmarketing/getlists" not in operations(service, since), "it was read before"
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(
     settings: Settings, service: Sandbox
 ) -> None:

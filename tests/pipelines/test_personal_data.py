@@ -51,6 +51,7 @@ def texts(home: Path) -> Iterator[tuple[str, str]]:
     yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.attack
 def test_nobody_is_found_unless_they_are_kept(homes: dict[str, Path]) -> None:
     people = people_of(homes["keep"]) | values_of(homes["keep"])
     assert len([text for text in people if "@" in text]) > 50

@@ -128,8 +128,8 @@ def held(service: Sandbox, home: Path, kind: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-@pytest.mark.slow
 def test_what_is_seen_is_what_is_sent_held_and_confirmed(
     command: Command, service: Sandbox, home: Path, folder: Path, case: Case
 ) -> None:

@@ -145,6 +145,7 @@ def raw(ui: Ui, *lines: str, body: str = "") -> str:
         return connection.makefile("rb").readline().decode().strip()
 
 
+@pytest.mark.attack
 def test_a_program_of_this_machine_may_do_what_the_ui_may(ui: Ui) -> None:
     before = ui.launched()
     assert (
@@ -254,6 +255,7 @@ def test_metrics_are_served_to_this_machine_alone(ui: Ui) -> None:
     assert (reply.status_code, reply.text) == (405, "This page is read only.\n")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_report_is_a_click_away_from_its_asset(tab: Browser, ui: Ui) -> None:
     page = report_of(ui.home)

@@ -90,6 +90,7 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     assert {name: len(forgotten[name]) for name in hashed} == {name: len(rebuilt[name]) for name in hashed}
 
 
+@pytest.mark.attack
 def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(
     command: Command, filled: Path, start_sandbox: StartSandbox
 ) -> None:
@@ -107,6 +108,7 @@ def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(
     assert (refused.code, "--apply" in refused.err) == (2, True)
 
 
+@pytest.mark.attack
 def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_to(
     command: Command, filled: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_t
     assert earlier(filled) == []
 
 
+@pytest.mark.attack
 def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: Path) -> None:
     address, contacts = somebody(filled)
     with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
@@ -137,6 +140,7 @@ def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: 
     ) == [(True, "kept")]
 
 
+@pytest.mark.attack
 def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(
     command: Command, filled: Path, tmp_path: Path
 ) -> None:
@@ -171,6 +175,7 @@ def test_nobody_is_forgotten_when_their_deletion_at_the_service_cannot_be_planne
     assert found_in(filled, [address])
 
 
+@pytest.mark.attack
 def test_who_is_not_known_is_kept_away_all_the_same(command: Command, filled: Path) -> None:
     assert command("forget", "--contact-id", "987654321", "--apply").code == 0
     assert command("forget", "nobody@example.com", "--apply").code == 0
@@ -188,6 +193,7 @@ def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, 
     assert not (filled / "forgetting.json").exists()
 
 
+@pytest.mark.attack
 def test_files_of_the_program_stay_as_they_are_whatever_words_people_have(
     command: Command, filled: Path, tmp_path: Path
 ) -> None:
@@ -224,6 +230,7 @@ def called(home: Path, contact: int, address: str) -> None:
             connection.execute(f"update {table} set email = ? where contact_id = ?", [address, contact])
 
 
+@pytest.mark.attack
 def test_whose_address_only_contains_theirs_is_somebody_else(command: Command, filled: Path) -> None:
     address, contacts = somebody(filled)
     others = ask(
@@ -242,6 +249,7 @@ def test_whose_address_only_contains_theirs_is_somebody_else(command: Command, f
     assert not (filled / "forgetting.json").exists()
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("there", "typed"),
     [
@@ -262,6 +270,7 @@ def test_whatever_the_spelling_it_is_them(command: Command, filled: Path, there:
     ]
 
 
+@pytest.mark.attack
 def test_a_signal_ends_it_with_130_and_it_goes_on(command: Command, filled: Path) -> None:
     address, _ = somebody(filled)
     stopped = start(filled, None, "forget", address, "--apply")
@@ -283,6 +292,7 @@ def test_half_forgotten_nobody_works_in_the_home(command: Command, filled: Path)
     assert command("publish").code == 0
 
 
+@pytest.mark.attack
 def test_what_is_found_in_a_file_of_somebody_else_is_told_and_it_ends(command: Command, filled: Path) -> None:
     address, _ = somebody(filled)
     (filled / "notes.txt").write_text(f"call {address}, not jo{address}")

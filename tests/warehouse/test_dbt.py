@@ -72,7 +72,7 @@ def test_what_is_no_warehouse_is_said_in_a_sentence(clone: Path) -> None:
         opened(str(clone / HOME))
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.parametrize("folder", [ROOT, PROJECT], ids=["clone", "project"])
 def test_freshness_tells_which_table_was_not_read(path: Path, tmp_path: Path, folder: Path) -> None:
     """Without options, in both folders, and with a relative home; of several accounts the oldest counts."""

@@ -315,7 +315,7 @@ print(reads > 1, seen)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_reader_of_an_old_view_file_is_never_disturbed(storage: Storage, tmp_path: Path) -> None:
     home = publish(tmp_path / "home", contacts=1000)
     lake.export(home, storage, "N", NOW)

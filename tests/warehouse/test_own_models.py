@@ -96,7 +96,7 @@ def test_what_is_personal_follows_from_the_sql(home: Path) -> None:
     assert asked(file, "select count(email), count(status) > 0 from custom.of_staging") == [(0, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_column_that_failed_to_be_made_anew_stays_as_personal_as_it_was(home: Path) -> None:
     made(home, people="select account, email as name from {{ ref('contact_engagement') }}")
     report = made(
@@ -263,7 +263,7 @@ def test_no_model_reaches_files_settings_or_the_network(home: Path) -> None:
     assert asked(home / "warehouse.duckdb", tables) == [("custom.fine",)]
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_an_endless_model_and_one_that_takes_all_memory_cost_themselves(home: Path) -> None:
     """Also what they would have made of a table that is there."""
     made(home, endless="select 1 as n", hungry="select 1 as n")
@@ -341,7 +341,7 @@ def test_a_model_cannot_leave_its_schema_nor_replace_ours(home: Path) -> None:
 # -- what dbt does
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_incremental_models_grow_until_a_person_has_them_begin_anew(home: Path) -> None:
     """Whatever changes beside them: an account, a setting, what ours are made of."""
     grown = (
@@ -362,7 +362,7 @@ def test_incremental_models_grow_until_a_person_has_them_begin_anew(home: Path) 
     assert asked(home / "warehouse.duckdb", counted) == [(1,)]
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> None:
     columns = "[{ name: x, data_type: integer, constraints: [{ type: not_null }] }]"
     contract = f"{{ name: firm, config: {{ contract: {{ enforced: true }} }}, columns: {columns} }}"
@@ -391,7 +391,7 @@ def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> N
     )
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_a_dbt_project_of_the_users_with_packages_is_such_a_folder(home: Path) -> None:
     """Its own project files, and what dbt wrote there, do not count."""
     files = {
@@ -437,6 +437,7 @@ def test_without_dbt_it_says_what_to_install(home: Path, monkeypatch: pytest.Mon
     assert made(home).problems == []
 
 
+@pytest.mark.slow
 def test_what_a_deleted_model_made_goes(home: Path) -> None:
     made(home, one="select 1 as x", two="{{ config(materialized='view') }} select * from {{ ref('one') }}")
     (home / "models" / "two.sql").unlink()
@@ -472,7 +473,7 @@ def test_a_new_model_does_not_take_the_name_of_ours(tmp_path: Path) -> None:
         new_model(tmp_path, "contact_engagement", {"contact_engagement"})
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_what_is_wrong_is_remembered_until_it_is_corrected(home: Path) -> None:
     def remembered() -> str:
         with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
@@ -491,7 +492,7 @@ def test_a_name_of_no_model_is_said(home: Path) -> None:
         made(home, one="select 1 as x", select=("nothing",))
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 def test_what_they_made_is_added_to_the_current_copy(home: Path) -> None:
     masking = Masking(PersonalData.DROP, None, 1)
     first = publish(home, masking, check=publish_blockers)

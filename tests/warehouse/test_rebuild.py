@@ -281,6 +281,7 @@ def damage_a_file(home: Home) -> None:
     path.write_bytes(path.read_bytes()[:-200])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [lose_a_file, damage_a_file])
 def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(
     small_home: Home, harm: Callable[[Home], None]

@@ -144,6 +144,7 @@ def test_a_ledger_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -
         assert [response.body for response in archive.responses([again.request_id])] == [again.body]
 
 
+@pytest.mark.slow
 def test_bodies_stay_while_something_cannot_be_made_again(
     years: Home, caplog: pytest.LogCaptureFixture
 ) -> None:

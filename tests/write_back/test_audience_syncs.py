@@ -256,6 +256,7 @@ def test_a_renamed_tag_follows_by_itself(push: Push, segment: Segment, service: 
     assert push(entry("vip", "gold"))[1] == []
 
 
+@pytest.mark.slow
 def test_a_shared_tag_stays_while_anybody_wants_it(push: Push, segment: Segment, service: Sandbox) -> None:
     segment(3)
     both = [entry("vip"), entry("other")]
@@ -270,6 +271,7 @@ def test_a_shared_tag_stays_while_anybody_wants_it(push: Push, segment: Segment,
     assert push(left, entry("other", where=f"email <> '{gone}'"))[1] == []
 
 
+@pytest.mark.slow
 def test_tags_that_differ_in_case_may_be_one(push: Push, segment: Segment, service: Sandbox) -> None:
     segment(1)
     push(entry("vip"))
@@ -278,6 +280,7 @@ def test_tags_that_differ_in_case_may_be_one(push: Push, segment: Segment, servi
     assert list(tags(service).values()) == [{"gold"}]
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_gone_takes_away_what_only_it_wanted(
     push: Push, segment: Segment, service: Sandbox
 ) -> None:
@@ -290,6 +293,7 @@ def test_an_entry_that_is_gone_takes_away_what_only_it_wanted(
     assert push(entry("shared"))[1] == []
 
 
+@pytest.mark.slow
 def test_resync_sends_everything_again(push: Push, segment: Segment) -> None:
     segment(2)
     push(entry("vip"))
@@ -391,6 +395,7 @@ def at(name: str, city: str, of: str = "Corporate catering", title: str = "city"
     return f'[activations.{name}]\nquery = "{query}"\nlist = "{of}"'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of", "title"),
     [
@@ -413,6 +418,7 @@ def test_entries_that_disagree_about_a_person_are_rejected(
     assert push(*ats)[1] == [], "told once"
 
 
+@pytest.mark.slow
 def test_a_contact_named_by_id_is_the_person_of_its_address(
     push: Push, segment: Segment, service: Sandbox
 ) -> None:

@@ -136,6 +136,7 @@ def by_activations(settings: Settings, folder: Path) -> Push:
     return push
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [SOME, NOBODY], ids=["planned", "nothing-planned"])
 @pytest.mark.parametrize("entry", ["by_command", "by_job", "by_activations"])
 def test_the_next_push_reads_back_what_was_left(
@@ -170,8 +171,8 @@ def test_a_retry_reads_back_what_was_left(command: Command, left: Sandbox, home:
     assert states(home) == {State.VERIFIED: 6}
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("entry", ["job", "activations"])
-@pytest.mark.slow
 def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:

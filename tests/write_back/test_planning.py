@@ -76,6 +76,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
         yield open_known(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.integers(1, 3))
 def test_batches_plan_what_all_rows_at_once_do(

@@ -122,6 +122,7 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
     assert metadata(result, "verify_push")["requests"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "said"),
     [
@@ -145,6 +146,7 @@ def test_what_cannot_be_pushed_fails_the_first_step_in_a_sentence(
     assert service.count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS.values())
 @pytest.mark.parametrize("typed", [{}, {"confirm": ""}, {"confirm": "yes"}, {"confirm": "sent"}], ids=str)
 def test_nothing_is_sent_unless_the_word_is_typed(
@@ -159,6 +161,7 @@ def test_nothing_is_sent_unless_the_word_is_typed(
     assert not (home / "outbox.sqlite").exists(), "no push was begun that a later one would send"
 
 
+@pytest.mark.slow
 def test_deletions_need_the_number_that_the_dry_run_tells(push: RunJob, service: Sandbox) -> None:
     sql = "select contact_id, list_id from source.contacts order by 1 limit 3"
     assert push(DELETIONS, sql=sql).success
@@ -169,6 +172,7 @@ def test_deletions_need_the_number_that_the_dry_run_tells(push: RunJob, service:
     assert sum(entry["operation"].endswith("deletecontact") for entry in service.asked()) == 3
 
 
+@pytest.mark.slow
 def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob, home: Path) -> None:
     sql = f"{TAGS} union all select 'gone@example.com', 'vip'"
     result = push(
@@ -188,6 +192,7 @@ def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob
     assert (home / "pushes" / "1" / "rejected.csv").read_text().count("gone@example.com") == 1
 
 
+@pytest.mark.slow
 def test_no_log_and_no_event_quotes_a_cell_in_a_reason(push: RunJob, home: Path) -> None:
     """A telephone number has no form by which it could be known; the file of rejected rows has it."""
     sql = (
@@ -239,8 +244,8 @@ def test_every_field_of_the_launchpad_is_described(settings: Settings) -> None:
         assert "dry_run" in fields
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("kind", KINDS.values())
-@pytest.mark.slow
 def test_the_launchpad_begins_with_an_example_that_runs(
     settings: Settings, push: RunJob, home: Path, service: Sandbox, kind: Kind
 ) -> None:

@@ -47,6 +47,7 @@ def test_two_rows_about_one_address_are_one_and_of_others_are_two(
     assert [bad.reason for bad in plan.bad] == ["it says the same as row 2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "again"), [(given, shown.strip()) for shown, given, _ in SPELLINGS])
 def test_who_was_looked_up_is_known_by_the_id_from_then_on(
     known: Known, tmp_path: Path, given: str, again: str

@@ -100,6 +100,7 @@ def inputs(value: str, numbers: Iterable[tuple[int, int]], folder: Path) -> Iter
             yield read_file(file)
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 @settings(max_examples=50 if DEEP else 1)
 @example(EDGES)

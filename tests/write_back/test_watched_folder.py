@@ -345,6 +345,7 @@ cli.main(["push", "folder", "--apply"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "tagged"),
     [("watched_folder.enqueue", 0), ("push_service.PushRun.send_open", 0), ("watched_folder._put_away", 12)],
@@ -465,6 +466,7 @@ def test_one_run_at_a_time_takes_all_that_waits_and_what_comes_meanwhile_is_the_
     assert len(daemon.look()) == 1
 
 
+@pytest.mark.slow
 def test_what_no_run_can_push_is_tried_again_at_the_full_hour(
     daemon: Daemon, service: Sandbox, drop: Path, tags: list[str], alerts: type[Alerts]
 ) -> None:

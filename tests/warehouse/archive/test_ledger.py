@@ -71,6 +71,7 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(
         assert [response.request_id for response in archive.responses(ids)] == ids
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_damage_anywhere_costs_the_rows_that_it_meets_and_no_other(
     tmp_path_factory: pytest.TempPathFactory, data: Any

@@ -83,6 +83,7 @@ def names(root: Path) -> list[str]:
     return [name for pattern in PATTERNS for name in Objects(root).names(pattern)]
 
 
+@pytest.mark.slow
 def test_a_warehouse_is_made_of_objects_and_checkpoints_alone(home: Home) -> None:
     root, before = home.path / "archive", home.contents()
     assert Objects(root).names(SEALED)
@@ -97,6 +98,7 @@ def test_a_warehouse_is_made_of_objects_and_checkpoints_alone(home: Home) -> Non
     assert home.contents() == before
 
 
+@pytest.mark.attack
 def test_a_backup_has_the_objects_and_brings_them_back(home: Home, tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "backup"))
     back_up(home.path, storage)
@@ -111,6 +113,7 @@ def test_a_backup_has_the_objects_and_brings_them_back(home: Home, tmp_path: Pat
     other.close()
 
 
+@pytest.mark.attack
 def test_who_is_forgotten_is_in_no_object(home: Home) -> None:
     root = home.path / "archive"
     home.close()

@@ -56,6 +56,7 @@ def clicked(memory: Tables, *spellings: str) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(PEOPLE, st.data())
 def test_who_clicked_redeemed_and_was_requested_is_the_same_person(

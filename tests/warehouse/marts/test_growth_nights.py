@@ -14,8 +14,8 @@ from tests.depth import DEEP
 NIGHTS = 10 if DEEP else 4
 
 
+@pytest.mark.attack
 @pytest.mark.deep
-@pytest.mark.slow
 def test_nights_are_told_as_they_were_and_no_observed_day_changes(tmp_path: Path) -> None:
     """Late registrations, moves, merges, deletions and re-adds; missed nights, a broken listing, another time
     zone, a rebuild."""

@@ -108,6 +108,7 @@ def test_large_figures_are_the_numbers_that_their_labels_say(home: Path, run: An
     assert ("Syncing has stopped" in defined["shown"]) is (wanted[0] > 0), "the made-up data is of long ago"
 
 
+@pytest.mark.slow
 def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> None:
     if "empty" in home.name:
         return

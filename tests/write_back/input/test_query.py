@@ -115,6 +115,7 @@ def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
     assert "Conversion Error" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "limits", "said"),
     [

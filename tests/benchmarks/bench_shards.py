@@ -1,12 +1,12 @@
-"""A fleet as its services run it, on one machine, and the model of it (`bench_fleet`) beside what was measured.
+"""A fleet as its services run it, on one machine, and beside it what its model (`bench_fleet`) says.
 
     python -m tests.benchmarks.bench_shards [--shards 4 --accounts 10 --contacts 300 --pods 2 --nights 2]
 
 Code server, daemon and web server with a PostgreSQL of their own; the service is another process on the same
 machine. Nights are launched in all shards at once and queue for `--pods` places. Prints of each night its
 seconds, requests, memory and processor of the runs, connections to PostgreSQL and the growth of Dagster's
-history. Goals: every account is read to the end and stands in its own shard alone; requests, seconds and memory of
-the first night within 10 % of the model. Exit code 1 on a miss."""
+history. Goals: every account is read to the end and stands in its own shard alone; requests, seconds, memory
+and connections of the first night within 10 % of the model. Exit code 1 on a miss."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ class Night:
 
     def __str__(self) -> str:
         return (
-            f"{self.seconds:,.0f} s, {self.requests:,} requests; a run at most {self.memory:,.0f} MB, processor "
-            f"{self.processor:.1f} s in the mean; {self.connections} connections to PostgreSQL; history of a "
+            f"{self.seconds:,.0f} s, {self.requests:,} requests; a run at most {self.memory:,.0f} MB, "
+            f"processor {self.processor:.1f} s in the mean; {self.connections} connections to PostgreSQL; history of a "
             f"shard {self.history_mb:.2f} MB, {self.events:,.0f} events"
         )
 
@@ -152,8 +152,8 @@ def measure(fleet: Fleet, nights: int, folder: Path) -> bool:
         tables = "select from pg_class where relname in ('event_logs', 'runs') having count(*) = 2"
         wait_until(lambda: dagster.select(tables), "Dagster did not start")
         print(
-            f"{fleet.shards * fleet.accounts:,} accounts of {fleet.contacts:,} contacts in {fleet.shards:,} shards,"
-            f" {fleet.pods} at a time, load {os.getloadavg()[0]:.1f} at the start",
+            f"{fleet.shards * fleet.accounts:,} accounts of {fleet.contacts:,} contacts in {fleet.shards:,} "
+            f"shards, {fleet.pods} at a time, load {os.getloadavg()[0]:.1f} at the start",
             flush=True,
         )
         measured = []

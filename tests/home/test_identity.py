@@ -322,6 +322,7 @@ def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(
         assert (home / FILE).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(
     command: Command, home: Path, unrecorded: None
 ) -> None:

@@ -99,6 +99,7 @@ def test_logs_are_listed_and_shown(command: Command, home: Path) -> None:
     assert (ran.code, "`marketing-sync logs` lists" in ran.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_watched_status_is_shown_again_until_ctrl_c(home: Path) -> None:
     process = start_cold(home, None, "status", "--watch")
     assert process.stdout is not None

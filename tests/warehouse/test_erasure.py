@@ -46,6 +46,7 @@ def forgotten(
     return counts, duckdb.connect(str(new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", [ANN, "Ann@Corner.example", f" {ANN}\t", f"{ANN}\u200b"])
 def test_rows_about_them_have_pseudonyms_however_the_address_is_spelled(
     warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, spelling: str

@@ -246,6 +246,7 @@ def push(command: Command, segment: Segment, service: Sandbox, folder: Path) -> 
     return run
 
 
+@pytest.mark.slow
 def test_a_renamed_tag_follows_by_itself(push: Push, segment: Segment, service: Sandbox) -> None:
     segment(3)
     push(entry("vip"))
@@ -301,6 +302,7 @@ def test_resync_sends_everything_again(push: Push, segment: Segment) -> None:
     assert push(entry("vip"), words=("--resync",))[1] == ["addtag"] * 2
 
 
+@pytest.mark.slow
 def test_only_the_plan_that_was_looked_at_is_sent(
     command: Command, segment: Segment, service: Sandbox
 ) -> None:
@@ -316,6 +318,7 @@ def test_only_the_plan_that_was_looked_at_is_sent(
     assert (sent_now.code, tagged(service)) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_value_that_is_there_is_left_by_an_entry_that_only_fills(
     push: Push, segment: Segment, service: Sandbox
 ) -> None:
@@ -329,6 +332,7 @@ def test_a_value_that_is_there_is_left_by_an_entry_that_only_fills(
     assert "Rome" in contact["values"].values()
 
 
+@pytest.mark.slow
 def test_a_changed_value_follows_by_itself(push: Push, segment: Segment, service: Sandbox) -> None:
     at = '[activations.at]\nquery = "select email, city from source.segment"\nlist = "Corporate catering"'
     for city in ("Rome", "Oslo"):
@@ -436,6 +440,7 @@ def test_a_contact_named_by_id_is_the_person_of_its_address(
 # -- after a night
 
 
+@pytest.mark.slow
 def test_a_night_runs_them_and_says_what_came_of_each(
     segment: Segment, service: Sandbox, home: Path, folder: Path
 ) -> None:

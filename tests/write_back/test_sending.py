@@ -59,6 +59,7 @@ def test_without_faults_each_item_is_one_request(desk: Desk) -> None:
     assert desk.send().requests == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["snippet", "detail", "other-key"])
 def test_activities_arrive_once_whatever_gets_lost(make_desk: MakeDesk, form: str) -> None:
     desk = make_desk(**faulty(switches={"activity": form}))

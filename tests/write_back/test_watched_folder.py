@@ -490,6 +490,7 @@ def test_what_no_run_can_push_is_tried_again_at_the_full_hour(
     assert left(drop) == {"done": PUSHED}
 
 
+@pytest.mark.slow
 def test_a_file_that_fails_is_told_once_and_fails_the_run(
     daemon: Daemon, drop: Path, tags: list[str], alerts: type[Alerts]
 ) -> None:

@@ -240,6 +240,7 @@ def disagreeing(facts: list[Fact]) -> tuple[list[list[Fact]], int]:
     return [group for group in several if len({fact.value for fact in group}) > 1], len(several)
 
 
+@pytest.mark.slow
 def test_two_numbers_of_one_name_agree(home: Path, report: ReportData, run: Any) -> None:
     page = render(report)
     mail = environment().get_template("mail.html").render(report=report)

@@ -59,6 +59,7 @@ def test_a_query_gives_rows(path: Path) -> None:
     assert (rows.numbers, rows.source.name) == ([1], "query")
 
 
+@pytest.mark.slow
 def test_every_type_of_the_database_is_read_or_rejected(path: Path) -> None:
     with duckdb.connect() as connection:
         names = connection.sql("select column_name from (describe from test_all_types())").fetchall()

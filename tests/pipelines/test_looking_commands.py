@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from home import output
 from tests.fixtures import Command

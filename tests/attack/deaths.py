@@ -71,6 +71,7 @@ class Alerts:
 
     def close(self) -> None:
         self._server.shutdown()
+        self._server.server_close()
 
 
 class Stand:

@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 
 from assets.materialize import column_schema
-from warehouse.errors import WarehouseError
+from warehouse.errors import StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.models import BuildReport, Status
@@ -26,6 +26,9 @@ Publish = Callable[[Any], Published]
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 Metadata = dict[str, Any]
+
+#: What a storage needs to come back: 15, 30, 60 and 120 seconds.
+AGAIN = dg.RetryPolicy(max_retries=4, delay=15, backoff=dg.Backoff.EXPONENTIAL)
 
 PUBLISHED, OWN_MODELS, REPORT, LAKE = (
     dg.AssetKey(name) for name in ("published", "own_models", "report", "lake")
@@ -106,7 +109,7 @@ def own_models_asset(build: BuildOwn) -> dg.AssetsDefinition:
     )
 
 
-def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
+def lake_asset(export: Callable[[Any], Manifest], again: dg.RetryPolicy = AGAIN) -> dg.AssetsDefinition:
     """The step that exports the published file of the home that the settings of a run name to the lake."""
 
     def lake(context: dg.AssetExecutionContext) -> Metadata:
@@ -120,13 +123,11 @@ def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
         }
 
     description = (
-        "The published tables as Parquet, where those of all shards are. When it fails, run it "
-        "again: what "
-        "got there stays."
+        "The published tables as Parquet, where those of all shards are. A storage that cannot be reached is "
+        "tried again for some minutes; after that, run this step again: what got there stays."
     )
-    return _step(
-        dg.AssetSpec(LAKE, deps=[PUBLISHED, OWN_MODELS], kinds={"parquet"}, description=description), lake
-    )
+    spec = dg.AssetSpec(LAKE, deps=[PUBLISHED, OWN_MODELS], kinds={"parquet"}, description=description)
+    return _step(spec, lake, again=again)
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
@@ -150,23 +151,31 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
 
 
 def _step(
-    spec: dg.AssetSpec, make: Callable[[dg.AssetExecutionContext], Metadata], *resources: str
+    spec: dg.AssetSpec,
+    make: Callable[[dg.AssetExecutionContext], Metadata],
+    *resources: str,
+    again: dg.RetryPolicy | None = None,
 ) -> dg.AssetsDefinition:
-    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and not tried
-    again."""
+    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and tried again
+    where a storage could not be reached."""
 
     @dg.multi_asset(
         name=spec.key.path[-1],
         specs=[spec.replace_attributes(group_name="published")],
         required_resource_keys={"settings", *resources},
+        retry_policy=again,
     )
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
             return dg.MaterializeResult(metadata=make(context))
         except WarehouseError as problem:
-            raise dg.Failure(str(problem), allow_retries=False) from None
+            raise dg.Failure(str(problem), allow_retries=_may_pass(problem)) from None
 
     return step
+
+
+def _may_pass(problem: WarehouseError) -> bool:
+    return isinstance(problem, StorageUnavailable) and not isinstance(problem, StorageMisconfigured)
 
 
 def sync_tables() -> list[dg.AssetSpec]:

@@ -21,7 +21,7 @@ from pipelines.report.render import write_report
 from upkeep.backups import back_up_home
 from upkeep.retention import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
-from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError
+from warehouse.errors import PublishedLocked, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.lake import UNNAMED, Manifest, export, export_parquet, known_exports
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
@@ -97,7 +97,8 @@ class Lake:
     problem = ""
 
     def export(self, settings: Settings) -> Manifest:
-        """Raises WarehouseError."""
+        """Raises StorageUnavailable and other WarehouseErrors."""
+        self.problem = ""
         try:
             with stage("export to the lake"):
                 # fsspec's thread keeps the context in which it is called first, and with it what Dagster's
@@ -105,7 +106,8 @@ class Lake:
                 return Context().run(_export_to_lake, settings)
         except WarehouseError as problem:
             self.problem = f"published, but not exported to the lake: {problem}"
-            kind = StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError
+            known = (StorageMisconfigured, StorageUnavailable)
+            kind = next((each for each in known if isinstance(problem, each)), WarehouseError)
             raise kind(self.problem) from None
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from assets.published import LAKE, PUBLISHED, REPORT, Publish, lake_asset, published_asset, report_asset
-from warehouse.errors import NotPublished, StorageUnavailable
+from warehouse.errors import NotPublished, StorageMisconfigured, StorageUnavailable
 from warehouse.lake import LakeTable, Manifest
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
@@ -83,10 +84,9 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
 
 
 def run_export(export: Callable[[object], Manifest]) -> dg.ExecuteInProcessResult:
+    asset = lake_asset(export, again=dg.RetryPolicy(max_retries=1))
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize(
-            [lake_asset(export)], instance=instance, raise_on_error=False, resources={"settings": None}
-        )
+        return dg.materialize([asset], instance=instance, raise_on_error=False, resources={"settings": None})
 
 
 def test_an_export_tells_what_it_sent() -> None:
@@ -104,9 +104,27 @@ def test_an_export_tells_what_it_sent() -> None:
     }
 
 
-def test_an_export_that_fails_is_a_failed_step_in_a_sentence() -> None:
+@pytest.mark.parametrize(("error", "tries"), [(StorageUnavailable, 2), (StorageMisconfigured, 1)])
+def test_an_export_that_fails_is_a_failed_step_in_a_sentence(
+    error: type[StorageUnavailable], tries: int
+) -> None:
+    tried = []
+
     def fail(settings: object) -> Manifest:
-        raise StorageUnavailable("the network is gone")
+        tried.append(settings)
+        raise error("the network is gone")
 
     (failed,) = (event.step_failure_data for event in run_export(fail).all_events if event.is_step_failure)
     assert failed.user_failure_data.description == "the network is gone"
+    assert len(tried) == tries
+
+
+def test_a_storage_that_comes_back_has_the_export() -> None:
+    problems = iter([StorageUnavailable("the network is gone")])
+
+    def recover(settings: object) -> Manifest:
+        for problem in problems:
+            raise problem
+        return Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), [])
+
+    assert run_export(recover).success

@@ -5,7 +5,7 @@ Not here: reading (`reader`), which assets exist (`sources`), jobs and resources
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 import dagster as dg
@@ -17,13 +17,18 @@ from assets.reader import Reader
 from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.errors import Stopped
-from warehouse.loads.coverage import FRESH_FOR
 from warehouse.loads.load import TableReport
-from warehouse.tables import Column, Table
+from warehouse.tables import READINGS, Column, Table
 from warehouse.warehouse import Warehouse
 
 #: The step's name in Dagster's runs.
 READ_STEP = "read"
+
+#: Tag of runs whose outputs Dagster takes for no materializations: their steps log those of what changed.
+DEFERRED = {"dagster/defer_asset_events": "true"}
+
+#: In Dagster, the reading of all tables: how fresh they are, since unchanged ones are not materialized anew.
+READINGS_KEY = dg.AssetKey(["sync", READINGS.name])
 
 #: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and
 #: how bad it is otherwise.
@@ -81,6 +86,7 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         run = context.resources.reader
         reader: Reader = run.of(context)
+        settled: Set[dg.AssetKey] = run.settled(context)
         failed: dict[str, str] = {}
         try:
             for asset in reader.as_loaded():
@@ -89,7 +95,12 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
                 if reason := _failure(results):
                     failed[asset.name] = reason
                 with reader.warehouse.reading():
-                    made = [_materialization(reader, asset, table, results) for table in asset.tables]
+                    made = [
+                        _materialization(reader, asset, table, results)
+                        if asset_key(table) not in settled or _is_changed(table, results)
+                        else dg.MaterializeResult[Any](asset_key=asset_key(table))
+                        for table in asset.tables
+                    ]
                     if asset.is_daily:
                         run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
                 yield from _selected(context, made)
@@ -98,6 +109,8 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         if failed:
             lines = [f"{name}: {reason}" for name, reason in failed.items()]
             raise dg.Failure("\n".join(lines), metadata=failed)
+        if len(reader.chosen) == len(SOURCE_ASSETS):
+            context.log_event(dg.AssetMaterialization(READINGS_KEY, "every table was read"))
 
     return step
 
@@ -157,18 +170,36 @@ def evaluated(
     context.log_event(evaluation)
 
 
+def is_deferred(context: dg.AssetExecutionContext) -> bool:
+    return DEFERRED.items() <= context.run.tags.items()
+
+
+def materialized(
+    context: dg.AssetExecutionContext, made: dg.MaterializeResult[Any], note: str = ""
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """The output that steps behind it wait for; in a run whose outputs are none, with the materialization."""
+    assert made.asset_key is not None  # Dagster's type allows it
+    key = dg.AssetKey.from_coercible(made.asset_key)
+    if is_deferred(context) or key not in context.selected_asset_keys:
+        context.log_event(dg.AssetMaterialization(key, note or None, made.metadata))
+    if key in context.selected_asset_keys:
+        yield dg.MaterializeResult(asset_key=key) if is_deferred(context) else made._replace(check_results=[])
+
+
 def _selected(
-    context: dg.AssetExecutionContext, materializations: Iterable[dg.MaterializeResult[Any]]
+    context: dg.AssetExecutionContext, tables: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """Those of the tables that were chosen. The others, which the same requests filled or the chosen ones
-    need, are noted as such in the run's log. All with their checks."""
-    for made in materializations:
-        assert made.asset_key is not None  # Dagster's type allows it
-        key = dg.AssetKey.from_coercible(made.asset_key)
-        if key in context.selected_asset_keys:
-            yield made._replace(check_results=[])
+    """Those of the tables that were chosen, with their checks. The others, which the same requests filled or
+    the chosen ones need, are noted as such in the run's log. One of which there is nothing to tell (no
+    metadata) was read, and did not change."""
+    for made in tables:
+        key = dg.AssetKey.from_coercible(made.asset_key or ())
+        note = "" if key in context.selected_asset_keys else "read by the same run"
+        if made.metadata:
+            yield from materialized(context, made, note)
         else:
-            context.log_event(dg.AssetMaterialization(key, "read by the same run", made.metadata))
+            context.log_event(dg.AssetObservation(key, f"{note or 'read'}: nothing changed"))
+            yield from [made] if key in context.selected_asset_keys else ()
         for result in made.check_results or ():
             yield from evaluated(context, result)
 
@@ -187,7 +218,6 @@ def _spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefini
             "key": ", ".join(table.key) or "one row per account",
             "load": type(table.load).__name__.lower(),
         },
-        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR),
     )
 
 
@@ -202,6 +232,13 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
     return dg.TableSchema(
         [dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in columns]
     )
+
+
+def _is_changed(table: Table, results: list[AccountResult]) -> bool:
+    """Whether there is more to say than that it was read."""
+    done = done_to(table, results)
+    counts = (done.new, done.changed, done.deleted, done.rejected, done.refused, done.drift)
+    return any(counts) or any(result.problems for result in results)
 
 
 def _materialization(

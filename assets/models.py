@@ -5,14 +5,14 @@ another one would have to wait for the file that this one may have open. Not her
 (`pipelines`)."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from assets.materialize import evaluated
+from assets.materialize import evaluated, materialized
 from warehouse.connection import connect
 from warehouse.dbt_project import Node
 from warehouse.masking import lineage
@@ -45,9 +45,9 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         specs=_specs(models),
         check_specs=[_check_spec(node) for node in nodes if node.is_test],
         can_subset=True,
-        required_resource_keys={"settings"},
+        required_resource_keys={"reader", "settings"},
     )
-    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         selected = [node.name for node in models if _key(node.relation) in context.selected_asset_keys]
         settings = context.resources.settings
         report = build(settings, selected if len(selected) < len(models) else ())
@@ -157,31 +157,38 @@ def _check_spec(test: Node) -> dg.AssetCheckSpec:
 
 def _events(
     context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
     """What became of every model and test, in their order."""
+    settled: Set[dg.AssetKey] = context.resources.reader.settled(context)
     sizes = table_sizes(warehouse)
     with connect(warehouse, read_only=True) as connection:
         columns = columns_of(connection)
     for outcome in report.outcomes:
         node, key = outcome.node, _key(outcome.node.relation)
+        is_shown = key not in settled or outcome.status is not Status.UNCHANGED
         if node.is_test:
-            if outcome.status is not Status.SKIPPED:
+            if is_shown and outcome.status is not Status.SKIPPED:
                 yield from evaluated(context, _check_result(outcome))
+        elif not is_shown:
+            yield dg.MaterializeResult(asset_key=key)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
-            types = columns.get(node.relation, {})
-            found = [
-                dg.TableColumn(name, kind, description=node.columns.get(name, ""))
-                for name, kind in types.items()
-            ]
-            took: dict[str, Any] = (
-                {"unchanged": True}
-                if outcome.status is Status.UNCHANGED
-                else {"seconds": round(outcome.seconds, 2)}
-            )
-            size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
-            yield dg.MaterializeResult(
-                asset_key=key, metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size}
-            )
+            yield from materialized(context, _materialization(outcome, sizes, columns))
+
+
+def _materialization(
+    outcome: Outcome, sizes: Mapping[str, int], columns: Mapping[str, Mapping[str, str]]
+) -> dg.MaterializeResult[Any]:
+    node, types = outcome.node, columns.get(outcome.node.relation, {})
+    found = [
+        dg.TableColumn(name, kind, description=node.columns.get(name, "")) for name, kind in types.items()
+    ]
+    is_unchanged = outcome.status is Status.UNCHANGED
+    took: dict[str, Any] = {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
+    size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
+    return dg.MaterializeResult(
+        asset_key=_key(node.relation),
+        metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size},
+    )
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:

@@ -179,7 +179,9 @@ def _may_pass(problem: WarehouseError) -> bool:
 
 
 def sync_tables() -> list[dg.AssetSpec]:
-    """One per table, under the key that dbt's manifest gives it."""
+    """One per table, under the key that dbt's manifest gives it. The readings are fresh when every table was
+    read."""
+    freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
     return [
         dg.AssetSpec(
             ["sync", table.name],
@@ -190,6 +192,7 @@ def sync_tables() -> list[dg.AssetSpec]:
                 "dagster/table_name": table.qualified,
                 "dagster/column_schema": column_schema(table.columns),
             },
+            freshness_policy=freshness if table is READINGS else None,
         )
         for table in (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS)
     ]

@@ -1,17 +1,18 @@
 """`marketing-sync` and `python -m marketing_sync`."""
 
-import sys
+from typing import NoReturn
 
 from marketing_sync.packages import use_packages
 
 
-def main() -> int:
-    """Run one command; returns the exit code."""
+def main() -> NoReturn:
+    """Run one command, and end with its exit code."""
     use_packages()
+    from home.interrupts import leave
     from pipelines import cli
 
-    return cli.main()
+    leave(cli.main())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

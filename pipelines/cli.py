@@ -6,7 +6,6 @@ needs."""
 
 import ast
 import gc
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -120,7 +119,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         except click.ClickException as problem:
             problem.show()
             return problem.exit_code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,6 +19,7 @@ import dagster as dg
 from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.execute_in_process import core_execute_in_process
 from dagster._core.remote_origin import RemoteRepositoryOrigin
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 from dagster._core.storage.event_log import SqlEventLogStorage, SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
@@ -29,7 +30,7 @@ from dagster._core.storage.tags import (
 )
 from dagster._core.workspace.load import location_origin_from_module_name
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Dialect, Engine, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event, func, select
 from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
@@ -180,6 +181,19 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
                 row | {"partition": other, "event": row["event"].replace(last, other)} for other in others
             ]
             connection.execute(events.insert(), copies)
+
+
+def settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
+    """The assets that Dagster shows something of, and no failed check: no public call says either of all at
+    once."""
+    storage, checks = instance.event_log_storage, AssetCheckExecutionsTable.c
+    failed = set[str]()
+    if isinstance(storage, SqlEventLogStorage):
+        newest = select(func.max(checks.id)).group_by(checks.asset_key, checks.check_name)
+        is_red = checks.execution_status == AssetCheckExecutionRecordStatus.FAILED.value
+        with storage.index_connection() as connection:
+            failed = set(connection.scalars(select(checks.asset_key).where(checks.id.in_(newest), is_red)))
+    return {key for key in storage.all_asset_keys() if key.to_string() not in failed}
 
 
 def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> int:

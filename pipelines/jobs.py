@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.materialize import asset_key
+from assets.materialize import DEFERRED, asset_key
 from assets.published import OWN_MODELS
 from assets.sources import contacts, coupons, lists, timelines
 from home.door import waits
@@ -17,6 +17,7 @@ from write_back.writebacks_export import try_to_export
 #: the reading.
 NIGHTLY_SYNC = dg.define_asset_job(
     "nightly_sync",
+    tags=DEFERRED,
     selection=dg.AssetSelection.all().without_checks(),  # its steps evaluate and log them: 592 events less
     description="Every readable part of every account into the warehouse, then the models, the published "
     "copy and the report. "

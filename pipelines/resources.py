@@ -8,7 +8,13 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import asset_key, chosen_assets, failures_behind, failures_of
+from assets.materialize import (
+    asset_key,
+    chosen_assets,
+    failures_behind,
+    failures_of,
+    is_deferred,
+)
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS
 from home.folder import note_running, prepare_home, running
@@ -20,6 +26,7 @@ from pipelines.dagster_internals import (
     end_dead_runs,
     note_partitions,
     retry_after_outage,
+    settled,
 )
 from pipelines.launchpad import config_class, values
 from pipelines.publishing import noted
@@ -40,6 +47,7 @@ class RunReader:
     stack: ExitStack = field(default_factory=ExitStack)
     config: Mapping[str, Any] = field(default_factory=dict)
     now: Clock = utc_now
+    _settled: Set[dg.AssetKey] = frozenset()
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
         """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened."""
@@ -47,6 +55,12 @@ class RunReader:
             self.reader = self.reader or self._open(context)
             self.reader.note_begun(context.run.run_id, context.run.job_name, running(self.settings.home))
         return self.reader
+
+    def settled(self, context: dg.AssetExecutionContext) -> Set[dg.AssetKey]:
+        """The assets that Dagster does not hear of in this run while nothing changes."""
+        if is_deferred(context):
+            self._settled = self._settled or settled(context.instance)
+        return self._settled
 
     def note_days(self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]) -> None:
         """Show the days as materialized that are partitions."""

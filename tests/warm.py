@@ -29,6 +29,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from home.interrupts import leave
+
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
 #: What is imported late, by us or by others.
@@ -254,17 +256,7 @@ def _become(request: Mapping[str, Any]) -> None:
     except BaseException:
         traceback.print_exc()
         code = 1
-    _end(int(code or 0))
-
-
-def _end(code: int) -> None:
-    """As an interpreter ends, but for taking everything apart that was imported."""
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
+    leave(int(code or 0))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, 
     """Exit code, seconds, seconds of processor and samples of one first night."""
     began = time.monotonic()
     with (folder / "log").open("w") as log:
-        command = [sys.executable, "-m", "pipelines.cli", "sync", "--reads-only"]
+        command = [sys.executable, "-m", "marketing_sync", "sync", "--reads-only"]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
         samples = Samples(process.pid)
         samples.start()

@@ -200,7 +200,7 @@ def million(count: int = 1_000_000) -> bool:
             connection.execute(_MILLION.format(count=count))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
         began = time.monotonic()
-        command = [sys.executable, "-m", "pipelines.cli", "plan", "--max-requests", "200000"]
+        command = [sys.executable, "-m", "marketing_sync", "plan", "--max-requests", "200000"]
         process = subprocess.Popen(
             command, env=environment | {"MARKETING_HOME": str(home)}, stdout=subprocess.PIPE, text=True
         )

@@ -166,7 +166,7 @@ def whole_command(home: Path, count: int) -> None:
     command = [
         sys.executable,
         "-m",
-        "pipelines.cli",
+        "marketing_sync",
         "forget",
         "--contact-id",
         str(count // 2),

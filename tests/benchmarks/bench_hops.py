@@ -91,7 +91,7 @@ def _measure(name: str) -> Passed:
             assert ran.returncode == 0, ran.stdout + ran.stderr
 
         for command in WAYS[name].before:
-            run("pipelines.cli", *command)
+            run("marketing_sync", *command)
         if name == "push":
             Path(folder, "one.csv").write_text(f"email,tag\n{_address(folder)},vip\n", encoding="utf-8")
         run(__spec__.name, "--inside", name, f"{folder}/passed.json")

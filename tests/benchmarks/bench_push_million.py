@@ -63,7 +63,7 @@ def write_files(folder: Path, kind: str, count: int) -> None:
 def measured(home: Path, kind: str, *source: str) -> tuple[float, float, str]:
     """Seconds of processor and MB of memory of `push KIND`, and what it says."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
-    command = [sys.executable, "-m", "pipelines.cli", "push", kind, *source]
+    command = [sys.executable, "-m", "marketing_sync", "push", kind, *source]
     child = subprocess.Popen(
         ["timeout", str(LIMIT_S), *command],
         env=own | {"MARKETING_HOME": str(home)},

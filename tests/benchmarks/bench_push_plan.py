@@ -91,7 +91,7 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
 def timed_command(home: Path, file: Path) -> tuple[float, int]:
     """Seconds of `marketing-sync push contacts`, and the requests that it tells."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
-    command = [sys.executable, "-m", "pipelines.cli", "push", "contacts", "--from", str(file)]
+    command = [sys.executable, "-m", "marketing_sync", "push", "contacts", "--from", str(file)]
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     told = subprocess.run(command, env=ours | {"MARKETING_HOME": str(home)}, capture_output=True, text=True)
     took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -38,7 +38,7 @@ def command(url: str, home: Path, *arguments: str) -> Used:
     environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", *arguments], env=environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "marketing_sync", *arguments], env=environment, stdout=subprocess.DEVNULL
     )
     _, status, usage = os.wait4(process.pid, 0)
     if status:

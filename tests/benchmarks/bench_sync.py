@@ -32,7 +32,7 @@ def command(url: str, home: Path, *arguments: str) -> float:
     environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
     began = time.monotonic()
     subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *arguments],
+        [sys.executable, "-m", "marketing_sync", *arguments],
         env=environment,
         check=True,
         stdout=subprocess.DEVNULL,

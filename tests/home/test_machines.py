@@ -134,6 +134,6 @@ def test_the_thread_that_keeps_the_note_leaves_nothing_to_be_reported_at_the_end
     prepare_home(home)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         ensure_schema(connection)
-    command = [sys.executable, "-m", "pipelines.cli", "rebuild"]
+    command = [sys.executable, "-m", "marketing_sync", "rebuild"]
     ran = subprocess.run(command, env=environment(home, sandbox), capture_output=True, text=True, check=True)
     assert ran.stderr == ""

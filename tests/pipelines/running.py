@@ -61,7 +61,7 @@ def start(
 def start_cold(home: Path, sandbox: Sandbox | None, *words: str, **settings: str) -> subprocess.Popen[str]:
     """The same from the very start, with its imports."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", *words],
+        [sys.executable, "-m", "marketing_sync", *words],
         cwd=_elsewhere(home),
         env=environment(home, sandbox, **settings),
         text=True,

@@ -170,7 +170,7 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
 def test_a_reader_that_leaves_hears_nothing(home: Path, tmp_path: Path) -> None:
     """As `marketing-sync status | head` does."""
     with subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "status"],
+        [sys.executable, "-m", "marketing_sync", "status"],
         cwd=tmp_path,
         env=environment(home),
         stdout=subprocess.PIPE,

@@ -82,7 +82,7 @@ def ask(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     assert errors.read_text() == ""
 
 
-_WORDS = ["-m", "pipelines.cli", "mcp"]
+_WORDS = ["-m", "marketing_sync", "mcp"]
 
 
 def answered(reply: tuple[bool, str]) -> Any:

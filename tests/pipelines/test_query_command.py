@@ -184,7 +184,7 @@ def test_without_a_published_copy_the_warehouse_is_read(
 @pytest.mark.slow
 def test_ctrl_c_ends_a_query(filled: Path, tmp_path: Path) -> None:
     endless = "select count(*) from range(100000000) a, range(100000000) b where a.range <> b.range * 2"
-    words = [sys.executable, "-m", "pipelines.cli", "query", endless]
+    words = [sys.executable, "-m", "marketing_sync", "query", endless]
     with subprocess.Popen(
         words,
         cwd=tmp_path,

@@ -326,7 +326,7 @@ def run(words: list[str], service: str, url: str, folder: Path, python_path: str
     } | settings
     environment["PYTHONPATH"] = os.pathsep.join([python_path, str(Path(__file__).parents[2])])
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *words],
+        [sys.executable, "-m", "marketing_sync", *words],
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -56,7 +56,7 @@ def make(program: Path, name: str) -> Path:
             )
             for words in COMMANDS:
                 subprocess.run(
-                    [sys.executable, "-m", "pipelines.cli", *words], cwd=folder, env=settings, check=True
+                    [sys.executable, "-m", "marketing_sync", *words], cwd=folder, env=settings, check=True
                 )
         return pack(home, FOLDER / f"{name}.tar.xz")
 

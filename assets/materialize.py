@@ -6,6 +6,7 @@ Not here: reading (`reader`), which assets exist (`sources`), jobs and resources
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
+from contextlib import nullcontext
 from typing import Any
 
 import dagster as dg
@@ -94,10 +95,15 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
                 _log(context, asset, results)
                 if reason := _failure(results):
                     failed[asset.name] = reason
-                with reader.warehouse.reading():
+                told = {
+                    table
+                    for table in asset.tables
+                    if asset_key(table) not in settled or _is_changed(table, results)
+                }
+                with reader.warehouse.reading() if told or asset.is_daily else nullcontext():
                     made = [
                         _materialization(reader, asset, table, results)
-                        if asset_key(table) not in settled or _is_changed(table, results)
+                        if table in told
                         else dg.MaterializeResult[Any](asset_key=asset_key(table))
                         for table in asset.tables
                     ]

@@ -133,13 +133,13 @@ def own_models_problem(settings: Settings) -> str:
         return fact(connection, PROBLEM) or ""
 
 
-def publish_home(settings: Settings, *, only_own: bool = False) -> Published:
+def publish_home(settings: Settings, *, only_own: bool = False, is_whole: bool = False) -> Published:
     """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed,
     and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
-    how = {"check": publish_blockers, "only_own": only_own, **waits(settings)}
+    how = {"check": publish_blockers, "only_own": only_own, "is_whole": is_whole, **waits(settings)}
     with in_use(settings.home), stage("publishing"):
         return publish(settings.home, masking, **how)
 
@@ -236,7 +236,7 @@ def _publish_alone(settings: Settings) -> int:
     """Of what was published before nothing stays: neither to go back to nor where models do not let it be
     published."""
     try:
-        return publish_home(settings).row_count
+        return publish_home(settings, is_whole=True).row_count
     except WarehouseError as problem:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(f"what was published before had them and is removed; {problem}") from None

@@ -166,6 +166,13 @@ class Masking:
         self.group_min = group_min
         self._key = key
 
+    @property
+    def fingerprint(self) -> str:
+        """The same where the same is shown of the same; empty where links are kept apart anew each time."""
+        if self.personal_data is PersonalData.KEEP:
+            return str(self.personal_data)
+        return f"{self.personal_data}/{self.group_min}/{hashed('', self._key)}" if self._key else ""
+
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the connection what the expressions need. The key is a variable: it must not stand in the text
         of a statement.

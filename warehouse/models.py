@@ -22,7 +22,7 @@ from warehouse.dbt_project import OWN, Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact, row_counts
+from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact, row_counts, version_of
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 
 
@@ -252,13 +252,12 @@ class _Build:
         return _hash([node.sql, node.later_sql, *map(self._version, node.needs)])
 
     def _version(self, relation: str) -> str:
-        """Of a table: of its rows, whatever their order; of a view: of what they are made from."""
+        """Of a table: of its rows; of a view: of what they are made from."""
         if relation not in self._versions:
             if view := self._views.get(relation):
                 self._versions[relation] = self._made_from(view)
             else:
-                sql = f"select concat_ws('/', count(*), sum(hash(each))) from {qualified(relation)} as each"
-                self._versions[relation] = value(self._connection, sql)
+                self._versions[relation] = version_of(self._connection, relation)
         return self._versions[relation]
 
 

@@ -17,7 +17,7 @@ from typing import Unpack
 import duckdb
 
 from marketing_api.clock import utc_now
-from warehouse import duckdb_errors
+from warehouse import duckdb_errors, unchanged
 from warehouse.archive.disk import (
     Workspace,
     copy_locked,
@@ -65,16 +65,36 @@ def publish(
     *,
     check: PublishCheck = lambda connection: (),
     only_own: bool = False,
+    is_whole: bool = False,
     **waits: Unpack[Waits],
 ) -> Published:
-    """Write the published file of `home` anew; returns what it says of itself.
+    """Write the published file of `home` anew; returns what it says of itself. Tables that would be as they
+    are (`unchanged`) are kept.
 
     `only_own`: the file of before with the tables of the user's own models as they are now, where it shows
-    people as `masking` does.
+    people as `masking` does. `is_whole`: nothing of the file of before is kept, neither what it has deleted.
 
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
     `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
+    write = partial(_publish, home, masking, check=check, only_own=only_own, **waits)
+    try:
+        return write(is_whole=is_whole)
+    except duckdb.Error:  # of the warehouse, or of what was kept
+        if is_whole:
+            raise
+        return write(is_whole=True)
+
+
+def _publish(
+    home: Path,
+    masking: Masking,
+    *,
+    check: PublishCheck,
+    only_own: bool,
+    is_whole: bool,
+    **waits: Unpack[Waits],
+) -> Published:
     path, target = home / "warehouse.duckdb", published_path(home)
     warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
     with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
@@ -84,10 +104,11 @@ def publish(
         snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
-        current = facts(target) if only_own else None
+        current = None if is_whole else _facts_or_none(target)
         shown = (masking.personal_data, masking.group_min)
-        only_own = current is not None and (current.personal_data, current.group_min) == shown
-        if only_own:
+        only_own = only_own and current is not None and (current.personal_data, current.group_min) == shown
+        known = unchanged.noted(target, current.published_at, masking) if current else None
+        if known or only_own:
             shutil.copyfile(target, temporary)
         with private(spill=snapshot.with_suffix(".tmp")) as connection:
             rows(connection, f"attach {literal(str(snapshot))} as warehouse")
@@ -96,9 +117,12 @@ def publish(
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
                 rows(connection, f"attach {literal(str(target))} as before (read_only)")
-            counts = _write(connection, temporary, masking, only_own=only_own)
+            writing = _Writing(connection, masking, known, only_own=only_own)
+            counts = writing.into(temporary)
         published = _checked(temporary, counts)
+        unchanged.note(target, None)
         put_in_place(temporary, home, *shown, keeps_current=not only_own)
+        unchanged.note(target, writing.noted(published))
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
                 rows(connection, f"attach {literal(str(target))} as before (read_only)")
@@ -120,47 +144,107 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
-def _write(
-    connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking, *, only_own: bool
-) -> dict[str, int]:
-    """The new file with everything in it; `only_own`: the tables of the user's own models into a copy of the
-    file of before. Returns the number of rows of each table.
+class _Writing:
+    """What is written of the attached `warehouse`: into a new file, or into a copy of the one before, of
+    which so much is `known`; `only_own`: the tables of the user's own models alone.
 
-    A view that looks at the clock stays one, over the tables that are published; others become tables.
-    """
-    masking.prepare(connection)
-    relations = {
-        relation: columns
-        for relation, columns in published_columns(connection).items()
-        if not only_own or relation.startswith(f"{OWN}.")
-    }
-    views = _clock_views(connection, relations)
-    afterwards = [*views.values(), *statements(FACTS)]
-    for relation, columns in relations.items():
-        afterwards += comments(connection, relation, columns, kind="view" if relation in views else "table")
-    as_of = value(connection, "select max(as_of) from sync.coverage")
-    rows(connection, f"attach {literal(str(path))} as published")
-    with transaction(connection):  # one flush to disk instead of a thousand
-        rows(connection, f"drop schema if exists published.{OWN} cascade")
-        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
+    A view that looks at the clock stays one, over the tables that are published; others become tables."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        masking: Masking,
+        known: unchanged.Noted | None,
+        *,
+        only_own: bool,
+    ) -> None:
+        masking.prepare(connection)
+        self._connection, self._masking, self._only_own = connection, masking, only_own
+        self._known = known
+        #: Empty where the next time begins anew: nothing is known of a copy, and only one part is written.
+        self._made_by = "" if only_own and not known else unchanged.made_by(masking)
+        self._relations = published_columns(connection)
+        self._views = _clock_views(connection, self._relations)
+        self._comments = comments(connection, self._relations, self._views)
+        before = known.versions if known else {}
+        self._versions = {
+            relation: before[relation]
+            if only_own and relation in before and not _is_own(relation)
+            else unchanged.version(
+                connection,
+                relation,
+                [self._select(relation), str(self._relations[relation]), *self._comments.get(relation, ())],
+            )
+            for relation in (self._relations.keys() - self._views.keys() if self._made_by else ())
+        }
+        #: Others than what the file says of itself.
+        self._kept = {
+            relation
+            for relation, version in self._versions.items()
+            if before.get(relation) == version and relation != SCHEMA_CHANGES.qualified
+        }
+
+    def into(self, path: Path) -> dict[str, int]:
+        """Returns the number of rows of each table."""
+        connection = self._connection
+        as_of = value(connection, "select max(as_of) from sync.coverage")
+        rows(connection, f"attach {literal(str(path))} as published")
+        with transaction(connection):  # one flush to disk instead of a thousand
+            self._replace()
+            if not self._only_own:
+                said = asdict(
+                    Published(utc_now(), as_of, self._masking.personal_data, self._masking.group_min)
+                )
+                rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+            _note_changes(connection)
+            counts = _counts(connection)
+            totals = [len(counts), sum(counts.values())]
+            rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
+        rows(connection, "use warehouse")
+        rows(connection, "checkpoint published")
+        if unchanged.is_full_of_holes(connection, "published"):
+            self._made_by = ""
+        rows(connection, "detach published")
+        return counts
+
+    def noted(self, published: Published) -> unchanged.Noted | None:
+        """For the next time; None when that is to write all of it."""
+        if not self._made_by:
+            return None
+        whole_at = self._known.whole_at if self._known else published.published_at
+        return unchanged.Noted(published.published_at, self._made_by, whole_at, self._versions)
+
+    def _replace(self) -> None:
+        """Make all relations that are not kept, and drop those that are no more. The new file is in use
+        then."""
+        connection = self._connection
+        made = {
+            relation
+            for relation in self._relations.keys() - self._kept
+            if not self._only_own or _is_own(relation)
+        }
+        there = kinds_of(connection, "published")
+        for relation in there.keys() - self._kept:
+            is_gone = relation not in self._relations and (_is_own(relation) or not self._only_own)
+            if relation in made or is_gone:
+                rows(connection, f"drop {there[relation]} published.{qualified(relation)}")
+        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in self._relations)}:
             rows(connection, f"create schema if not exists published.{quoted(schema)}")
-        for relation, columns in relations.items():
-            if relation not in views:
-                copied = masking.select("warehouse", relation, columns)
-                rows(connection, f"create table published.{qualified(relation)} as {copied}")
+        for relation in made - self._views.keys():
+            rows(connection, f"create table published.{qualified(relation)} as {self._select(relation)}")
         rows(connection, "use published")
-        for statement in afterwards:
+        for statement in [self._views[each] for each in made & self._views.keys()] + [*statements(FACTS)]:
             rows(connection, statement)
-        if not only_own:
-            said = asdict(Published(utc_now(), as_of, masking.personal_data, masking.group_min))
-            rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
-        _note_changes(connection)
-        counts = _counts(connection)
-        totals = [len(counts), sum(counts.values())]
-        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
-    rows(connection, "use warehouse")
-    rows(connection, "detach published")
-    return counts
+        for relation in made:
+            for statement in self._comments.get(relation, ()):
+                rows(connection, statement)
+
+    def _select(self, relation: str) -> str:
+        return self._masking.select("warehouse", relation, self._relations[relation])
+
+
+def _is_own(relation: str) -> bool:
+    return relation.startswith(f"{OWN}.")
 
 
 def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:
@@ -269,6 +353,13 @@ def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
     if "group_min" not in found:
         found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
+
+
+def _facts_or_none(path: Path) -> Published | None:
+    """The same; None, too, when somebody has it open for writing."""
+    with suppress(PublishedLocked):
+        return facts(path)
+    return None
 
 
 def earlier(home: Path) -> list[Path]:

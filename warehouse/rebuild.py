@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -22,7 +23,7 @@ from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.policies import PersonalData
 from warehouse.publish import earlier, facts, published_path
-from warehouse.schema import UNDECLARED, comments, row_counts
+from warehouse.schema import UNDECLARED, columns_of, comments, row_counts
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import KEPT, SYNC_TABLES, TABLES, WRITEBACKS
 from warehouse.warehouse import Warehouse
@@ -153,7 +154,8 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         for schema, name in tables
         if schema != "source" and not (schema == "sync" and name in _DERIVED)
     ]
-    commented = [statement for schema, name in kept for statement in comments(connection, f"{schema}.{name}")]
+    columns = columns_of(connection)
+    commented = comments(connection, {each: columns[each] for each in map(".".join, kept)})
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
         with transaction(connection):
@@ -161,7 +163,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             for statement in _copying(schema, name, target="rebuilt."):
                 rows(connection, statement)
     rows(connection, "use rebuilt")
-    for statement in commented:
+    for statement in chain.from_iterable(commented.values()):
         rows(connection, statement)
     _make_views(connection, [sql for (sql,) in views])
     rows(connection, f"use {quoted(own)}")

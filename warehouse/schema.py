@@ -96,15 +96,23 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     return found
 
 
-def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Relation (`schema.table`) → table or view, of all that the file has."""
+def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[str, str]:
+    """Relation (`schema.table`) → table or view, of all that the file (the current one) has."""
     kind = "if(table_type = 'VIEW', 'view', 'table')"
-    of_file = "from information_schema.tables where table_catalog = current_database()"
-    return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}"))
+    of_file = (
+        "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), current_database())"
+    )
+    return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database]))
 
 
 def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:
     return {each: value(connection, f"select count(*) from {qualified(each)}") for each in relations}
+
+
+def version_of(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """Another one when it has other rows; in another order they are the same."""
+    sql = f"select concat_ws('/', count(*), sum(hash(each))) from {qualified(relation)} as each"
+    return str(value(connection, sql))
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -125,25 +133,25 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
 
 def comments(
     connection: duckdb.DuckDBPyConnection,
-    relation: str,
-    columns: Container[str] | None = None,
-    *,
-    kind: str = "table",
-) -> Iterator[str]:
-    """The statements that give a table and its columns (these alone) the COMMENTs that they have here, to be
-    run in another file, where it is of `kind`."""
-    schema, name = map(literal, relation.split(".", 1))
-    here = f"database_name = current_database() and schema_name = {schema} and comment is not null"
-    sql = (
-        f"select null, comment from duckdb_tables() where {here} and table_name = {name} "
-        f"union all select null, comment from duckdb_views() where {here} and view_name = {name} "
-        f"union all select column_name, comment from duckdb_columns() where {here} and table_name = {name}"
-    )
-    for column, comment in rows(connection, sql):
-        if column is None:
-            yield f"comment on {kind} {qualified(relation)} is {literal(comment)}"
-        elif columns is None or column in columns:
-            yield f"comment on column {qualified(relation)}.{quoted(column)} is {literal(comment)}"
+    relations: Mapping[str, Container[str]],
+    views: Container[str] = (),
+) -> dict[str, list[str]]:
+    """Relation → the statements that give it and its columns (those of `relations`) the COMMENTs that they
+    have here, to be run in another file, where the `views` are such."""
+    here = "where database_name = current_database() and comment is not null"
+    of_table = f"schema_name || '.' || table_name, null, comment from duckdb_tables() {here}"
+    of_view = f"schema_name || '.' || view_name, null, comment from duckdb_views() {here}"
+    of_column = f"schema_name || '.' || table_name, column_name, comment from duckdb_columns() {here}"
+    sql = f"select {of_table} union all select {of_view} union all select {of_column} order by all"
+    found: dict[str, list[str]] = {}
+    for name, column, comment in rows(connection, sql):
+        if name in relations and column is None:
+            kind = "view" if name in views else "table"
+            found.setdefault(name, []).append(f"comment on {kind} {qualified(name)} is {literal(comment)}")
+        elif name in relations and column in relations[name]:
+            place = f"{qualified(name)}.{quoted(column)}"
+            found.setdefault(name, []).append(f"comment on column {place} is {literal(comment)}")
+    return found
 
 
 def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:

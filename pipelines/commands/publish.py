@@ -45,7 +45,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _ = write_report(settings.home)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
-            published = publish_home(settings)
+            published = publish_home(settings, is_whole=True)
         path, _, mailed = Reports().make(settings)
     if settings.lake_url:
         Lake().export(settings)

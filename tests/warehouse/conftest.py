@@ -12,6 +12,7 @@ import pytest
 from tests.simulators.model_data import make
 from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
+from warehouse.connection import connect
 from warehouse.models import build
 from warehouse.schema import ensure_schema
 from warehouse.sql import add_normal_form, rows
@@ -53,3 +54,35 @@ def memory() -> Iterator[Tables]:
     connection.begin()
     yield Tables(connection)
     connection.close()
+
+
+@pytest.fixture
+def filled(tmp_path: Path, empty_tables: Path) -> Path:
+    """A home whose warehouse holds a row or two in every schema."""
+    path = tmp_path / "home"
+    path.mkdir()
+    copy = path / "warehouse.duckdb"
+    copy.write_bytes(empty_tables.read_bytes())
+    with connect(copy) as connection:
+        for statement in _FILL:
+            connection.execute(statement)
+    return path
+
+
+_FILL = (
+    "insert into source.lists by name select 'main' account, 7 list_id, 'News' as name, 'boss@example.com' "
+    "reply_to, 'x' _listing_hash",
+    "insert into source.contacts by name select 'main' account, 7 list_id, n contact_id, 'ann' || n || "
+    "'@example.com' email, "
+    "timestamptz '2026-01-01 10:00+00' registered_at from range(3) as t(n)",
+    "insert into sync.coverage by name select 'main' account, 'contacts' table_name, 'list_id=7' scope, "
+    "timestamptz '2026-03-02 08:00+00' as_of, true is_complete, 3 as rows",
+    "create schema if not exists marts",
+    "create table marts.sizes as select account, list_id, count(*) as contact_count, 1 as _stamp from "
+    "source.contacts group by all",
+    "comment on table marts.sizes is 'One row per list; it''s small.'",
+    "comment on column marts.sizes.contact_count is 'Contacts.'",
+    "create view marts.sizes_again as from marts.sizes",
+    "create schema staging",
+    "create table staging.scratch as select 1 as n",
+)

@@ -34,38 +34,6 @@ from warehouse.publish import (
 from warehouse.tables import SYNC_TABLES, TABLES
 
 
-@pytest.fixture
-def filled(tmp_path: Path, empty_tables: Path) -> Path:
-    """A home whose warehouse holds a row or two in every schema."""
-    path = tmp_path / "home"
-    path.mkdir()
-    copy = path / "warehouse.duckdb"
-    copy.write_bytes(empty_tables.read_bytes())
-    with connect(copy) as connection:
-        for statement in _FILL:
-            connection.execute(statement)
-    return path
-
-
-_FILL = (
-    "insert into source.lists by name select 'main' account, 7 list_id, 'News' as name, 'boss@example.com' "
-    "reply_to, 'x' _listing_hash",
-    "insert into source.contacts by name select 'main' account, 7 list_id, n contact_id, 'ann' || n || "
-    "'@example.com' email, "
-    "timestamptz '2026-01-01 10:00+00' registered_at from range(3) as t(n)",
-    "insert into sync.coverage by name select 'main' account, 'contacts' table_name, 'list_id=7' scope, "
-    "timestamptz '2026-03-02 08:00+00' as_of, true is_complete, 3 as rows",
-    "create schema if not exists marts",
-    "create table marts.sizes as select account, list_id, count(*) as contact_count, 1 as _stamp from "
-    "source.contacts group by all",
-    "comment on table marts.sizes is 'One row per list; it''s small.'",
-    "comment on column marts.sizes.contact_count is 'Contacts.'",
-    "create view marts.sizes_again as from marts.sizes",
-    "create schema staging",
-    "create table staging.scratch as select 1 as n",
-)
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -191,7 +159,12 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
     folder = published_path(filled).parent
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
-    assert sorted(path.name for path in folder.iterdir()) == [".turn", "earlier", "marketing.duckdb"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".turn",
+        ".versions.json",
+        "earlier",
+        "marketing.duckdb",
+    ]
     assert [path for path in (filled / "tmp").rglob("*") if path.is_file()] == []
 
 
@@ -234,6 +207,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(
     assert name_in(published_path(filled)) == "News"
     assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [
         ".turn",
+        ".versions.json",
         "marketing.duckdb",
     ]
 

@@ -28,6 +28,9 @@ READ_STEP = "read"
 #: Tag of runs whose outputs Dagster takes for no materializations: their steps log those of what changed.
 DEFERRED = {"dagster/defer_asset_events": "true"}
 
+#: The data version that Dagster has of an asset which it knows nothing of: here, of all.
+ONE_VERSION = "INITIAL"
+
 #: In Dagster, the reading of all tables: how fresh they are, since unchanged ones are not materialized anew.
 READINGS_KEY = dg.AssetKey(["sync", READINGS.name])
 
@@ -187,9 +190,25 @@ def materialized(
     assert made.asset_key is not None  # Dagster's type allows it
     key = dg.AssetKey.from_coercible(made.asset_key)
     if is_deferred(context) or key not in context.selected_asset_keys:
-        context.log_event(dg.AssetMaterialization(key, note or None, made.metadata))
-    if key in context.selected_asset_keys:
-        yield dg.MaterializeResult(asset_key=key) if is_deferred(context) else made._replace(check_results=[])
+        tags = provenance(context.assets_def.get_asset_spec(key))
+        context.log_event(dg.AssetMaterialization(key, note or None, made.metadata, tags=tags))
+    if key in context.selected_asset_keys and is_deferred(context):
+        yield dg.MaterializeResult(asset_key=key)
+    elif key in context.selected_asset_keys:
+        yield made._replace(check_results=[], data_version=dg.DataVersion(ONE_VERSION))
+
+
+def provenance(spec: dg.AssetSpec) -> dict[str, str]:
+    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes them itself:
+    what has to be made anew, our reading and building decide. It still marks what other code made."""
+    tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
+    for dep in spec.deps:
+        name = dep.asset_key.to_user_string()
+        tags |= {
+            f"dagster/input_data_version/{name}": ONE_VERSION,
+            f"dagster/input_event_pointer/{name}": "NULL",
+        }
+    return tags
 
 
 def _selected(

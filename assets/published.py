@@ -4,13 +4,13 @@ tables that models read.
 Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pipelines`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from assets.materialize import column_schema
+from assets.materialize import column_schema, materialized
 from warehouse.errors import StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
@@ -165,11 +165,12 @@ def _step(
         required_resource_keys={"settings", *resources},
         retry_policy=again,
     )
-    def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         try:
-            return dg.MaterializeResult(metadata=make(context))
+            metadata = make(context)
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=_may_pass(problem)) from None
+        yield from materialized(context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata))
 
     return step
 

@@ -16,6 +16,7 @@ from typing import Any
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
+from assets.materialize import materialized
 from home.failures import explain
 from home.folder import prepare_home
 from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, FOLDER, PUSH_OPTIONS
@@ -324,7 +325,7 @@ class AudienceSyncs:
         def activations(
             context: dg.AssetExecutionContext,
             config: _Activations,  # type: ignore[valid-type]
-        ) -> dg.MaterializeResult[None]:
+        ) -> Iterator[dg.MaterializeResult[Any]]:
             with explained():
                 picked = values(ACTIVATIONS, config)
                 check_confirmed(picked)
@@ -338,7 +339,9 @@ class AudienceSyncs:
             }
             if syncs.problems:
                 raise _failure("; ".join(syncs.problems), metadata)
-            return dg.MaterializeResult(metadata=metadata)
+            yield from materialized(
+                context, dg.MaterializeResult(asset_key=context.asset_key, metadata=metadata)
+            )
 
         return activations
 

@@ -14,6 +14,7 @@ import dagster as dg
 import pytest
 import yaml
 
+from assets.materialize import DEFERRED, ONE_VERSION, provenance
 from home.folder import prepare_home
 from pipelines.dagster_internals import DAEMON, KeptOpenEventLog
 
@@ -114,3 +115,17 @@ def imported(path: Path) -> list[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     return names + [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+
+
+def test_tags_of_ours_are_those_that_dagster_reads() -> None:
+    storage, versions = (
+        import_module(f"dagster._core.{name}") for name in ("storage.tags", "definitions.data_version")
+    )
+    assert {storage.EXTERNALLY_MANAGED_ASSETS_TAG: "true"} == DEFERRED
+    assert versions.DEFAULT_DATA_VERSION.value == ONE_VERSION
+    assert provenance(dg.AssetSpec("a", deps=["b"], code_version="c")) == {
+        versions.DATA_VERSION_TAG: ONE_VERSION,
+        versions.CODE_VERSION_TAG: "c",
+        f"{versions.INPUT_DATA_VERSION_TAG_PREFIX}/b": ONE_VERSION,
+        f"{versions.INPUT_EVENT_POINTER_TAG_PREFIX}/b": "NULL",
+    }

@@ -71,9 +71,9 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
 
 
 def with_needed(chosen: Iterable[SourceAsset], was_read: Callable[[SourceAsset], bool]) -> list[SourceAsset]:
-    """The chosen assets, and those that they come after as far as these were never read: without them there
-    would be nothing to request."""
-    wanted = {asset.name for asset in chosen}
+    """The chosen assets, and, as far as they were never read, those that they come after (without them there
+    would be nothing to request) and the business, whose time zone whatever follows needs."""
+    wanted = {asset.name for asset in chosen} | (set() if was_read(business) else {business.name})
     for asset in reversed(SOURCE_ASSETS.values()):  # each is declared behind those that it comes after
         if asset.name in wanted:
             wanted |= {each.name for each in asset.after if each.name not in wanted and not was_read(each)}

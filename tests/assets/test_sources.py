@@ -10,12 +10,12 @@ from assets.sources import SOURCE_ASSETS, with_needed
 @pytest.mark.parametrize(
     ("chosen", "read", "expected"),
     [
-        ("timelines", "", "lists contacts timelines"),
-        ("timelines", "lists contacts", "timelines"),
-        ("timelines coupons", "lists", "contacts timelines coupons"),
-        ("contacts lists", "", "lists contacts"),
-        ("campaign_stats", "", "campaigns campaign_stats"),
-        ("users", "", "users"),
+        ("timelines", "", "business lists contacts timelines"),
+        ("timelines", "business lists contacts", "timelines"),
+        ("timelines coupons", "business lists", "contacts timelines coupons"),
+        ("contacts lists", "lists", "business lists contacts"),
+        ("campaign_stats", "business", "campaigns campaign_stats"),
+        ("users", "", "business users"),
     ],
 )
 def test_what_an_asset_comes_after_is_read_with_it_when_it_never_was(

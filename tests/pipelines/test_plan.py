@@ -67,7 +67,10 @@ def test_what_was_never_read_is_read_with_what_needs_it(
 ) -> None:
     ran = command("sync", "--only", "timelines", sandbox=service)
     assert ran.code == 0, ran.text
-    assert "read first, since what was chosen needs it and it was never read: lists, contacts" in ran.out
+    assert (
+        "read first, since what was chosen needs it and it was never read: business, lists, contacts"
+        in ran.out
+    )
     assert 'query "from source.timeline_' in ran.out
     assert query(home, "select count(distinct contact_id) from source.timeline_events")[0][0] > 0
     planned = command("plan", "--only", "campaign_stats", sandbox=service).out

@@ -90,7 +90,7 @@ def test_an_answer_is_read_again_when_it_could_become_other_rows(
     assert (again(zone="Asia/Tokyo"), again(zone="Asia/Tokyo")) == (True, False)
     assert home.values(tables.TIMELINE_EVENTS, "occurred_at") == [dt.datetime(2026, 3, 1, 1, tzinfo=dt.UTC)]
     assert (again(filled=TABLES[:2]), again(filled=TABLES[:2]), again()) == (True, False, True)
-    monkeypatch.setattr(staging, "_code", lambda: "another version")
+    monkeypatch.setattr(staging, "code_digest", lambda: "another version")
     staging.reading_key.cache_clear()
     assert (again(), again()) == (True, False)
     staging.reading_key.cache_clear()

@@ -28,11 +28,12 @@ NEW_KB, UNCHANGED_KB = 23_000 / 20_000, 2_000 / 20_000
 #: (`bench_shards`), 1.0 with 20 (docs/decisions/archive-and-loading.md). Processor in s: 3.2 for 1,000 timelines, loaded.
 GB_OF_A_RUN, GB_OF_AN_ACCOUNT, PROCESSOR_S = 0.34, 0.03, 0.0032
 #: A run beside its requests, in s: start, models, publishing. From `bench_shards` with 50 shards of 10
-#: accounts of 300 contacts, 2 at a time on two cores: a first night, and one on which nothing changed.
+#: accounts of 300 contacts, 2 at a time on two busy cores: a first night, and one on which nothing changed. On
+#: quiet ones it was 20.
 AROUND_S, AROUND_LATER_S = 90, 55
 #: Until a pod runs, in s. Assumed.
 POD_S = 60
-#: From the same two nights: Dagster's history of a run in PostgreSQL in MB (896 events), and connections.
+#: From the same two nights: Dagster's history of a run in PostgreSQL in MB at most, and connections.
 EVENTS_MB, CONNECTIONS, CONNECTIONS_OF_A_RUN = 2.0, 5, 1
 NIGHTS = 365
 

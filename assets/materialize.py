@@ -90,7 +90,6 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         run = context.resources.reader
         reader: Reader = run.of(context)
-        settled: Set[dg.AssetKey] = run.settled(context)
         failed: dict[str, str] = {}
         try:
             for asset in reader.as_loaded():
@@ -98,21 +97,9 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
                 _log(context, asset, results)
                 if reason := _failure(results):
                     failed[asset.name] = reason
-                told = {
-                    table
-                    for table in asset.tables
-                    if asset_key(table) not in settled or _is_changed(table, results)
-                }
-                with reader.warehouse.reading() if told or asset.is_daily else nullcontext():
-                    made = [
-                        _materialization(reader, asset, table, results)
-                        if table in told
-                        else dg.MaterializeResult[Any](asset_key=asset_key(table))
-                        for table in asset.tables
-                    ]
-                    if asset.is_daily:
-                        run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
-                yield from _selected(context, made)
+                yield from _selected(context, _made(reader, asset, results, run.settled(context)))
+                if asset.is_daily:
+                    run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
         if failed:
@@ -199,8 +186,8 @@ def materialized(
 
 
 def provenance(spec: dg.AssetSpec) -> dict[str, str]:
-    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes them itself:
-    what has to be made anew, our reading and building decide. It still marks what other code made."""
+    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes them: what
+    has to be made anew, our reading and building decide. It still marks what other code made."""
     tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
     for dep in spec.deps:
         name = dep.asset_key.to_user_string()
@@ -259,11 +246,25 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
     )
 
 
-def _is_changed(table: Table, results: list[AccountResult]) -> bool:
+def _is_told(settled: Set[dg.AssetKey], table: Table, results: list[AccountResult]) -> bool:
     """Whether there is more to say than that it was read."""
     done = done_to(table, results)
     counts = (done.new, done.changed, done.deleted, done.rejected, done.refused, done.drift)
-    return any(counts) or any(result.problems for result in results)
+    return asset_key(table) not in settled or any(counts) or any(result.problems for result in results)
+
+
+def _made(
+    reader: Reader, asset: SourceAsset, results: list[AccountResult], settled: Set[dg.AssetKey]
+) -> list[dg.MaterializeResult[Any]]:
+    """Of each table; without metadata where there is nothing to tell."""
+    told = [table for table in asset.tables if _is_told(settled, table, results)]
+    with reader.warehouse.reading() if told else nullcontext():
+        return [
+            _materialization(reader, asset, table, results)
+            if table in told
+            else dg.MaterializeResult(asset_key=asset_key(table))
+            for table in asset.tables
+        ]
 
 
 def _materialization(
@@ -323,7 +324,8 @@ def _read_by_all(reader: Reader, asset: SourceAsset, partitions: dg.DailyPartiti
     """The partitions whose day was read of every account."""
     first, last = partitions.get_first_partition_key() or "", partitions.get_last_partition_key() or ""
     accounts = [session.account for session in reader.sessions]
-    read = [_days_read(reader, asset.tables[0], account) for account in accounts]
+    with reader.warehouse.reading():
+        read = [_days_read(reader, asset.tables[0], account) for account in accounts]
     days = [{str(day) for each in ranges for day in each.each()} for ranges in read]
     return {day for day in set.intersection(*days) if first <= day <= last}
 

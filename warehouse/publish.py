@@ -169,12 +169,8 @@ class _Writing:
         before = known.versions if known else {}
         self._versions = {
             relation: before[relation]
-            if only_own and relation in before and not _is_own(relation)
-            else unchanged.version(
-                connection,
-                relation,
-                [self._select(relation), str(self._relations[relation]), *self._comments.get(relation, ())],
-            )
+            if relation in before and not self._may_go(relation)
+            else unchanged.version(connection, relation, self._shown(relation))
             for relation in (self._relations.keys() - self._views.keys() if self._made_by else ())
         }
         #: Others than what the file says of itself.
@@ -217,17 +213,10 @@ class _Writing:
     def _replace(self) -> None:
         """Make all relations that are not kept, and drop those that are no more. The new file is in use
         then."""
-        connection = self._connection
-        made = {
-            relation
-            for relation in self._relations.keys() - self._kept
-            if not self._only_own or _is_own(relation)
-        }
-        there = kinds_of(connection, "published")
-        for relation in there.keys() - self._kept:
-            is_gone = relation not in self._relations and (_is_own(relation) or not self._only_own)
-            if relation in made or is_gone:
-                rows(connection, f"drop {there[relation]} published.{qualified(relation)}")
+        connection, there = self._connection, kinds_of(self._connection, "published")
+        for relation in filter(self._may_go, there.keys() - self._kept):
+            rows(connection, f"drop {there[relation]} published.{qualified(relation)}")
+        made = set(filter(self._may_go, self._relations.keys() - self._kept))
         for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in self._relations)}:
             rows(connection, f"create schema if not exists published.{quoted(schema)}")
         for relation in made - self._views.keys():
@@ -239,12 +228,17 @@ class _Writing:
             for statement in self._comments.get(relation, ()):
                 rows(connection, statement)
 
+    def _may_go(self, relation: str) -> bool:
+        return not self._only_own or relation.startswith(f"{OWN}.")
+
     def _select(self, relation: str) -> str:
         return self._masking.select("warehouse", relation, self._relations[relation])
 
-
-def _is_own(relation: str) -> bool:
-    return relation.startswith(f"{OWN}.")
+    def _shown(self, relation: str) -> list[str]:
+        """What is published of a table beside its rows; the fingerprint, so that nobody finds out by trying
+        what rows a version stands for."""
+        said = [self._select(relation), str(self._relations[relation]), *self._comments.get(relation, ())]
+        return [self._masking.fingerprint, *said]
 
 
 def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:

@@ -294,7 +294,7 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
 
         result = run(dict(request.tags))
         assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]
-        reviews = result.asset_materializations_for_node(READ_STEP)[0]
+        _business, reviews, *_ = result.asset_materializations_for_node(READ_STEP)
         assert reviews.metadata["days read"].value == f"main: 2015-01-01 to {today}"
         run({"dagster/partition": str(today)})
         assert asked(service, "reputation/direct")[1:] == [(str(today), str(today))]

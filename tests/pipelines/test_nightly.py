@@ -33,6 +33,7 @@ from tests.fixtures import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
+from warehouse.tables import BUSINESS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -204,6 +205,7 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
 ) -> None:
     chosen, *others = map(asset_key, sources.lists.tables)
     assert others
+    others.append(asset_key(BUSINESS))
     job = build_definitions(settings).resolve_job_def("nightly_sync")
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = job.execute_in_process(instance=instance, asset_selection=[chosen], run_config=quiet)
@@ -327,7 +329,7 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
         (run,) = instance.get_runs()
         assert run.status is dg.DagsterRunStatus.FAILURE
         reasons = failures_of(instance, run.run_id)
-        assert reasons.keys() == {"lists", "contacts"}
+        assert reasons.keys() == {"business", "lists", "contacts"}
         assert all(reason.startswith("account hill: app/me") for reason in reasons.values())
 
     asked = service.count

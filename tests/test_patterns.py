@@ -4,6 +4,7 @@ through is cut first."""
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from marketing_api import validation, write_result
 from marketing_api.operations import find
 from marketing_api.records import reputation, values
 from marketing_api.redaction import Secret, without_addresses
-from tests.patterns import MB, Found, patterns, worst
+from tests.patterns import MB, Found, patterns, plainly, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
 from write_back import push_report, unknown_outcomes
@@ -25,22 +26,25 @@ ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
 }
-_MOST_S = 0.5
+#: Times what `plainly` takes, so that a slow machine is no slow pattern. The slowest has 6; one that is not
+#: linear has thousands.
+_MOST = 10
 
 ALL = list(patterns())
 
 
 @pytest.mark.parametrize("found", ALL, ids=lambda found: f"{found.module}:{found.line}")
 @pytest.mark.slow
-def test_every_pattern_takes_a_megabyte_of_its_worst_letters_in_half_a_second(found: Found) -> None:
+def test_every_pattern_takes_a_megabyte_of_its_worst_letters_about_as_any_text(found: Found) -> None:
     name = f"{found.module}.{found.name}"
     size = CUT.get(name, ONCE.get(name, MB))
-    seconds, begin = worst(found, size)
-    if seconds > _MOST_S:  # a moment in which the machine did something else is not the pattern's
-        seconds, begin = min((seconds, begin), worst(found, size))
-    assert seconds * (size / MB if name in ONCE else 1) <= _MOST_S, (
-        f"{seconds:.3g} s for 1 MB that begins {begin}"
-    )
+    share = size / MB if name in ONCE else 1
+    times, begin = math.inf, ""
+    for _ in range(3):  # a moment in which the machine did something else is not the pattern's
+        if times > _MOST:
+            seconds, begin = worst(found, size)
+            times = min(times, seconds * share / plainly())
+    assert times <= _MOST, f"{times:.3g} times a plain search for 1 MB that begins {begin}"
 
 
 def test_the_patterns_are_found() -> None:
@@ -119,4 +123,4 @@ def test_every_reader_of_a_text_is_done_with_a_megabyte_in_a_moment(use: str) ->
         began = time.thread_time()
         with contextlib.suppress(ValueError):
             _USES[use](text)
-        assert time.thread_time() - began < 6 * _MOST_S, f"{use}: a megabyte of {unit!r}"
+        assert time.thread_time() - began < 6 * _MOST * plainly(), f"{use}: a megabyte of {unit!r}"

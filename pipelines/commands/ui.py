@@ -138,8 +138,9 @@ def _serve(
         print(line, file=sys.stderr)
     if not _is_listening(code, programs):
         return
-    programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
     with web_server(workspace, _REFRESH_MS) as application:
+        # After the web server, which somebody waits for.
+        programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
         server = uvicorn.Server(
             uvicorn.Config(
                 guarded(application),

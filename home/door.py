@@ -11,8 +11,8 @@ import duckdb
 from home.progress import report_waiting
 from home.settings import Settings
 from warehouse.archive import Archive
-from warehouse.archive.disk import Workspace
 from warehouse.connection import MEMORY_LIMIT, connect
+from warehouse.disk import Workspace
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
 from warehouse.warehouse import Warehouse

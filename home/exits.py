@@ -11,5 +11,9 @@ class WrongUse(Exception):
     """What was typed, given or configured has to be changed first: the message says how."""
 
 
+class HomeError(WrongUse):
+    """The home cannot be used: the message names the folder and what to do."""
+
+
 class Incomplete(Exception):
     """Something foreseen went wrong: the message says what to do."""

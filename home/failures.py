@@ -15,11 +15,6 @@ from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShar
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
 
-
-class HomeError(WrongUse):
-    """The home cannot be used: the message names the folder and what to do."""
-
-
 _WRONG_USE = (
     WrongUse,
     InvalidCall,

@@ -20,12 +20,12 @@ from pathlib import Path
 import duckdb
 
 from home.door import open_tables, open_warehouse
-from home.failures import HomeError
+from home.exits import HomeError
 from home.machines import claim
 from home.settings import Settings
 from home.versions import VERSIONS, check_not_newer, complete, noted_versions
-from warehouse.archive.disk import RESTORING, Workspace, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
+from warehouse.disk import RESTORING, Workspace, no_folder, sweep, write_file
 from warehouse.schema import is_current
 from warehouse.sql import rows
 

@@ -16,12 +16,12 @@ import duckdb
 import msgspec
 
 from home.door import archive_of, open_warehouse, sandbox_state
-from home.failures import HomeError
+from home.exits import HomeError
 from home.settings import Settings, SettingsError
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
-from warehouse.archive.disk import exclusive, no_folder, write_file
+from warehouse.disk import exclusive, no_folder, write_file
 from warehouse.sql import records
 
 FILE = "identity.json"

@@ -20,7 +20,7 @@ from pathlib import Path
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, Secret, in_log, without_addresses
-from warehouse.archive.disk import make_folder
+from warehouse.disk import make_folder
 
 #: Of what is displayed as a sentence: its traceback is for the file alone.
 DISPLAYED = logging.getLogger("marketing_sync.displayed")

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from home.failures import HomeError
+from home.exits import HomeError
 
 log = logging.getLogger(__name__)
 

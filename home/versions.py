@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from home.door import open_tables
-from home.failures import HomeError
+from home.exits import HomeError
 from home.settings import Settings
 from warehouse.archive.archive import ARCHIVE_VERSION
-from warehouse.archive.disk import exclusive, no_folder, write_file
+from warehouse.disk import exclusive, no_folder, write_file
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION
 

@@ -34,12 +34,11 @@ from sqlalchemy import Connection, Dialect, Engine, create_engine, event, func, 
 from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
-from home.failures import HomeError
-from home.folder import running
+from home.exits import HomeError
 from home.settings import SHARD_TAG
 from marketing_api.clock import wall
 from pipelines import CODE_LOCATION, CODE_MODULE
-from warehouse.archive.disk import set_aside
+from warehouse.disk import set_aside
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +199,9 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     """Fail our started runs in these homes (by shard) that no process executes, so that Dagster tries them
     again; how many. Dagster's default launcher cannot look: only the code server that started a process sees
     it end. A home that is not there is on another machine, whose launcher looks."""
+    # Not above: it brings DuckDB, 60 MB to the daemon, which imports this module for its event log only.
+    from home.folder import running
+
     started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
     count, until = 0, wall() - _NOTED_S
     for record in instance.get_run_records(started):

@@ -27,11 +27,11 @@ from home.settings import Settings
 from marketing_api.clock import utc_now
 from upkeep.backups import back_up_push
 from warehouse.archive import suppression
-from warehouse.archive.disk import move_into_place, remove, sweep, write_file
 from warehouse.archive.file_store import CHECKPOINTS, PATTERNS, Files
 from warehouse.archive.rewriting import UNREADABLE, forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
 from warehouse.connection import private
+from warehouse.disk import move_into_place, remove, sweep, write_file
 from warehouse.erasure import forget_in_database, forget_in_sqlite, found_in, numbers_of, people_in, titles_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten

@@ -16,7 +16,7 @@ from home.progress import stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from marketing_api.errors import Stopped
-from warehouse.archive.disk import remove
+from warehouse.disk import remove
 from warehouse.retention import compact, let_go, note_sizes
 
 log = logging.getLogger(__name__)

@@ -24,10 +24,10 @@ import msgspec
 from marketing_api.clock import utc_now
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
-from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder
 from warehouse.archive.file_store import PATTERNS, Files
 from warehouse.archive.ledger import LOADS, UNFINISHED
 from warehouse.connection import Waits, connect, private
+from warehouse.disk import RESTORING, Workspace, exclusive, make_folder
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown

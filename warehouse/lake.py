@@ -26,8 +26,8 @@ import msgspec
 from msgspec.structs import replace
 
 from marketing_api.clock import utc_now
-from warehouse.archive.disk import Workspace, exclusive, make_folder, new_name, remove, sync, write_file
 from warehouse.connection import private
+from warehouse.disk import Workspace, exclusive, make_folder, new_name, remove, sync, write_file
 from warehouse.errors import ForeignFolder
 from warehouse.publish import Published, published_path, read_facts, reading
 from warehouse.schema import columns_of

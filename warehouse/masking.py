@@ -19,8 +19,8 @@ import duckdb
 
 from marketing_api.address import normal_form
 from marketing_api.redaction import MASK, Secret
-from warehouse.archive.disk import exclusive, make_folder, write_file
 from warehouse.dbt_project import OWN, models
+from warehouse.disk import exclusive, make_folder, write_file
 from warehouse.errors import WarehouseError
 from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import SCHEMAS, UNDECLARED, columns_of, fact

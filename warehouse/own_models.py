@@ -20,10 +20,10 @@ import msgspec
 
 from marketing_api.rate_limit import private_folder
 from marketing_api.redaction import without_addresses
-from warehouse.archive.disk import Workspace, copy_locked, write_file
 from warehouse.child import Child, Ended, Silent
 from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN, PROJECT, Node
+from warehouse.disk import Workspace, copy_locked, write_file
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseError
 from warehouse.masking import OWN_COLUMNS, lineage, own_columns

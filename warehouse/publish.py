@@ -18,7 +18,9 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors, unchanged
-from warehouse.archive.disk import (
+from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
+from warehouse.dbt_project import OWN
+from warehouse.disk import (
     Workspace,
     copy_locked,
     exclusive,
@@ -27,8 +29,6 @@ from warehouse.archive.disk import (
     no_folder,
     sync,
 )
-from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
-from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, published_columns
 from warehouse.policies import GROUP_MIN, PersonalData

@@ -15,10 +15,10 @@ from pathlib import Path
 import duckdb
 
 from warehouse.archive import Archive
-from warehouse.archive.disk import Workspace, set_aside
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
+from warehouse.disk import Workspace, set_aside
 from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.policies import PersonalData

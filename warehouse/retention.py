@@ -16,10 +16,10 @@ import duckdb
 from marketing_api.exchange import id_at
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retire
-from warehouse.archive.disk import Workspace, exclusive, new_name
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of
 from warehouse.connection import connect
+from warehouse.disk import Workspace, exclusive, new_name
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
 from warehouse.rebuild import begin, checkpoint_of, day_of

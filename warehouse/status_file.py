@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from warehouse.archive.disk import write_file
 from warehouse.bookkeeping import Run
+from warehouse.disk import write_file
 from warehouse.sql import query, records
 
 _NAME = "status.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from warehouse.archive.disk import write_file
+from warehouse.disk import write_file
 from warehouse.loads.staging import code_digest
 from warehouse.masking import Masking
 from warehouse.schema import version_of

@@ -22,8 +22,8 @@ from marketing_api import parsing
 from marketing_api.exchange import Response
 from marketing_api.redaction import MASK, markdown_table
 from warehouse.archive import Archive
-from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
+from warehouse.disk import Workspace
 from warehouse.errors import (
     ArchiveDamaged,
     ArchiveError,

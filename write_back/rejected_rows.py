@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from home.door import pushes_of
-from warehouse.archive.disk import create, make_folder
+from warehouse.disk import create, make_folder
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
 from write_back.input.values import proposal
 from write_back.item import Plan, Reason, Source, State

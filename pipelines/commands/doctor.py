@@ -15,7 +15,7 @@ from pathlib import Path
 from home import exits
 from home.accounts import connections
 from home.door import open_warehouse
-from home.failures import HomeError
+from home.exits import HomeError
 from home.folder import prepare_home, running, unfinished_erasure
 from home.formatting import plural
 from home.freshness import ago, standstill
@@ -32,9 +32,9 @@ from pipelines.commands.probe import MOST_REQUESTS, Probe
 from pipelines.fleet import shards, silent
 from pipelines.publishing import what_is_published
 from upkeep.backups import backup_storage
-from warehouse.archive.disk import write_file
 from warehouse.backup import read_manifest
 from warehouse.bookkeeping import died
+from warehouse.disk import write_file
 from warehouse.errors import WarehouseError, WarehouseLocked
 from warehouse.lake import LATE
 from warehouse.publish import published_path

@@ -17,7 +17,7 @@ from home.values import whole
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.report.render import environment, readable
-from warehouse.archive.disk import create, make_folder
+from warehouse.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of
 
 _FILES = ("person.html", "person.json")

@@ -26,8 +26,8 @@ from home.options import Option
 from home.settings import Settings
 from pipelines.commands import Arguments, command, print_error
 from pipelines.publishing import model_settings
-from warehouse.archive.disk import write_file
 from warehouse.connection import MEMORY_LIMIT
+from warehouse.disk import write_file
 from warehouse.publish import published_path, reading
 from warehouse.published_query import NoAnswer, encode, opened, selecting
 from warehouse.sql import rows

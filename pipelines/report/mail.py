@@ -22,7 +22,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
 from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, preview, readable, render, write_report
-from warehouse.archive.disk import create
+from warehouse.disk import create
 from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from marketing_api.clock import utc_now
 from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
 from pipelines.report.queries import AccountData, ReportData, Row, Rows, read_report
-from warehouse.archive.disk import create, move_into_place, no_folder
+from warehouse.disk import create, move_into_place, no_folder
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 

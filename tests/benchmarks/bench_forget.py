@@ -31,7 +31,8 @@ from marketing_api.operations import contacts
 from marketing_api.parsing import parse_rows
 from tests.benchmarks.bench_archive import anonymous_mb, timed
 from tests.simulators import model_data
-from warehouse.archive import Archive, disk, sealed
+from warehouse import disk
+from warehouse.archive import Archive, sealed
 from warehouse.archive.file_store import Files
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.row import Digests, row_of

@@ -22,7 +22,7 @@ from tests.fixtures import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
-from warehouse.archive.disk import make_folder
+from warehouse.disk import make_folder
 
 #: A command that meets everything that quotes values: a warning, a thread, a library's log, chained errors.
 PLANTED = f"""

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from home import machines
-from home.failures import HomeError
+from home.exits import HomeError
 from home.folder import prepare_home
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from home.failures import HomeError, explain
+from home.exits import HomeError
+from home.failures import explain
 from home.folder import prepare_home
 from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
-from warehouse.archive.disk import Workspace
+from warehouse.disk import Workspace
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from tests.warehouse.counting_storage import CountingStorage
 from tests.warehouse.test_rebuild import fill
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.archive.disk import RESTORING, make_folder
 from warehouse.backup import File, Manifest, back_up, finish_restore, kept_tables, read_manifest, restore
 from warehouse.connection import connect
+from warehouse.disk import RESTORING, make_folder
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.rebuild import rebuild
 from warehouse.storage import Storage

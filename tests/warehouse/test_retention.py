@@ -241,8 +241,8 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
 
     with monkeypatch.context() as patched:
         for owner, name in (
-            ("warehouse.archive.disk", "move_into_place"),
-            ("warehouse.archive.disk", "sync"),
+            ("warehouse.disk", "move_into_place"),
+            ("warehouse.disk", "sync"),
             ("warehouse.archive.compaction", "retire"),
         ):
             module = __import__(owner, fromlist=[name])

@@ -18,7 +18,8 @@ import msgspec
 import pyarrow as pa
 
 from marketing_api.exchange import Exchange, exceed_request_id
-from warehouse.archive import disk, sealed
+from warehouse import disk
+from warehouse.archive import sealed
 from warehouse.archive.compaction import Compaction
 from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import AccountCall, Last, Ledger, recorded_in

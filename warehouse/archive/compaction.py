@@ -20,7 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.archive import disk, sealed
+from warehouse import disk
+from warehouse.archive import sealed
 from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import Ledger, month_of
 from warehouse.archive.row import DROPPED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from warehouse.archive import disk
+from warehouse import disk
 
 SEALED, BODIES, CHECKPOINTS = "requests/*=*/*.parquet", "bodies/date=*/*.zst", "checkpoints/*.duckdb"
 PATTERNS = (SEALED, BODIES, CHECKPOINTS)

@@ -23,7 +23,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.archive import disk, sealed
+from warehouse import disk
+from warehouse.archive import sealed
 from warehouse.archive.file_store import SEALED, Files
 from warehouse.archive.row import Row
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, WarehouseTooNew

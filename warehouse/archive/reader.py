@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marketing_api.exchange import Response, new_request_id
-from warehouse.archive import disk, sealed
+from warehouse import disk
+from warehouse.archive import sealed
 from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import AccountCall, Extent, Ledger
 from warehouse.archive.row import DROPPED, Row, response_of

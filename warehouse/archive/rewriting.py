@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from marketing_api.exchange import Exchange, Outcome
-from warehouse.archive import disk, sealed
+from warehouse import disk
+from warehouse.archive import sealed
 from warehouse.archive.archive import Archive
 from warehouse.archive.ledger import Event
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, response_of, row_of

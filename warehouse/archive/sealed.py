@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from marketing_api.envelope import Envelope
 from marketing_api.exchange import Outcome
-from warehouse.archive import disk
+from warehouse import disk
 from warehouse.archive.file_store import BODIES, Files
 from warehouse.archive.row import DROPPED, HEAD_SCHEMA, SCHEMA, Digests, Row
 from warehouse.errors import ArchiveDamaged

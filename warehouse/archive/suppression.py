@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from warehouse.archive import disk
+from warehouse import disk
 from warehouse.errors import ArchiveDamaged
 from warehouse.forgetting import Forgotten
 

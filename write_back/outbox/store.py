@@ -28,7 +28,7 @@ from home.exits import Incomplete, WrongUse
 from home.versions import VERSIONS
 from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock
-from warehouse.archive.disk import set_aside
+from warehouse.disk import set_aside
 from warehouse.sql import statements
 
 log = logging.getLogger(__name__)

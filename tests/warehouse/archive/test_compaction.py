@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marketing_api.exchange import id_at
-from warehouse.archive import Archive, disk, sealed
+from warehouse import disk
+from warehouse.archive import Archive, sealed
 from warehouse.archive.file_store import Files
 from warehouse.archive.row import DROPPED, Row
 

@@ -26,7 +26,8 @@ from marketing_api.exchange import Outcome, Response
 from marketing_api.operations import contacts
 from tests.depth import DEEP
 from tests.warehouse.exchanges import NOON, envelope, exchange, files, rows
-from warehouse.archive import Archive, disk
+from warehouse import disk
+from warehouse.archive import Archive
 from warehouse.archive.file_store import Files
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.suppression import NAME, Suppression, add, load

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.exchanges import ALWAYS, envelope, exchange, files, question, rows
-from warehouse.archive import Archive, disk
+from warehouse import disk
+from warehouse.archive import Archive
 from warehouse.errors import ArchiveError
 
 PROJECT = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Files as the archive needs them: for the owner only, durable, and claimed by one process at a time.
+"""Files as the archive and others need them: for the owner only, durable, claimed by one process at a time.
 
 A claim is a `flock` on the open file, which the system gives up with the process, however it ends: unlike a
 process id it cannot outlive its owner nor be taken over by a stranger."""

@@ -18,6 +18,7 @@ from marketing_api.errors import Stopped
 from marketing_api.pacing import RateReport
 from marketing_api.rate_limit import RateLimiter, shared_path
 from marketing_api.redaction import Secret
+from tests.patterns import plainly
 from tests.waiting import HANGS_S
 
 UNLIMITED = RateReport(limit=1_000_000, requests=1, remaining=999_999)
@@ -64,14 +65,13 @@ def test_the_cap_holds_against_a_higher_limit(path: Path) -> None:
     assert limiter.rate == 4
 
 
-def test_a_slot_costs_less_than_a_fifth_of_a_millisecond(limiter: RateLimiter) -> None:
-    """Fifteen hundred requests a second must be possible; measured 20 µs on an idle machine, and test
-    machines are busy."""
+def test_a_thousand_slots_cost_about_a_search_through_half_a_megabyte(limiter: RateLimiter) -> None:
+    """Fifteen hundred requests a second must be possible: 20 µs a slot on an idle machine."""
     limiter.learn(limiter.wait(), UNLIMITED, refused=False)
     began = time.thread_time()
     for _ in range(2000):
         limiter.wait()
-    assert (time.thread_time() - began) / 2000 < 0.0002
+    assert time.thread_time() - began < 10 * plainly()
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ from marketing_api.records.values import (
     singular,
 )
 from tests.marketing_api.responses import ZONE, utc
+from tests.patterns import plainly
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -394,8 +395,9 @@ def test_absurd_depth_is_refused_like_anything_else(depth: int) -> None:
     ids=lambda text: f"{text[:5]!r} {len(text)}",
 )
 def test_a_megabyte_of_hostile_text_takes_no_time(hostile: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     for reader in (*READERS, lambda item: read_moment(item, ZONE), read_rating):
         with contextlib.suppress(ValueError):
             reader(hostile)
-    assert time.process_time() - began < 0.5
+    times = (time.thread_time() - began) / plainly()
+    assert times < 5, "times a plain search through a megabyte: one of them is not linear"

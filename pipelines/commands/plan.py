@@ -101,16 +101,16 @@ def _plans(arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsse
     prepare_home(settings.home, settings.lock_seconds)
     with open_archive(settings.home) as archive:
         warehouse = warehouse_of(settings, archive)
-        warehouse.read("select 1")  # makes sure that the tables are as this version declares them
-        accounts = known_accounts(settings)
-        assets = needed_too(chosen, accounts, warehouse)
-        budget = budget_of(settings, arguments.max_requests, arguments.until)
-        planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
-        for connection in accounts:
-            limiter = RateLimiter.shared(connection)
-            rate = estimated_rate(settings, connection.account)
-            limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
-            yield _plan_of(settings, assets, limited, whole, rate)
+        with warehouse.reading():  # once for all, after the tables are as this version declares them
+            accounts = known_accounts(settings)
+            assets = needed_too(chosen, accounts, warehouse)
+            budget = budget_of(settings, arguments.max_requests, arguments.until)
+            planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
+            for connection in accounts:
+                limiter = RateLimiter.shared(connection)
+                rate = estimated_rate(settings, connection.account)
+                limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
+                yield _plan_of(settings, assets, limited, whole, rate)
 
 
 def _plan_of(

@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +141,16 @@ def _repeated(raw: Buffer, members: Parts) -> str:
         name: str = decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if name not in members or sha256(text[found.end() : place]).digest() != sha256(value).digest():
+        if name not in members or not _are_equal(text[found.end() : place], value):
             return name
         seen.append((name, first_letter(value).decode()))
     return _ambiguous(seen)
+
+
+def _are_equal(one: memoryview, other: memoryview) -> bool:
+    """Piece by piece: views compare each byte by itself, and copies of all of it would not be flat."""
+    pieces = (slice(at, at + 65_536) for at in range(0, max(len(one), len(other)), 65_536))
+    return all(bytes(one[piece]) == bytes(other[piece]) for piece in pieces)
 
 
 def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:

@@ -5,6 +5,7 @@ BIN := .venv/bin
 .PHONY: help setup extras dev lock coverage sync test test-slow test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
 .PHONY: image image-smoke sbom
 .DEFAULT_GOAL := help
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' marketing_api/__init__.py)
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -86,15 +87,17 @@ docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and th
 	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"
 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
+	@rm -f dist/*.whl
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 ENGINE ?= docker
 LOCK ?= requirements.lock
 image: dist ## the container image; LOCK=requirements-kubernetes.lock with what starts pods, ENGINE=podman, ARGS for the build
-	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) -t marketing-sync:0.1.0 $(ARGS) .
+	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) \
+		--build-arg VERSION=$(VERSION) -t marketing-sync:$(VERSION) $(ARGS) .
 
 image-smoke: image ## the image, and a night of the sandbox in it
-	ENGINE=$(ENGINE) deploy/smoke
+	ENGINE=$(ENGINE) deploy/smoke marketing-sync:$(VERSION)
 
 sbom: build/sbom/bin/cyclonedx-py dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
 	@PYTHONWARNINGS=ignore build/sbom/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)

@@ -75,9 +75,6 @@ def test_every_image_has_a_version_and_names_no_registry() -> None:
 def test_one_image_of_ours_is_used_everywhere() -> None:
     ours = {image for image in (*images(COMPOSE), *images(VALUES)) if image.startswith("marketing-sync")}
     assert ours == {f"marketing-sync:{__version__}"}
-    assert f"org.opencontainers.image.version={__version__} " in DOCKERFILE
-    for built in (ROOT / "Makefile", DEPLOY / "smoke"):
-        assert set(re.findall(r"marketing-sync:[\d.]+", built.read_text(encoding="utf-8"))) == ours
 
 
 def locked(name: str) -> dict[str, str]:

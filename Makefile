@@ -106,8 +106,9 @@ build/sbom/bin/cyclonedx-py:
 	@$(PYTHON) -m venv build/sbom
 	@build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom
 
-fixture: .venv/dev ## at a release: a small home of this version, for the tests of later ones
+fixture: .venv/dev ## at a release: a small home of this version and the names that are public, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes
+	@$(BIN)/python -m tests.test_released
 
 build/uv/bin/uv:
 	@$(PYTHON) -m venv build/uv

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: help setup extras dev lock coverage sync test test-slow test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
-.PHONY: image image-smoke sbom
+.PHONY: image image-smoke release sbom
 .DEFAULT_GOAL := help
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' marketing_api/__init__.py)
 
@@ -99,12 +99,16 @@ image: dist ## the container image; LOCK=requirements-kubernetes.lock with what 
 image-smoke: image ## the image, and a night of the sandbox in it
 	ENGINE=$(ENGINE) deploy/smoke marketing-sync:$(VERSION)
 
-sbom: build/sbom/bin/cyclonedx-py dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
-	@PYTHONWARNINGS=ignore build/sbom/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
+release: .venv/installed build/release-tools/installed ## what TAG (or, as a rehearsal, HEAD) is made of, checked, in dist/
+	@deploy/release $(or $(TAG),HEAD)
 
-build/sbom/bin/cyclonedx-py:
-	@$(PYTHON) -m venv build/sbom
-	@build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom
+sbom: build/release-tools/installed dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
+	@PYTHONWARNINGS=ignore build/release-tools/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
+
+build/release-tools/installed:
+	@$(PYTHON) -m venv build/release-tools
+	@build/release-tools/bin/pip install --quiet --disable-pip-version-check check-wheel-contents cyclonedx-bom pip-licenses twine
+	@touch $@
 
 fixture: .venv/dev ## at a release: a small home of this version and the names that are public, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes

@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 import yaml
 
+from home import exits
 from home.settings import VARIABLES, Settings
+from marketing_sync import Client, errors, operations
 from warehouse.dbt_project import PROJECT
 from warehouse.tables import ALL_TABLES, FACTS
 
@@ -58,10 +60,20 @@ def in_dagster() -> Iterator[str]:
     yield from (f"asset {key}" for key in keys if "/int_" not in key)  # steps on the way to marts
 
 
+def in_python() -> Iterator[str]:
+    yield from (f"marketing_sync.Client.{name}" for name in dir(Client) if name[0] != "_")
+    raised = (
+        each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)
+    )
+    yield from (f"marketing_sync.errors.{each.__name__}" for each in raised)
+    yield from (f"operation {name}" for name in operations.ALL)
+    yield from (f"exit code {name}={code}" for name, code in vars(exits).items() if isinstance(code, int))
+
+
 def public() -> set[str]:
     from pipelines.cli import PROGRAM
 
-    return {*options(PROGRAM, "marketing-sync"), *columns(), *in_dagster(), *VARIABLES}
+    return {*options(PROGRAM, "marketing-sync"), *columns(), *in_dagster(), *in_python(), *VARIABLES}
 
 
 def test_what_was_released_goes_only_when_the_changelog_says_so() -> None:

@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: help setup extras dev lock coverage sync test test-slow test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
-.PHONY: image image-smoke sbom
+.PHONY: image image-smoke release sbom
 .DEFAULT_GOAL := help
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' marketing_api/__init__.py)
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -86,25 +87,32 @@ docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and th
 	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"
 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
+	@rm -f dist/*.whl
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 ENGINE ?= docker
 LOCK ?= requirements.lock
 image: dist ## the container image; LOCK=requirements-kubernetes.lock with what starts pods, ENGINE=podman, ARGS for the build
-	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) -t marketing-sync:0.1.0 $(ARGS) .
+	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) \
+		--build-arg VERSION=$(VERSION) -t marketing-sync:$(VERSION) $(ARGS) .
 
 image-smoke: image ## the image, and a night of the sandbox in it
-	ENGINE=$(ENGINE) deploy/smoke
+	ENGINE=$(ENGINE) deploy/smoke marketing-sync:$(VERSION)
 
-sbom: build/sbom/bin/cyclonedx-py dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
-	@PYTHONWARNINGS=ignore build/sbom/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
+release: .venv/installed build/release-tools/installed ## what TAG (or, as a rehearsal, HEAD) is made of, checked, in dist/
+	@deploy/release $(or $(TAG),HEAD)
 
-build/sbom/bin/cyclonedx-py:
-	@$(PYTHON) -m venv build/sbom
-	@build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom
+sbom: build/release-tools/installed dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
+	@PYTHONWARNINGS=ignore build/release-tools/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
 
-fixture: .venv/dev ## at a release: a small home of this version, for the tests of later ones
+build/release-tools/installed:
+	@$(PYTHON) -m venv build/release-tools
+	@build/release-tools/bin/pip install --quiet --disable-pip-version-check check-wheel-contents cyclonedx-bom pip-licenses twine
+	@touch $@
+
+fixture: .venv/dev ## at a release: a small home of this version and the names that are public, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes
+	@$(BIN)/python -m tests.test_released
 
 build/uv/bin/uv:
 	@$(PYTHON) -m venv build/uv

@@ -80,8 +80,7 @@ _ELSEWHERE = (
     "kubectl create secret generic marketing-sync-postgresql --from-file=postgresql-password=PASSWORDFILE",
     "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f - -f deploy/network.yaml",
     "helm upgrade --install marketing-sync dagster/dagster --version 1.13.27 --values deploy/values.yaml",
-    "pip install --no-deps --require-hashes -r deploy/requirements.lock && pip install --no-deps "
-    "dist/marketing_sync-0.1.0-py3-none-any.whl",
+    "pip install --no-deps --require-hashes -r deploy/requirements.lock && pip install --no-deps dist/*.whl",
     "dagster api grpc --host 0.0.0.0 --port 4000 --module-name marketing_sync.definitions "
     "--location-name marketing-sync",
     'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": '

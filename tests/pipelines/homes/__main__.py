@@ -2,13 +2,15 @@
 
     python -m tests.pipelines.homes [--program FOLDER]      # of another version, checked out there
 
-A night, a push of five tags, one of five activities. The name is the account's time, in UTC.
+A night, a push of five tags, one of five activities, and one of five tags that the service is too troubled to
+take. The name is the version and the account's time, in UTC.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,44 +23,47 @@ from tests.pipelines.sandboxes import Sandbox, spawned
 FOLDER = Path(__file__).parent
 CONTACTS = 40
 _SOME = "from source.contacts where status_code = 1 order by contact_id limit 5"
-COMMANDS = (
-    ("sync",),
-    ("push", "tags", "--sql", f"select email, 'vip' as tag {_SOME}", "--apply"),
-    (
-        "push",
-        "activities",
-        "--sql",
-        f"select email, 'Bought 2 pounds' as description, '2026-11-20 10:00' as datetime {_SOME}",
-        "--apply",
-    ),
+NIGHT = ("sync",)
+TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag {_SOME}", "--apply")
+ACTIVITIES = (
+    "push",
+    "activities",
+    "--sql",
+    f"select email, 'Bought 2 pounds' as description, '2026-11-20 10:00' as datetime {_SOME}",
+    "--apply",
 )
+OPEN = ("push", "tags", "--sql", f"select email, 'gold' as tag {_SOME}", "--apply")
 #: What no version needs of another: too much for a fixture.
 _LEFT_OUT = ("logs", "tmp", "report", "published", "dbt", "dagster/history", "dagster/schedules", ".machine")
 
 
-def make(program: Path, name: str) -> Path:
+def make(program: Path, version: str, now: str) -> Path:
+    """The file, in the place of an earlier one of this version."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
-        account = (
-            "--contacts",
-            str(CONTACTS),
-            "--rate-limit",
-            "0",
-            "--now",
-            f"{name}:00",
-            "--state",
-            str(home / "sandbox.jsonl"),
-        )
-        with spawned(*account) as url:
-            settings = environment(
-                home, Sandbox(url), PYTHONPATH=str(program), MARKETING_PERSONAL_DATA="hash"
-            )
-            for words in COMMANDS:
-                subprocess.run(
-                    [sys.executable, "-m", "marketing_sync", *words], cwd=folder, env=settings, check=True
+
+        def run(*commands: tuple[str, ...], faults: tuple[str, ...] = ()) -> list[int]:
+            with spawned(*account_of(home, now), *faults) as url:
+                settings = environment(
+                    home, Sandbox(url), PYTHONPATH=str(program), MARKETING_PERSONAL_DATA="hash"
                 )
-        return pack(home, FOLDER / f"{name}.tar.xz")
+                words = [[sys.executable, "-m", "marketing_sync", *command] for command in commands]
+                return [
+                    subprocess.run(each, cwd=folder, env=settings, check=False).returncode for each in words
+                ]
+
+        assert run(NIGHT, TAGS, ACTIVITIES) == [0, 0, 0]
+        assert run(OPEN, faults=("--fault-500-before", "1@emailmarketing/addtag")) == [1]
+        for earlier in FOLDER.glob(f"{version}-*.tar.xz"):
+            earlier.unlink()
+        return pack(home, FOLDER / f"{version}-{now}.tar.xz")
+
+
+def account_of(home: Path, now: str) -> tuple[str, ...]:
+    """Options of a sandbox that has the home's account."""
+    state = ("--now", f"{now}:00", "--state", str(home / "sandbox.jsonl"))
+    return ("--contacts", str(CONTACTS), "--rate-limit", "0", *state)
 
 
 def pack(home: Path, path: Path) -> Path:
@@ -73,5 +78,7 @@ def pack(home: Path, path: Path) -> Path:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.pipelines.homes")
     parser.add_argument("--program", type=Path, default=Path.cwd())
-    made = make(parser.parse_args().program, f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H}")
+    program = parser.parse_args().program
+    version = re.findall(r'__version__ = "(.+)"', (program / "marketing_api/__init__.py").read_text())[0]
+    made = make(program, version, f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H}")
     print(f"{made}: {made.stat().st_size / 1000:,.0f} kB")

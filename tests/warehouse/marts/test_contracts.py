@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,9 +14,6 @@ from docs.models import metrics
 from warehouse.dbt_project import PROJECT
 
 ROOT = PROJECT.parent
-#: The marts' columns and types as of the last release; `python -m tests.warehouse.marts.test_contracts`
-#: writes it when there is one.
-RELEASED = Path(__file__).with_name("released_columns.json")
 
 
 def contracts() -> dict[str, dict[str, str]]:
@@ -46,25 +40,6 @@ def test_the_marts_are_as_their_contracts_say(marts: duckdb.DuckDBPyConnection) 
         for mart, columns in contracts().items()
     }
     assert built == promised
-
-
-def test_a_column_of_the_last_release_goes_only_when_the_changelog_says_so() -> None:
-    removed, now = (
-        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Removed")[2],
-        contracts(),
-    )
-    released: dict[str, dict[str, str]] = json.loads(RELEASED.read_text(encoding="utf-8"))
-    assert released
-    gone = {
-        f"{mart}.{column}": f"{kind}, now {now.get(mart, {}).get(column, 'gone')}"
-        for mart, columns in released.items()
-        for column, kind in columns.items()
-        if now.get(mart, {}).get(column) != kind
-        and not re.search(rf"`(marts\.)?{mart}(\.{column})?`", removed)
-    }
-    assert not gone, (
-        "keep it beside the new one, with a deprecation_date, or name it in CHANGELOG.md under Removed"
-    )
 
 
 def exposures() -> list[Any]:
@@ -129,8 +104,3 @@ def test_no_query_for_readers_writes_a_rate_again() -> None:
         )
     ]
     assert not again
-
-
-if __name__ == "__main__":
-    RELEASED.write_text(json.dumps(contracts(), indent=1) + "\n", encoding="utf-8")
-    sys.exit(f"{RELEASED} holds the columns of {len(contracts())} marts")

@@ -70,7 +70,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     assert ours.keys() == theirs.keys()
     assert {name for name in ours if ours[name] != theirs[name]} <= _BY_THE_CLOCK
     assert len(ours["marts.contact_campaign"]) > 1000
-    assert len(ours["marts.attribution_first_touch"]) > 200
+    assert len(ours["marts.attribution"]) > 200
 
 
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
@@ -134,12 +134,12 @@ def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
     """To the newer one of its subject, once the older is known to have been sent before that was created."""
     a_night_later(path)
     clicks = (
-        "select contact_id, touched_at, campaign_id from marts.attribution_last_touch where "
+        "select contact_id, touched_at, campaign_id from marts.attribution where last_credit = 1 and "
         "touched_at > "
         "timestamptz '2026-11-20 15:00+00'"
     )
     for wanted in (239, 10239):
-        assert not build(path, select=selected("+attribution_last_touch")).problem
+        assert not build(path, select=selected("+attribution")).problem
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
         assert (
@@ -254,10 +254,7 @@ def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> No
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
     report = build(path, select=selected("stg_coupons", "+attribution+"))
     assert "model attribution" in report.problem
-    assert (
-        "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions"
-        in report.problem
-    )
+    assert "not built because of that: goal_conversions" in report.problem
     assert "someone" not in report.problem
     assert [outcome.name for outcome in report.of(Status.FAILED)] == ["attribution"]
 

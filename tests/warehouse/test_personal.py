@@ -150,7 +150,7 @@ def test_every_column_of_every_model_is_followed() -> None:
     assert unknown == [], "write that SQL in a simpler way, or declare the column as personal"
     assert is_personal("marts", "contact_campaign", "message_text")
     assert not is_personal("marts", "contact_campaign", "subject")
-    assert is_personal("marts", "attribution_last_touch", "email")
+    assert is_personal("marts", "attribution", "email")
     assert is_personal("history", "contacts", "custom_fields")
     assert not is_personal("marts", "data_freshness", "reason")
 

@@ -16,49 +16,6 @@ WINDOW = dt.timedelta(hours=120)
 _UTM = ("utm_source", "utm_medium", "utm_campaign")
 
 
-def touch(source: Source, *, is_first: bool) -> Found:
-    """attribution_first_touch, or attribution_last_touch."""
-    touches = _touches(source)
-    found = []
-    for visit in source.rows("timeline_visits"):
-        clicks = [
-            touch
-            for touch in touches.get((visit["account"], visit["contact_id"]), [])
-            if touch["touch"] == "click"
-        ]
-        outcome = {name: visit[name] for name in ("account", "contact_id", "link")}
-        outcome |= {
-            "outcome": "visit",
-            "outcome_key": f"{visit['contact_id']}/{visit['visit_key']}",
-            "email": None,
-        }
-        outcome |= {"outcome_at": visit["visited_at"], **{f"visit_{name}": visit[name] for name in _UTM}}
-        found.append(
-            outcome | _touch(clicks, visit["visited_at"] - WINDOW, visit["visited_at"], is_first=is_first)
-        )
-    people: dict[tuple[str, str], set[int]] = {}
-    for row in source.rows("contacts"):
-        people.setdefault((row["account"], address(row["email"])), set()).add(row["contact_id"])
-    for coupon in source.rows("coupons", deleted=True):
-        if coupon["is_redeemed"] and coupon["redeemed_on"]:
-            account, email = coupon["account"], address(coupon["email"])
-            mine = [
-                touch
-                for contact_id in people.get((account, email), ())
-                for touch in touches.get((account, contact_id), [])
-            ]
-            begin, end = _day(source, account, coupon["redeemed_on"])
-            outcome = {
-                "account": account,
-                "outcome": "redemption",
-                "outcome_key": str(coupon["coupon_id"]),
-                "email": email,
-            }
-            outcome |= dict.fromkeys(("contact_id", "link", *(f"visit_{name}" for name in _UTM)))
-            found.append(outcome | {"outcome_at": end} | _touch(mine, begin - WINDOW, end, is_first=is_first))
-    return found
-
-
 def _day(source: Source, account: str, day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """The first and the last moment of a local day."""
     zone = source.zones[account]
@@ -115,25 +72,6 @@ def _missing(
 ) -> int:
     mine = [one for number in contacts for one in untimed.get((account, number), [])]
     return sum(one["sent_at"] is None or one["sent_at"] <= by for one in mine)
-
-
-def _touch(touches: Found, begin: dt.datetime, end: dt.datetime, *, is_first: bool) -> dict[str, Any]:
-    """Of a click and a visit at the same moment the click counts: it is what led there."""
-    clicks_at = -1 if is_first else 1
-    inside = sorted(
-        (touch for touch in touches if begin <= touch["at"] <= end),
-        key=lambda touch: (touch["at"], clicks_at * (touch["touch"] == "click"), touch["key"]),
-    )
-    if not inside:
-        return {
-            "touch_count": 0,
-            "touch": "none",
-            **dict.fromkeys(("touched_at", "campaign_id", *_UTM, "hours_since_touch")),
-        }
-    one = inside[0 if is_first else -1]
-    hours = int(end.timestamp()) - int(one["at"].timestamp())
-    found = {"touch_count": len(inside), "touched_at": one["at"], "hours_since_touch": hours / 3600}
-    return found | {name: one[name] for name in ("touch", "campaign_id", *_UTM)}
 
 
 def _tag(visit: dict[str, Any]) -> str | None:

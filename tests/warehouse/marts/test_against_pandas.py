@@ -29,8 +29,6 @@ def _performed(source: Source) -> Found:
     return expected_campaigns.performance(source, expected_contacts.sent_at(source))
 
 
-_OUTCOME = ("account", "outcome", "outcome_key")
-
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "account_daily": (("account", "day_on"), expected_growth.account_daily),
@@ -38,9 +36,7 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
         ("account", "day_on", "figure"),
         lambda source: expected_growth.anomalies(source, _performed(source)),
     ),
-    "attribution": ((*_OUTCOME, "touch_number"), expected_attribution.attribution),
-    "attribution_first_touch": (_OUTCOME, lambda source: expected_attribution.touch(source, is_first=True)),
-    "attribution_last_touch": (_OUTCOME, lambda source: expected_attribution.touch(source, is_first=False)),
+    "attribution": (("account", "outcome", "outcome_key", "touch_number"), expected_attribution.attribution),
     "automation_activity": (
         ("account", "automation", "channel", "triggered_on"),
         expected_engagement.automation_activity,

@@ -61,7 +61,6 @@ _AUTOMATION = (
     "open_of_sent_rate "
     "clicked_count"
 )
-_TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
 _CREDIT = (
     "outcome outcome_key touch_number touch source campaign_id is_landing first_credit last_credit "
     "linear_credit value"
@@ -91,13 +90,6 @@ _PERIOD = """period begins_on ends_on is_over campaign_count sent_count opened_c
     average_rating redeemed_count sent_count_before joined_count_before sent_count_year_before"""
 _COVERED = "subject part part_count read_part_count coverage_rate as_of due_at"
 _FRESH = "subject is_overdue"
-
-#: From the click at 11:40 on the 16th to the end of the 18th.
-_TO_THE_END = (2 * 86_400 + 12 * 3600 + 19 * 60 + 59) / 3600
-_TOUCHES = [
-    _row(_TOUCH, "redemption", "1", 2, "click", 1, _TO_THE_END),
-    _row(_TOUCH, "visit", "1/v1", 1, "click", 1, 0),
-]
 
 #: Mart → its rows of the account, each with the columns that matter.
 BY_HAND: dict[str, list[dict[str, Any]]] = {
@@ -133,8 +125,6 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_CREDIT, "redemption", "1", 2, "visit", "email", None, True, 0, 0, 0, None),
         _row(_CREDIT, "visit", "1/v1", 1, "click", "(click)", 1, False, 1, 1, 1, None),
     ],
-    "attribution_first_touch": _TOUCHES,
-    "attribution_last_touch": _TOUCHES,
     "automation_activity": [
         _row(_AUTOMATION, "Reminder", "sms", _on(19), 1, 0, None, None, None),
         _row(_AUTOMATION, "Welcome", "email", _on(1), 1, 1, 0, 0, 0),

@@ -312,7 +312,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         ),
     ),
     "deletions": _of_kind(
-        ("delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"),
+        ("delete contacts from lists: columns email or contact_id, list_id; asks for the number of rows"),
         (
             "/* change the address and the list */ select email, list_id from source.contacts join "
             "source.lists using (account, list_id) where email = 'ada@example.com' and name = 'Newsletter'"

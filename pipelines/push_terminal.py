@@ -142,25 +142,27 @@ def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
     incomplete."""
-    codes: list[int] = []
+    codes, left = list[int](), 0
     for audience in read_audiences(settings, arguments.names, accept_shrink=arguments.accept_shrink):
         stop.check()
         try:
-            codes.append(_audience_sync(arguments, settings, stop, audience))
+            code, unsent = _audience_sync(arguments, settings, stop, audience)
+            left += unsent
         except (InputError, MarketingApiError, WarehouseError) as problem:
             text, code = explain(problem)
             say([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
-            codes.append(code)
+        codes.append(code)
     if not codes:
         say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
-    elif not arguments.apply:
+    elif left:
         say(_to_send("activations", ACTIVATIONS, vars(arguments)))
     return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE
 
 
 def _audience_sync(
     arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop, audience: Audience
-) -> int:
+) -> tuple[int, int]:
+    """The exit code, and the requests that are left to be sent."""
     chosen = {name: getattr(arguments, name) for name in ("resync", "reject_limit", "if_plan")}
     found = difference(settings, audience, **chosen)
     say([*report.lines("difference", found), *report.plan_lines(found.planned)])
@@ -169,18 +171,24 @@ def _audience_sync(
     results = []
     if arguments.apply:
         results = push_difference(settings, found, partial(watched, settings, stop))
-    return shown(output.Push(None, results), is_json=False)
+    left = 0 if arguments.apply else found.planned.plan.request_count
+    return shown(output.Push(None, results), is_json=False), left
 
 
 def _files(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     """What waits in the watched folder; incomplete when not all of a file was done."""
+    changing = [
+        f"{each.path} changed less than {settings.drop_seconds:g} s ago: it waits, since it may not be whole"
+        for each in dropped(settings, is_still=False)
+    ]
     if not arguments.apply:
         waiting = [f"{each.kind} of account {each.account}: {each.path}" for each in dropped(settings)]
-        say([*waiting, *_to_send("folder", (), {})] if waiting else ["no file waits"])
+        say([*waiting, *changing, *(_to_send("folder", (), {}) if waiting else ())] or ["no file waits"])
         return exits.DONE
     code = exits.DONE
     for each in push_files(settings, partial(watched, settings, stop)):
         say([str(each.path), "", *each.lines, ""])
         code = exits.INCOMPLETE if each.problem else code
         stop.check()
+    say(changing)
     return code

@@ -152,14 +152,14 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
 
 
 def sizes(home: Path) -> dict[str, int]:
-    """Bytes of the home's files and folders, by their names up to a dot; what has none before it is
-    `other`."""
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it, and locks,
+    are `other`."""
     found: Counter[str] = Counter()
     for path in home.rglob("*"):
         with suppress(OSError):  # removed meanwhile
-            found[path.relative_to(home).parts[0].partition(".")[0] or "other"] += (
-                path.stat().st_size * path.is_file()
-            )
+            name, _, suffix = path.relative_to(home).parts[0].partition(".")
+            part = "other" if suffix == "lock" else name or "other"
+            found[part] += path.stat().st_size * path.is_file()
     return dict(found)
 
 

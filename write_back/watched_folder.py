@@ -59,9 +59,9 @@ class Dropped:
         return self.path.parent.name == _WORKING
 
 
-def dropped(settings: Settings) -> list[Dropped]:
-    """What was begun, and then, oldest first, what has not changed for MARKETING_DROP_SECONDS. Raises
-    SettingsError when the folder cannot be used."""
+def dropped(settings: Settings, *, is_still: bool = True) -> list[Dropped]:
+    """What was begun, and then, oldest first, what has not changed for MARKETING_DROP_SECONDS; or what has.
+    Raises SettingsError when the folder cannot be used."""
     if settings.drop_folder is None:
         raise SettingsError("MARKETING_DROP_FOLDER is not set: set it to the folder that files are put into")
     root = settings.folder / settings.drop_folder.expanduser()
@@ -74,7 +74,7 @@ def dropped(settings: Settings) -> list[Dropped]:
         ) from None
     found.sort(key=lambda each: (not each.is_begun, each.changed_at))
     still_since = wall() - settings.drop_seconds
-    return [each for each in found if each.is_begun or each.changed_at <= still_since]
+    return [each for each in found if (each.is_begun or each.changed_at <= still_since) == is_still]
 
 
 def _folders(settings: Settings, root: Path) -> Iterator[tuple[Path, Kind, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from home import exits
+from home.formatting import plural
 from home.freshness import ago
 from home.options import Option
 from home.settings import Settings
@@ -56,7 +57,8 @@ def lake(arguments: Arguments, settings: Settings) -> int:
         write_views(arguments.to, storage, whole)
         is_remote = "://" in storage.address("")
         extension = "; where it is opened, `install httpfs` has to be run once" if is_remote else ""
-        print(f"{arguments.to}: views over {len(whole)} shards as of now{extension}", file=out)
+        over = plural(len(whole), "shard")
+        print(f"{arguments.to}: views over {over} as of now{extension}", file=out)
     return exits.INCOMPLETE if wrong else exits.DONE
 
 

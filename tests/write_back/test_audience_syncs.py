@@ -124,6 +124,7 @@ def test_who_enters_is_tagged_and_who_leaves_is_untagged(
     before = service.count
     idle = command("push", "activations", "--apply", sandbox=service)
     assert "nothing to send: 0 requests" in idle.out
+    assert "to send it" not in command("push", "activations", sandbox=service).out
     assert service.count == before
 
     segment(6, start=1)

@@ -222,6 +222,9 @@ def test_the_command_says_what_waits_and_moves_and_sends_nothing(
     assert cron() == (
         f"tags of account main: {path}\n\nnothing was sent; to send it:\n  marketing-sync push folder --apply\n"
     )
+    for words in ((), ("--apply",)):
+        young = f"{path} changed less than 3600 s ago: it waits, since it may not be whole\n"
+        assert cron(*words, MARKETING_DROP_SECONDS="3600") == young
     assert left(drop) == {"": ["vip.csv"]}
     assert cron.service.count == 0
 

@@ -66,9 +66,10 @@ class RateLimiter:
     def __init__(self, store: Store | Path, *, cap: float | None = None) -> None:
         self._store = FileStore(store) if isinstance(store, Path) else store
         self._cap = cap
-        self._changed = threading.Condition()
-        #: Of those who wait: refused requests first, then in order of arrival.
-        self._queue: list[tuple[bool, int]] = []
+        self._lock = threading.Lock()
+        #: Of those who wait: refused requests first, then in order of arrival. Each has a condition of its
+        #: own: all would wake for every slot that one of them gets.
+        self._queue: list[tuple[bool, int, threading.Condition]] = []
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
@@ -89,13 +90,14 @@ class RateLimiter:
 
         Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
         """
-        with self._changed:
-            place = not first, next(self._arrivals)
+        with self._lock:
+            turn = threading.Condition(self._lock)
+            place = not first, next(self._arrivals), turn
             bisect.insort(self._queue, place)
             try:
                 while not is_given_up():
                     if self._queue[0] != place:
-                        self._changed.wait()
+                        turn.wait()
                         continue
                     slot = self._slot = self._store.apply(
                         lambda schedule: schedule.reserve(self._store.now(), self._cap, held=self._slot)
@@ -104,16 +106,17 @@ class RateLimiter:
                     if left <= 0:
                         self._slot = None
                         return slot
-                    self._changed.wait(left)
+                    turn.wait(left)
                 raise Stopped("stopped while waiting for the rate limit")
             finally:
                 self._queue.remove(place)
-                self._changed.notify_all()
+                if self._queue:
+                    self._queue[0][-1].notify()
 
     def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody
         waits."""
-        with self._changed:
+        with self._lock:
             self._store.apply(
                 lambda schedule: schedule.learn(
                     slot, report, refused=refused, now=self._store.now(), wall=wall()
@@ -122,19 +125,20 @@ class RateLimiter:
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
-        with self._changed:
-            self._changed.notify_all()
+        with self._lock:
+            for *_, turn in self._queue:
+                turn.notify()
 
     @property
     def limit(self) -> float:
         """Requests per second that the account reports, or the cautious start until it has."""
-        with self._changed:
+        with self._lock:
             return self._store.apply(lambda schedule: schedule.reported)
 
     @property
     def rate(self) -> float:
         """Requests per second at which slots are given now."""
-        with self._changed:
+        with self._lock:
             return self._store.apply(lambda schedule: schedule.rate(self._cap))
 
 

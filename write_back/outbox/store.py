@@ -308,10 +308,14 @@ def check_not_held(path: Path) -> None:
 
 
 def _note(path: Path, revision: int) -> None:
+    """Always of one size, and written over: a file that is cut first costs as much as the commit."""
     if revision:
-        number = b"%d" % revision
-        with contextlib.suppress(OSError):  # it only makes damage known
-            revision_note(path).write_bytes(b"%b %d" % (number, zlib.crc32(number)))
+        number = b"%020d" % revision
+        with (
+            contextlib.suppress(OSError),  # it only makes damage known
+            os.fdopen(os.open(revision_note(path), os.O_WRONLY | os.O_CREAT, 0o600), "wb", 0) as note,
+        ):
+            note.write(b"%b %010d" % (number, zlib.crc32(number)))
 
 
 def _noted(path: Path) -> int:

@@ -95,7 +95,7 @@ _CAMPAIGN_FILTERS = ("all", "automation", "draft", "scheduled", "sent")
 
 @source_asset(tables.CAMPAIGNS)
 def campaigns(fetch: Fetcher) -> Batches:
-    """Every campaign in every state, which only its filter tells where there are no groups (api-observed row
+    """Every campaign in every state, which only its filter tells where there are no groups (observation
     40); details are fetched only for new or changed ones."""
     listing = fetch.pages(operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS))
     yield fetch.with_details(

@@ -209,7 +209,7 @@ class Client:
         """Request once more who the account is: a key that was revoked looks like an operation that is not
         there.
 
-        See api-observed rows 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
+        See observations 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
         """
         with self._confirming:
             if not self._is_key_accepted or operation.name in self._confirmed:

@@ -1,7 +1,7 @@
 """Who an address is, who is on a list, and what a timeline shows: the responses to the service's look-ups as
 values.
 
-Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package
+Belongs here: every form in which they come (observations 3, 4, 19 and 21). Nothing above this package
 parses them. Not here: what a push makes of them (`write_back`), the tables that a sync fills from
 the same operations (`records`)."""
 

@@ -188,7 +188,7 @@ def first_letter(raw: Buffer) -> bytes:
 
 
 def collection(raw: Buffer | None) -> list[msgspec.Raw]:
-    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16) or
+    """The entries of a list or of an object keyed by number, undecoded; none of null (observation 16) or
     of what is missing.
 
     An object with an id of its own is the only entry.

@@ -32,7 +32,7 @@ from marketing_api.records.values import (
 
 #: Entries of one collection that are compared.
 MOST = 1000
-#: Date-times as the specification and api-observed row 21 have them, with 9 for a digit.
+#: Date-times as the specification and observation 21 have them, with 9 for a digit.
 _MOMENTS = {
     *(
         "99/99/9999 99:99",
@@ -113,8 +113,9 @@ _SCALARS: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class Read:
-    """How one read is tried: `kind` of its payload, `rows` of api-observed.md about it, parameters as
-    `expected.toml` gives them, those of `whole` in the place of some where a listing is read as one page."""
+    """How one read is tried: `kind` of its payload, `rows` of the observations (docs/how-sure.md) about it,
+    parameters as `expected.toml` gives them, those of `whole` in the place of some where a listing is read as
+    one page."""
 
     kind: str
     rows: str = ""

@@ -39,7 +39,7 @@ class Kind(StrEnum):
     TIME = "time"
     EMAIL = "email"
     LINK = "link"
-    #: Sent as m/d/Y, with H:i when a time of day is given (api-observed row 34).
+    #: Sent as m/d/Y, with H:i when a time of day is given (observation 34).
     DAY_OR_TIME = "date or date-time"
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
@@ -208,7 +208,7 @@ class Operation:
     is_grouped: bool = False
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
-    result: tuple[str, ...] = ()  # members of a write's response (api-observed row 7)
+    result: tuple[str, ...] = ()  # members of a write's response (observation 7)
 
     def __hash__(self) -> int:
         return hash(self.name)

@@ -145,7 +145,7 @@ class Windows:
 #: Requests a second in the specification's text: for estimates before an account has reported its own limit,
 #: never for sending.
 SPECIFIED_RATE = 15.0
-START_RATE = 10.0  # requests per second until the service has reported its limit (api-observed row 27)
+START_RATE = 10.0  # requests per second until the service has reported its limit (observation 27)
 # requests per second; beyond it two slots are closer than the delays that would have to be told apart
 WIDEST = 100.0
 FIRST_MARGIN = 0.06

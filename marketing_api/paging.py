@@ -1,5 +1,5 @@
 """Pagination: reading a listing to its end, when neither `count` nor the size of a page can be trusted
-(api-observed rows 14 and 15).
+(observations 14 and 15).
 
 Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the
 entries mean."""

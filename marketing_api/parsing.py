@@ -161,7 +161,7 @@ def business_of(response: Response) -> Business | None:
 
 
 def service_count(response: Response) -> int | None:
-    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None
+    """The payload's own `count`, which may be the total or that of this page (observation 15); None
     without a readable one."""
     return read_or_none(_count, response)
 

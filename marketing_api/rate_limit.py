@@ -441,7 +441,7 @@ _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
 def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
-    """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27)."""
+    """The report in the body, whatever level it stands at, completed by the headers (observation 27)."""
     values = limit_in_headers(headers) | limit_in_body(envelope)
     known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))

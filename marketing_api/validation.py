@@ -37,7 +37,7 @@ from marketing_api.records.values import read_int, read_or_none
 from marketing_api.redaction import without_addresses
 from marketing_api.write_result import objection
 
-#: api-observed row 1.
+#: observation 1.
 BAD_KEY, UNKNOWN_ACTION = 1000, 1002
 #: The window of the limit is one second.
 _WINDOW = 1.0
@@ -69,14 +69,14 @@ def check(call: Call, status: int, headers: Mapping[str, str], envelope: Envelop
         _check_echo(call, envelope)
         return
     members = decoded(envelope.members)
-    if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
+    if (words := objection(operation, call.params, members)) is not None:  # observations 3 and 5
         raise Refused(
             f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members
         )
 
 
 def refused_by_operation(operation: Operation, problem: AuthenticationFailed) -> ServiceError:
-    """A refusal of a key that `app/me` accepts is one of the operation (api-observed row 41), whatever its
+    """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever its
     words blame."""
     if operation.name == "app/me":
         return problem
@@ -189,7 +189,7 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
     # a look-up may hide its error in a list of one; a long list is not looked into
     entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
     inner = parts_or_none(entries[0]) if len(entries) == 1 else envelope.opened(name)
-    if part(inner, "errorCode") is not None:  # api-observed row 3
+    if part(inner, "errorCode") is not None:  # observation 3
         error = decoded(inner)
         code, text = _code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
@@ -205,7 +205,7 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
     """Of one value in the payload's place."""
     if not operation.at and not operation.records:
         return
-    if isinstance(value, str) and value.strip():  # words in its place are a refusal (api-observed row 5)
+    if isinstance(value, str) and value.strip():  # words in its place are a refusal (observation 5)
         text = f"{operation.name}: the service answered in words ({_public(value)})"
         raise Refused(text, detail={name: value})
     if operation.records or value not in (None, ""):

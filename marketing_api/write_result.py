@@ -1,6 +1,6 @@
 """What the response to a write says: which id it made, and whether its words mean that nothing happened.
 
-The service responds `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5
+The service responds `ok` to writes without effect and says so in a sentence of free text (observations 5
 and 7), or with an error inside the payload (row 3). Belongs here: telling such a response from a good one;
 its phrases stand in `write_result.toml`. Not here: envelopes and error codes (`validation`), whether to send
 again (`client`)."""
@@ -46,7 +46,7 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             if is_error or denies(operation, words, sent.values()):
                 return words
     named = (value for name, value in members.items() if name.lower() in _IDS.intersection(operation.result))
-    is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # api-observed row 45
+    is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # observation 45
     return "id 0: nothing was made" if is_nothing_made else None
 
 

@@ -249,7 +249,7 @@ class RetryPolicy:
     #: Without a byte for so long, a response counts as lost. Longer would only keep a worker from other work:
     #: what happened is found out by looking.
     timeout_s: float = 30.0
-    #: The queue of synccontact was seen to take seconds (api-observed row 6). What is there after the first
+    #: The queue of synccontact was seen to take seconds (observation 6). What is there after the first
     #: look is found cheaply; what is not there after the last one is taken never to have arrived.
     first_look_s: float = 6.0
     last_look_s: float = 30.0

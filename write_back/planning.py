@@ -32,7 +32,7 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
-#: Of rows that put somebody on a list (api-observed row 52).
+#: Of rows that put somebody on a list (observation 52).
 REACHES_PEOPLE = "adding people to a list sends them the mails of automations that start there, at once"
 
 

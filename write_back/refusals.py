@@ -2,7 +2,7 @@
 about it.
 
 Its specification shows none of them; these are the sandbox's, those of clients of the live service
-(api-observed rows 1, 3, 5 and 8) and our own client's; `refusals.toml` lists them. Not here: telling a
+(observations 1, 3, 5 and 8) and our own client's; `refusals.toml` lists them. Not here: telling a
 refusal from a good response (`marketing_api.write_result`)."""
 
 import re

@@ -47,7 +47,7 @@ ALL: dict[str, Operation] = {
 
 
 def find(name: str) -> Operation:
-    """The operation of that name; case does not matter and `.json` is optional (api-observed row 9).
+    """The operation of that name; case does not matter and `.json` is optional (observation 9).
     InvalidCall when there is none."""
     plain = name.strip().strip("/").lower().removesuffix(SUFFIX)
     if (operation := ALL.get(plain)) is not None:

@@ -37,7 +37,7 @@ from marketing_api.records.shapes import (
 )
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
-_UNTOLD = "NULL where the service does not say"  # api-observed row 40
+_UNTOLD = "NULL where the service does not say"  # observation 40
 
 
 class Campaign(Record):

@@ -100,7 +100,7 @@ class TimelineAutomation(Record):
     details: Json = field("Details as the service lists them: key, value.", personal=True)
 
 
-#: api-observed row 18.
+#: observation 18.
 STATUSES = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
 _STATUS = {
     known: (word, code) for code, word in STATUSES.items() for known in (str(code), word, word.capitalize())
@@ -110,7 +110,7 @@ _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "lis
 
 def contacts(payload: Any, params: Params) -> Rows:
     """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an
-    array with one entry per list by e-mail, api-observed row 4) fill no table: an object looked up by id does
+    array with one entry per list by e-mail, observation 4) fill no table: an object looked up by id does
     not tell its list."""
     requested = {"list_id": params["listid"]} if "listid" in params else {}
     for entry in entries(items_of(payload)):
@@ -188,7 +188,7 @@ def _data(wrapper: Any) -> Any:
 
 
 def _moment(raw: Entry) -> Any:
-    """The timestamp where one is given, since the text is in local time (api-observed row 21)."""
+    """The timestamp where one is given, since the text is in local time (observation 21)."""
     timestamp = raw.get("timestamp")
     return raw.get("datetime") if is_no_moment(timestamp) else timestamp
 

@@ -105,7 +105,7 @@ def is_word(info: FieldInfo) -> bool:
 
 
 def zone_of(info: ValidationInfo) -> dt.tzinfo:
-    """The account's time zone from the validation context; UTC last (api-observed row 20)."""
+    """The account's time zone from the validation context; UTC last (observation 20)."""
     zone: dt.tzinfo | None = (info.context or {}).get("zone")
     return zone or dt.UTC
 

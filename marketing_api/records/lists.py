@@ -73,7 +73,7 @@ class Audience(Record):
 
 
 def lists(payload: Any, params: Params, of: Callable[[Any], Any] = items_of) -> Rows:
-    """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
+    """`lists`: {count, items}; the items may carry `fields` (observation 17)."""
     if of is objects and not objects(payload):
         yield missing(ListField, "list")
     for record, raw in each(ContactList, of(payload), _spelled):
@@ -90,7 +90,7 @@ contact_list = partial(lists, of=objects)
 
 
 def _spelled(entry: Entry) -> Entry:
-    """Both spellings are in use (api-observed row 17); where both came, the one with a value counts."""
+    """Both spellings are in use (observation 17); where both came, the one with a value counts."""
     raw = dict(entry)
     for name in ("email", "message"):
         right, wrong = f"confirmation_{name}", f"confimation_{name}"

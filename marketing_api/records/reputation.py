@@ -258,7 +258,7 @@ def _by_network(entry: Any) -> Rows:
 
 
 # --- the number inside an online review's rating, "a serialized structure" of which no sample exists
-# (api-observed row 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
+# (observation 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
 
 _NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
 #: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.

@@ -1,4 +1,4 @@
-"""Finding the entries of a response in the shapes that collections come in (api-observed row 16).
+"""Finding the entries of a response in the shapes that collections come in (observation 16).
 
 Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys
 that deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single
@@ -106,8 +106,8 @@ def items_of(payload: Any) -> Any:
 
 
 def objects(payload: Any) -> list[Any]:
-    """A single fetch as a list: the object itself, or the array that some operations wrap it in (api-observed
-    row 4)."""
+    """A single fetch as a list: the object itself, or the array that some operations wrap it in (observation
+    4)."""
     if isinstance(payload, dict):
         return [payload] if payload else []
     return list(entries(payload))

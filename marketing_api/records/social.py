@@ -88,7 +88,7 @@ class SocialLinkClicks(Record):
 
 
 def profiles(payload: Any, params: Params) -> Rows:
-    """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row
+    """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (observation
     23)."""
     if not isinstance(payload, dict):
         yield from each(SocialProfile, payload)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
-#: How the service says "nothing here" (api-observed row 21 and the coupon's `N/A`).
+#: How the service says "nothing here" (observation 21 and the coupon's `N/A`).
 _NOTHING = frozenset({"", "-", "n/a", "null", "none"})
 #: What begins like this is something: nearly every value, asked of millions.
 _SOMETHING = frozenset(string.ascii_letters + string.digits) - frozenset("nN")
@@ -184,7 +184,7 @@ def is_no_moment(value: Any) -> bool:
 
 
 def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
-    """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in
+    """Every date-time form of observation 21 → an aware UTC date-time, None for none; local forms are in
     `zone`.
 
     A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a
@@ -263,7 +263,7 @@ _FARTHEST = dt.timedelta(hours=14)
 
 
 def read_share(value: Any) -> tuple[int | None, float | None]:
-    """`"11 (366.67%)"` → (11, 366.67); the percentage may be absent, and over 100 (api-observed row 25)."""
+    """`"11 (366.67%)"` → (11, 366.67); the percentage may be absent, and over 100 (observation 25)."""
     if is_nothing(value):
         return None, None
     count, _, share = value.strip().partition("(") if isinstance(value, str) else (value, "", "")
@@ -304,7 +304,7 @@ _EMAIL, _CLICKS = {"email", "email_address", "address"}, {"clicks", "click_count
 
 def read_clicker(value: Any) -> tuple[str, int]:
     """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click
-    (api-observed row 25).
+    (observation 25).
 
     The count may stand in brackets, after a separator or a blank, with or without the word, or with the word
     before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an object of address

@@ -97,7 +97,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
-        name = "/".join(path.split("/")[:2])  # api-observed row 53
+        name = "/".join(path.split("/")[:2])  # observation 53
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -141,7 +141,7 @@ class App:
         if name not in ALL:
             raise Refusal(*ERRORS["unknown"])
         operation, form = ALL[name], tenant.switches["reputation"]
-        if operation.area == "reputation" and form != "present":  # api-observed rows 30 and 41
+        if operation.area == "reputation" and form != "present":  # observations 30 and 41
             raise Refusal(*ERRORS["unknown" if form == "gone" else "unknown-key"])
         return tenant, operation
 

@@ -35,7 +35,7 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
 
 
 def campaigns(call: CheckedCall) -> Thing:
-    """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together
+    """Grouped by status, or all at the top (observations 39, 40); a page is cut from all groups together
     (assumed)."""
     wanted, form, (first, end) = (call["filter"] or "all"), call.switches["campaign-groups"], call.between()
     found = [
@@ -100,7 +100,7 @@ def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
 def _schedule(call: CheckedCall) -> dict[str, Any]:
     """A draft is never sent, a scheduled one at its time, any other at once.
 
-    Where nothing is sent at once (api-observed row 34), what is not scheduled is a draft.
+    Where nothing is sent at once (observation 34), what is not scheduled is a draft.
     """
     is_scheduled = call.is_true("isscheduled")
     may_send = is_scheduled or call.switches["sending"] == "added"
@@ -124,7 +124,7 @@ def _links(body: str) -> Links:
 
 
 def _targets(call: CheckedCall) -> tuple[int, ...]:
-    """Lists; some clients name them among the audiences (api-observed row 42)."""
+    """Lists; some clients name them among the audiences (observation 42)."""
     known, lists, audiences = call.things("list"), call.ids("lists"), call.ids("audiences")
     if not known.keys() >= set(lists):
         raise missing("list")

@@ -28,7 +28,7 @@ _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = None) -> Thing:
     """A contact as the service shows it: the named fields, and its values in the form of the switch
-    (api-observed row 19).
+    (observation 19).
 
     `listed` are the names in a listing, which are the same for all and where no tags are shown.
     """
@@ -53,7 +53,7 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
 
 
 def getcontacts(call: CheckedCall) -> Streamed:
-    """One response however many there are, unless paging is switched on (api-observed row 14)."""
+    """One response however many there are, unless paging is switched on (observation 14)."""
     list_id, world = call.id("listid"), call.world
     if list_id not in call.things("list"):
         raise missing("list")
@@ -77,7 +77,7 @@ def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
 
 
 def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
-    """api-observed rows 3 and 4."""
+    """observations 3 and 4."""
     found = _with_lists(call, call.subscribers.by_email(call["email"], call.now))
     if not found and call.switches["email-missing"] == "nested":
         return {"errorCode": NOT_FOUND, "errorMessage": missing("contact").message}
@@ -125,7 +125,7 @@ def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int
     )
 
 
-#: Words and codes of a status as input (api-observed row 18).
+#: Words and codes of a status as input (observation 18).
 _STATUS = {
     "active": ACTIVE,
     "disactive": UNSUBSCRIBED,
@@ -151,7 +151,7 @@ def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
     """Custom-field values without the field that stands for the address; a Refusal when none of the lists has
     a field.
 
-    What has a name in place of an id changes nothing (api-observed row 44).
+    What has a name in place of an id changes nothing (observation 44).
     """
     fields = {key: value for key, value in call.fields.items() if key.isdecimal()}
     call.must_exist("custom field", fields, {key for wanted in lists for key in labels(call, wanted)})
@@ -160,7 +160,7 @@ def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
 
 
 def _address(call: CheckedCall, lists: list[int]) -> str:
-    """The address; where lists have a field for it, that one does as well (api-observed row 38)."""
+    """The address; where lists have a field for it, that one does as well (observation 38)."""
     given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
     return call["email"] or next(filter(None, given), "")
 
@@ -182,14 +182,14 @@ def addcontact(call: CheckedCall) -> Thing:
     if email and any(_in_list(call, email, where) for where in lists):
         if (member := call.switches["contact-exists"]) == "refused":
             raise Refusal(NOT_VALID, "The contact already exists", ("email",))
-        return {"id": call.an_id(0), member: "The contact already exists"}  # api-observed row 45
+        return {"id": call.an_id(0), member: "The contact already exists"}  # observation 45
     status = ACTIVE if status is None else status
     ids = [call.subscribers.add(where, email, status, call.now, values) for where in lists]
     return call.done("contact", "added", ids[0])
 
 
 def synccontact(call: CheckedCall) -> Thing:
-    """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
+    """Queued: the effect shows `sync-delay` seconds later (observation 6)."""
     email, lists = call["email"], _lists(call)
     if call.switches["sync-lists"] == "refuse" and len(lists) > 1:
         raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
@@ -233,7 +233,7 @@ def movecontact(call: CheckedCall) -> Thing:
 
 
 def deletecontact(call: CheckedCall) -> Thing:
-    """Without `listid`, where a switch makes it optional, from every list (api-observed row 35)."""
+    """Without `listid`, where a switch makes it optional, from every list (observation 35)."""
     contact, subscribers = call.contact(), call.subscribers
     if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
@@ -252,7 +252,7 @@ def addactivity(call: CheckedCall) -> Thing:
 
 
 def addtag(call: CheckedCall) -> Thing:
-    """By id, or by address in every list; api-observed row 5."""
+    """By id, or by address in every list; observation 5."""
     if not call["id"] and not call["email"]:
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
     is_added = call.operation.name.endswith("addtag")

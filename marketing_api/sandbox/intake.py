@@ -1,5 +1,5 @@
-"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed
-rows 9 to 13)."""
+"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names
+(observations 9 to 13)."""
 
 import email.parser
 import email.policy
@@ -62,7 +62,7 @@ def _multipart(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
 
 def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     """`tagname[]` repeats, as does `fields[12][]`; `fields[12]` keeps its key; everything else is folded
-    (api-observed row 10)."""
+    (observation 10)."""
     found: Params = {}
     for name, value in pairs:
         head, *keys = name.strip().replace("]", "").split("[")
@@ -73,7 +73,7 @@ def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     return found
 
 
-#: `9100:Ann,9103:Rome`, the form of a public plugin description (api-observed row 33); a comma may stand
+#: `9100:Ann,9103:Rome`, the form of a public plugin description (observation 33); a comma may stand
 #: within a value.
 _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 
@@ -92,14 +92,14 @@ _OPEN_ENDS = {"from": "1971-01-01", "to": "2999-12-31"}
 
 
 def _calendar_day(text: str, end: str) -> str:
-    """A day out of a day with a time, a far year or the word `none` (api-observed row 37)."""
+    """A day out of a day with a time, a far year or the word `none` (observation 37)."""
     word = text.strip().partition("T")[0].partition(" ")[0]
     year = re.search(r"\d{4}", word)
     return end if word.lower() == "none" or (year and not 1971 <= int(year[0]) <= 2999) else word
 
 
 def _as_specified(operation: Operation, given: Params, switches: Switches) -> Params:
-    """What clients write otherwise: lists of a campaign as `recipients` (api-observed row 42), and days of
+    """What clients write otherwise: lists of a campaign as `recipients` (observation 42), and days of
     the calendar."""
     if operation.name.endswith("campaign"):
         return {re.sub("^recipients", "lists", name): value for name, value in given.items()}
@@ -113,7 +113,7 @@ def _as_specified(operation: Operation, given: Params, switches: Switches) -> Pa
 def _required(operation: Operation, switches: Switches) -> set[str]:
     required = {parameter.name for parameter in operation.parameters if parameter.required}
     if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
-        required.discard("listid")  # api-observed row 35
+        required.discard("listid")  # observation 35
     by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
     return required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
 
@@ -127,7 +127,7 @@ def _given(name: str, given: Params) -> tuple[str, Params]:
 
 
 def _encoded(parameter: Parameter, value: str, operation: str) -> Params:
-    if parameter.name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
+    if parameter.name == "scheduleddate" and value.isdecimal():  # unix seconds (observation 46)
         return {parameter.name: value}
     return parameter.encode(value, operation)
 

@@ -36,7 +36,7 @@ def _shown(call: CheckedCall, wanted: int, thing: Thing) -> Thing:
 
 
 def labels(call: CheckedCall, wanted: int) -> dict[str, str]:
-    """Labels of the list's custom fields by id; one may stand for the address (api-observed row 38)."""
+    """Labels of the list's custom fields by id; one may stand for the address (observation 38)."""
     added = {f"{wanted}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
     own: dict[str, str] = call.things("list")[wanted].get("fields", added)
     return {**own, field: "Email Address"} if (field := email_field(call, wanted)) else own

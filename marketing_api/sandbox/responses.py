@@ -15,7 +15,7 @@ from marketing_api.sandbox.tenant import RateReport, Tenant
 #: Statuses of errors for which the switch `error-status` does not decide.
 _STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
 #: Code and message; `unknown` is for unknown operations, and for unknown keys by the specification
-#: (api-observed row 1).
+#: (observation 1).
 ERRORS = {
     "rate-limited": (429, "Too Many Requests"),
     "unknown": (UNAVAILABLE, "The system cannot find the requested action"),
@@ -92,7 +92,7 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[bytes, byt
     if has_extras:
         header["cached"] = False
     whole: dict[str, Any] = {"response": {"header": header, "data": None}}
-    if switches["rate-limit-place"] == "top":  # api-observed row 27
+    if switches["rate-limit-place"] == "top":  # observation 27
         whole["rate-limit"] = texts if is_text else rate
     head, _, tail = encode(whole).partition(b"null")
     return head, tail

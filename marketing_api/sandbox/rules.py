@@ -174,7 +174,7 @@ class CheckedCall:
 
     def window(self, default_limit: int, there: int) -> tuple[int, int, int]:
         """(count to show, where the requested page begins, its length) of so many entries; a page past the
-        end counts 0 (api-observed row 14)."""
+        end counts 0 (observation 14)."""
         wanted = "" if self.switches.is_on("limit-ignored") else self["limit"]
         limit = min(_positive(wanted, default_limit), self.switches.number("page-cap") or 1 << 40)
         page = 1 if self.switches.is_on("page-ignored") else _positive(self["page"], 1)
@@ -188,7 +188,7 @@ class CheckedCall:
         return count, entries[offset : offset + limit]
 
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
-        """The response to a write (api-observed row 7): a sentence, and where it is declared the new id."""
+        """The response to a write (observation 7): a sentence, and where it is declared the new id."""
         sentence = f"The {what} was {verb} successfully"
         return {name: sentence if name == "item" else self.an_id(new) for name in self.operation.result}
 

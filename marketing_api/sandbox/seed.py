@@ -97,7 +97,7 @@ _MIXED = tuple(_FORMS)
 
 class Moments:
     """How the service writes moments (unix seconds): local to the account, in the form of the switch `dates`
-    (api-observed row 21)."""
+    (observation 21)."""
 
     def __init__(self, zone: str, form: str = "specified") -> None:
         self.zone = ZoneInfo(zone)

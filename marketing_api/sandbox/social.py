@@ -8,7 +8,7 @@ from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing
 from marketing_api.sandbox.seed import WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
-#: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
+#: `channelid` as specified, beside the ids of pages and profiles (observation 24).
 _CHANNEL_NUMBERS = ("1", "2", "3", "4")
 #: Networks as specified, with the kind of their profiles.
 _SPECIFIED = {"facebook": "page", "twitter": "profile", "linkedin": "profile", "pinterest": "profile"}
@@ -17,7 +17,7 @@ _URL = re.compile(r"https?://\S+")
 
 
 def channels(call: CheckedCall) -> Any:
-    """Keyed by network; api-observed row 23 adds companies, boards and networks."""
+    """Keyed by network; observation 23 adds companies, boards and networks."""
     is_observed, found = call.switches["channels"] != "specified", {}
     for network, targets in WORDS["profiles"].items():
         main = _SPECIFIED.get(network, targets[0][0])
@@ -33,10 +33,10 @@ def channels(call: CheckedCall) -> Any:
 
 def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
     form = call.switches["channels"]
-    if kind == "company" and form == "company-id":  # api-observed row 46
+    if kind == "company" and form == "company-id":  # observation 46
         return {"companyId": call.an_id(known), "companyName": name}
     shown = call.shown(known)
-    if kind != "profile" or form != "specified":  # api-observed row 36
+    if kind != "profile" or form != "specified":  # observation 36
         shown["name"] = name
     if kind == "profile":
         shown |= {"screenname": name.lower().replace(" ", ""), "fullname": name}
@@ -93,7 +93,7 @@ def getpost(call: CheckedCall) -> Thing:
 
 
 def _network(call: CheckedCall) -> str:
-    """A company's page at LinkedIn has a word of its own (api-observed row 46)."""
+    """A company's page at LinkedIn has a word of its own (observation 46)."""
     return call["channel"].removesuffix("_company")
 
 
@@ -127,7 +127,7 @@ def _scheduled(call: CheckedCall) -> int:
         return call.now
     if not given:
         raise invalid("scheduleddate", "is required")
-    if given.isdecimal():  # unix seconds (api-observed row 46)
+    if given.isdecimal():  # unix seconds (observation 46)
         return int(given)
     hour, _, minute = (call["scheduledhours"] or "12").partition(":")
     if not (hour + minute).isdecimal() or not hour:

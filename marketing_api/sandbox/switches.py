@@ -1,4 +1,4 @@
-"""The switches: each makes the sandbox behave as observed in one row of api-observed.md instead of as
+"""The switches: each makes the sandbox behave as one observation says (docs/how-sure.md) instead of as
 specified.
 
 Declared in `switches.toml`; the command-line options, `docs/sandbox.md` and a test per switch follow from it.
@@ -50,7 +50,7 @@ AS_OBSERVED: dict[str, str] = _DECLARED["as-observed"]
 #: Parameters by operation that a variant requires and the primary rule of the specification does not (switch
 #: `required`).
 REQUIRED_BY_A_VARIANT: Mapping[str, list[str]] = _DECLARED["required-by-a-variant"]
-#: Requests a second that a client of the live service measured (api-observed row 27); the specification says
+#: Requests a second that a client of the live service measured (observation 27); the specification says
 #: 15.
 RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 

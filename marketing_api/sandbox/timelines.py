@@ -96,7 +96,7 @@ def _activity(call: CheckedCall, text: str) -> Thing:
 
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
-    """Details of automated entries have no label (api-observed row 22)."""
+    """Details of automated entries have no label (observation 22)."""
     kind, dates = campaign.trigger["kind"], {"send-date": outcome.sent_at}
     if kind != "sms":
         dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}

@@ -36,15 +36,13 @@ class Group(WithExamples, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """An unknown one is answered with those that there are."""
+        """One that is called by an alias goes by its name; an unknown one is answered with those that there
+        are."""
         try:
-            return super().resolve_command(ctx, args)
+            return super().resolve_command(ctx, [self.aliases.get(args[0], args[0]), *args[1:]])
         except click.exceptions.NoSuchCommand as problem:
             ctx.fail(f"{problem.format_message()} It is one of: {', '.join(self.commands)}")
 

@@ -1,4 +1,4 @@
-"""The date forms of the service (api-observed row 21) and moments that read the same in each of them."""
+"""The date forms of the service (observation 21) and moments that read the same in each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write operations: they change the account, answer as api-observed row 7 says, and show in later reads."""
+"""Write operations: they change the account, answer as observation 7 says, and show in later reads."""
 
 from __future__ import annotations
 

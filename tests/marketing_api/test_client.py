@@ -173,7 +173,7 @@ SUSPICIOUS = pytest.mark.parametrize(
 def test_what_one_operation_refuses_stops_no_other_while_the_key_is_accepted(
     bench: MakeBench, reply: Reply
 ) -> None:
-    """api-observed row 41. Whether it is, is asked once an operation."""
+    """observation 41. Whether it is, is asked once an operation."""
     at = bench(lambda asked: ok() if asked.operation == "app/me" else reply)
     at.client.fetch(ME)
     for _ in range(3):

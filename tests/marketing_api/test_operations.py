@@ -45,13 +45,13 @@ CHOICES = {
     "socialmedia/stats": {"channels": f"all {NETWORKS} pinterest", "sort": "asc desc"},
     "socialmedia/getpost": {"channel": NETWORKS},
     "socialmedia/addpost": {
-        # the last two: api-observed rows 23 and 46
+        # the last two: observations 23 and 46
         "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",
     },
     "socialmedia/editpost": {
-        # the last two: api-observed rows 23 and 46
+        # the last two: observations 23 and 46
         "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",

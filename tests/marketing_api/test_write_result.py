@@ -1,5 +1,4 @@
-"""Sentences of an `ok` answer: which say that the write happened, and which that it did not (api-observed
-rows 3, 5 and 7)."""
+"""Sentences of an `ok` answer: which say that the write happened, and which that it did not (observations 3, 5 and 7)."""
 
 from __future__ import annotations
 
@@ -200,7 +199,7 @@ def test_an_answer_without_words_is_a_success(data: Any) -> None:
 
 @pytest.mark.parametrize("made", [0, "0", 0.0, " 00 "])
 def test_id_0_is_no_success(made: Any) -> None:
-    """api-observed row 45. Where a write makes nothing, an id says nothing."""
+    """observation 45. Where a write makes nothing, an id says nothing."""
     post = ALL["socialmedia/addpost"].bind(message="Hello", channel="facebook", channelid=1)
     assert is_refused(ADD, {"id": made, "item": "The contact was added"})
     assert is_refused(SYNC, {"ID": made})

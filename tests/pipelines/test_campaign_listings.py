@@ -1,4 +1,4 @@
-"""Campaigns in every form that the service may list them in (api-observed rows 39 and 40), over real HTTP,
+"""Campaigns in every form that the service may list them in (observations 39 and 40), over real HTTP,
 night after night."""
 
 from __future__ import annotations

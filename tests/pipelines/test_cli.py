@@ -85,6 +85,10 @@ def commands(group: click.Group = cli.PROGRAM, *before: str) -> Iterator[tuple[s
             yield (*before, name)
 
 
+def test_another_name_that_people_try_has_the_help_of_the_command(command: Command) -> None:
+    assert command("push", "list", "--help").out == command("push", "status", "--help").out
+
+
 def test_every_command_has_examples_and_nothing_else_has() -> None:
     assert set(examples()) == {" ".join(words) for words in commands()}
 

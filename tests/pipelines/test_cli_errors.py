@@ -175,8 +175,7 @@ def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: S
 @pytest.mark.parametrize("switch", ["1002", "401"])
 @pytest.mark.slow
 def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Command, switch: str) -> None:
-    """The service says 1002 to a refused key as it does to an operation that an account lacks (api-observed
-    row 1)."""
+    """The service says 1002 to a refused key as it does to an operation that an account lacks (observation 1)."""
     with serve(Options(contacts=100, rate_limit=0, revoke_after=60, switches={"bad-key": switch})) as url:
         service = Sandbox(url)
         ran = command("sync", "--only", "lists", "contacts", "timelines", "coupons", sandbox=service)
@@ -188,7 +187,7 @@ def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Comma
 
 
 def test_a_known_refusal_of_a_write_by_hand_says_what_to_do(command: Command) -> None:
-    """api-observed rows 45 and 50."""
+    """observations 45 and 50."""
     texts = (
         "name=n",
         "subject=s",

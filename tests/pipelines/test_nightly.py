@@ -271,7 +271,7 @@ def live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
 def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(
     run_job: RunJob, service: Sandbox, code: str
 ) -> None:
-    """The service says 1000 to one operation of a key that it accepts (api-observed row 41)."""
+    """The service says 1000 to one operation of a key that it accepts (observation 41)."""
     service.control("faults", **{code: "1@user/managers,emailmarketing/getcontacttimeline"})
     result = run_job(USERS, MANAGERS, sources.lists, sources.contacts, sources.timelines, sources.coupons)
     assert result.success

@@ -1,5 +1,5 @@
 """The models read moments in details exactly as the loading reads them elsewhere, in every form of
-api-observed row 21."""
+observation 21."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@
 
 {#
     Whether a percentage that the service states beside a count contradicts the counts of its own answer
-    (api-observed row 25), of a row of campaign_stats; NULL where no percentage can be compared. The share may
+    (observation 25), of a row of campaign_stats; NULL where no percentage can be compared. The share may
     be of what was sent or of what arrived, and may be rounded, or cut off, to whole percents.
 #}
 {% macro is_percent_inconsistent(stats) -%}

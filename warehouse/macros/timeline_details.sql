@@ -1,6 +1,6 @@
 {#
     One detail of a timeline entry. Details are a list of {key, label, value}; which keys there are depends on
-    the entry, and values may be text or numbers (api-observed row 22). `entry` has the two lists: keys and
+    the entry, and values may be text or numbers (observation 22). `entry` has the two lists: keys and
     texts. #}
 {% macro detail(entry, key) -%}
     {{ entry }}.texts[list_position({{ entry }}.keys, '{{ key }}')]
@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 {#
-    A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the
+    A TIMESTAMPTZ from any form in which the service writes moments (observation 21), by the rules of the
     loading's `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local
     forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of
     them are read. #}

@@ -28,7 +28,7 @@ redeemed as (
     group by 1
 ),
 happened as (
-    -- what a timeline calls messages of campaigns (api-observed row 22) says what the account does, not the
+    -- what a timeline calls messages of campaigns (observation 22) says what the account does, not the
     -- contact
     select contact_id, occurred_at,
         coalesce(key in ('email-campaign-sent', 'mail-sent', 'email-sent'), false) as is_message

@@ -40,7 +40,7 @@ def test_lower_case_names_of_the_machine_description_are_read() -> None:
     [("serviceName", "corner"), ("harborName", "corner"), ("harborname", "corner"), ("mood", None)],
 )
 def test_the_short_name_may_stand_under_the_name_of_the_service(name: str, short: str | None) -> None:
-    """api-observed row 47."""
+    """observation 47."""
     (business,) = records(
         Business, account.ME, {"business": {"businessName": "Corner", "contactName": "Ada", name: "corner"}}
     )

@@ -46,7 +46,7 @@ def test_unknown_networks_and_sub_lists_are_read_by_the_same_rule() -> None:
 
 
 def test_companies_have_names_of_their_own() -> None:
-    """api-observed row 46."""
+    """observation 46."""
     channels = {
         "Linkedin": {"count": 0, "profiles": [], "companies": [{"companyId": 7, "companyName": "Corner Ltd"}]}
     }

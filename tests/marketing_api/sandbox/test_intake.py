@@ -1,4 +1,4 @@
-"""How requests are read: paths, names, places of parameters and key, and what is refused (api-observed rows
+"""How requests are read: paths, names, places of parameters and key, and what is refused (observations
 1, 9 to 13)."""
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_parameters_that_only_a_variant_requires_may_be_left_out(ask: Asking) ->
     ],
 )
 def test_fields_may_come_as_one_text(ask: Asking, text: str, wanted: dict[str, str]) -> None:
-    """api-observed row 33."""
+    """observation 33."""
     added = ask.data(
         "emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text
     )["id"]

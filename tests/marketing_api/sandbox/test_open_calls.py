@@ -1,5 +1,5 @@
 """Requests of public clients that the sandbox once refused or took for something else, over HTTP and as these
-clients write them (api-observed rows 40 to 53). Ids are those that the sandbox shows. Addresses and values
+clients write them (observations 40 to 53). Ids are those that the sandbox shows. Addresses and values
 are invented."""
 
 from __future__ import annotations

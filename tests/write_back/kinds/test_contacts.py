@@ -57,7 +57,7 @@ def test_what_is_known_to_be_so_is_not_sent(plan: Planner) -> None:
 
 
 def test_that_somebody_new_to_a_list_may_be_sent_mail_is_said(plan: Planner) -> None:
-    """By an automation that starts there (api-observed row 52)."""
+    """By an automation that starts there (observation 52)."""
     assert REACHES_PEOPLE in plan(row("ann@example.com", "Shop"), row("new@example.com")).warnings
     assert REACHES_PEOPLE not in plan(row("bo@example.com", city="Bonn")).warnings
 

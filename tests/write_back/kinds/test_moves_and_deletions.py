@@ -63,7 +63,7 @@ def test_who_is_on_the_source_is_moved_by_contact_id(moves: Planner) -> None:
 
 
 def test_that_a_move_may_send_mail_is_said(moves: Planner, deletions: Planner) -> None:
-    """By an automation that starts on the list (api-observed row 52)."""
+    """By an automation that starts on the list (observation 52)."""
     assert REACHES_PEOPLE in moves(move(None, 2, 3, 202)).warnings
     assert REACHES_PEOPLE not in moves(move("ed@example.com", "News", 2)).warnings, "it is there already"
     assert REACHES_PEOPLE not in deletions(delete(None, 2, 202)).warnings

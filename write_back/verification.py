@@ -78,13 +78,15 @@ class ReadBack:
         pause = self.policy.verify_every_s
         while left:
             looked_at = now()
-            for item_id, found in see(list(left.values())).items():
-                entry = left.pop(item_id, None)
-                late = looked_at >= changed.get(item_id, 0.0) + self.policy.verify_wait_s
-                if isinstance(found, Compared) and (found.is_as_intended or late):
-                    self._keep(item_id, found, entry)
-                elif entry is not None and not late:  # what cannot be read by then is left as it is
-                    left[item_id] = entry
+            readings = see(list(left.values()))
+            with self.outbox.change():
+                for item_id, found in readings.items():
+                    entry = left.pop(item_id, None)
+                    late = looked_at >= changed.get(item_id, 0.0) + self.policy.verify_wait_s
+                    if isinstance(found, Compared) and (found.is_as_intended or late):
+                        self._keep(item_id, found, entry)
+                    elif entry is not None and not late:  # what cannot be read by then is left as it is
+                        left[item_id] = entry
             if left:
                 wait_until = max(map(changed.__getitem__, left)) + self.policy.verify_wait_s
                 self._rest(min(pause, max(0.01, wait_until - now())))

@@ -101,6 +101,7 @@ class Store:
         self._clock = clock or SteadyClock().seconds
         self._lock = threading.RLock()
         self._is_checked = self._is_changed = False
+        self._under_way: Change | None = None
         with self._explained():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if copy_of(path).exists() and not (path.exists() and path.stat().st_size):
@@ -163,14 +164,17 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it. Before the
-        first one the file is checked."""
+        """One transaction: all of it is committed when the context ends well, else none of it. Within another
+        one it is a part of that. Before the first one the file is checked."""
         with self._lock, self._explained():
+            if self._under_way is not None:
+                yield self._under_way
+                return
             if not self._is_checked:
                 self.check()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
-            change = Change(self._connection, self._clock())
+            self._under_way = change = Change(self._connection, self._clock())
             try:
                 yield change
                 self._connection.execute("commit")
@@ -179,6 +183,8 @@ class Store:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
+            finally:
+                self._under_way = None
 
     def _prepare(self) -> None:
         connection = self._connection

@@ -38,6 +38,25 @@ def noted(path: Path, columns: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
+def test_changes_within_another_are_kept_together_or_not_at_all(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.enqueue(a_plan(tag(2), tag(3)))
+        first, second = outbox.items(push_id)
+
+        def claim_and_fail() -> None:
+            with outbox.change():
+                outbox.claim(first.item_id)
+                outbox.settle(second.item_id, State.VERIFIED)
+
+        with pytest.raises(ValueError, match="cannot become"):
+            claim_and_fail()
+        assert outbox.items(push_id) == [first, second]
+        with outbox.change():
+            outbox.claim(first.item_id)
+            outbox.settle(first.item_id, State.APPLIED)
+        assert outbox.entry(first.item_id).state is State.APPLIED
+
+
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:

@@ -29,7 +29,7 @@ from marketing_api.envelope import MEDIA_TYPE, SUFFIX, Body
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked
+from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked, with_new_connection
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
@@ -209,7 +209,9 @@ class Transport:
             try:
                 # a write over a new connection: one that the service is just closing would leave its outcome
                 # unknown
-                pool = self._kept if call.operation.is_read else opened.enter_context(self._open(1))
+                pool = self._kept
+                if not call.operation.is_read:
+                    pool = opened.enter_context(with_new_connection(pool))
                 response = request_over(
                     pool, prepare(call, self._url), urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout)
                 )

@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
@@ -87,12 +88,17 @@ class TlsServer(RawServer):
             super()._serve(self._tls.wrap_socket(connection, server_side=True))
 
 
+@pytest.fixture
+def no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_bundle")
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", ""])
 def test_a_service_with_a_certificate_of_an_own_authority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
     with TlsServer(always(http(BODY)), tmp_path) as server, client_of(server, tmp_path, []) as client:
         if variable:
             monkeypatch.setenv(variable, str(server.authority))
@@ -100,6 +106,37 @@ def test_a_service_with_a_certificate_of_an_own_authority(
         else:
             with pytest.raises(Unreachable, match="SSL_CERT_FILE"):
                 client.fetch(account.ME.bind())
+
+
+@pytest.mark.usefixtures("no_bundle")
+def test_certificates_are_read_once_whatever_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each connection it would take 20 ms, and each write has one of its own."""
+    read, load = list[str](), ssl.SSLContext.load_verify_locations
+
+    def counted(context: ssl.SSLContext, *where: Any) -> None:
+        read.append(where[0])
+        load(context, *where)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", counted)
+    with TlsServer(always(http(BODY)), tmp_path) as server, client_of(server, tmp_path, []) as client:
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
+        for _ in range(3):
+            assert client.write(contacts.ADDTAG.bind(email="ann@example.com", tagname="vip"))
+            assert client.fetch(account.ME.bind())
+    assert read == [str(server.authority)]
+
+
+@pytest.mark.usefixtures("no_bundle")
+def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text("none here")
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    with (
+        TlsServer(always(http(BODY)), tmp_path) as server,
+        client_of(server, tmp_path, []) as client,
+        pytest.raises(OSError, match="holds no certificates: see SSL_CERT_FILE"),
+    ):
+        client.fetch(account.ME.bind())
 
 
 def quick(operation: Operation, seconds: float = 0.2) -> Operation:

@@ -49,3 +49,19 @@ def test_a_pool_is_made_ready_and_used_as_the_adapter_does_it() -> None:
 def test_a_body_can_be_unpacked_piece_by_piece() -> None:
     assert "max_length" in inspect.signature(urllib3.response.MultiDecoder.decompress).parameters
     assert isinstance(urllib3.response.MultiDecoder.has_unconsumed_tail, property)
+
+
+def test_certificates_are_taken_from_a_context_that_has_them() -> None:
+    """And a proxy that is reached over TLS from its own."""
+    source = inspect.getsource(urllib3.connection)
+    assert "        context = ssl_context\n" in source
+    assert "proxy_ssl_context = proxy_config.ssl_context" in source
+    proxied = inspect.getsource(urllib3.HTTPConnectionPool.__init__)
+    assert 'self.conn_kw["proxy_config"] = self.proxy_config' in proxied
+    assert {"ca_certs", "ca_cert_dir"} <= inspect.signature(urllib3.HTTPSConnectionPool).parameters.keys()
+
+
+def test_a_copy_of_a_pool_has_connections_of_its_own_when_its_queue_is_another() -> None:
+    source = inspect.getsource(urllib3.HTTPConnectionPool.__init__)
+    assert "self._new_pool_queue(maxsize)" in source
+    assert "self.pool.put(None)" in source

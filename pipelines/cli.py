@@ -98,15 +98,11 @@ def _commit() -> str:
         return ""
     import subprocess
 
-    words = ["git", "--no-optional-locks", f"--git-dir={clone / '.git'}", f"--work-tree={clone}", "describe"]
-    options = [
-        "--always",
-        "--exclude=*",
-        "--abbrev=7",
-        "--dirty=, changed",
-    ]  # the commit, whatever tags it has
+    here = ("git", "--no-optional-locks", f"--git-dir={clone / '.git'}", f"--work-tree={clone}")
+    # The commit, whatever tags it has.
+    shown = ("describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=, changed")
     try:
-        ran = subprocess.run([*words, *options], capture_output=True, text=True, check=True)  # noqa: S603
+        ran = subprocess.run([*here, *shown], capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return ""
     return f" ({ran.stdout.strip()})"

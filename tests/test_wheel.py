@@ -18,6 +18,8 @@ from tests.conftest import Once
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("assets", "home", "pipelines", "upkeep", "warehouse", "write_back")
+#: Other processes write into it meanwhile.
+_COMPILED = shutil.ignore_patterns("__pycache__")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def run(packages: Path, folder: Path, *words: str) -> str:
 def test_the_version_is_that_of_the_code_which_runs(unpacked: Path, beside: Path) -> None:
     package = unpacked / "marketing_api" / "__init__.py"
     copy = beside / "other" / "marketing_api"
-    shutil.copytree(unpacked, beside / "other")
+    shutil.copytree(unpacked, beside / "other", ignore=_COMPILED)
     (copy / "__init__.py").write_text(package.read_text().replace(__version__, "9.8.7"))
     for name in ("marketing_sync", "marketing_api"):
         assert run(unpacked, beside, name, "--version").split()[-1] == __version__
@@ -100,7 +102,7 @@ def test_a_clone_says_its_commit_too_and_needs_no_git_for_it(
 ) -> None:
     clone = tmp_path / "clone"
     for package in ("marketing_api", "marketing_sync", *PACKAGES):
-        shutil.copytree(ROOT / package, clone / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, clone / package, ignore=_COMPILED)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     git = ["git", "-C", str(clone), "-c", "user.name=A", "-c", "user.email=a@example.org"]
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "All"], ["tag", "v9"]):

@@ -11,6 +11,7 @@ limited to a few requests a second, so that their limits and not the processor d
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import subprocess
 import sys
@@ -33,7 +34,8 @@ from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, source
 from warehouse.publish import published_path
 
-NOW = "2026-11-21T02:00"
+#: The programs have the machine's clock: a service of another day leaves days out.
+NOW = dt.datetime.now(dt.UTC).isoformat(timespec="minutes")
 #: Times of its own time that an account may take when another is hostile.
 MOST = 1.2
 #: A hostile account in a process whose patience is so much shorter.

@@ -27,12 +27,14 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --no-compile
 
 setup: .venv/installed ## what a sync needs, into .venv
 
-extras: .venv/extras ## also what models of your own, notebooks and an AI assistant need
+extras: .venv/extras ## also what notebooks need
 
 dev: .venv/dev ## also what changing the code needs
 
-sync: .venv/installed ## the nightly sync, against the sandbox when no key is configured
-	@$(BIN)/marketing-sync sync
+# A clone without any settings has chosen the sandbox; one with some may have lost its key, and the command says so.
+SETTINGS := $(wildcard .env accounts.toml)$(MARKETING_API_URL)$(MARKETING_API_KEY)$(MARKETING_API_KEY_FILE)
+sync: .venv/installed ## the nightly sync, against the sandbox in a clone without settings
+	@$(BIN)/marketing-sync sync$(if $(SETTINGS),, --sandbox)
 
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
@@ -119,7 +121,7 @@ build/uv/bin/uv:
 	@build/uv/bin/pip install --quiet --disable-pip-version-check uv
 
 COMPILE = build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(ARGS)
-EXTRAS := --extra models --extra notebooks --extra mcp
+EXTRAS := --extra notebooks
 SERVICES := --extra postgres --extra redis --extra s3
 lock: build/uv/bin/uv ## the locks anew from pyproject.toml; ARGS="--upgrade" or "--upgrade-package NAME" for newer versions
 	$(COMPILE) pyproject.toml --group clone -o requirements.lock

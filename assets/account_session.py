@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 #: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy
 #: up to a second of latency.
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
+#: An unfinished sync uses its responses again unless they are older.
+_RESUMED = dt.timedelta(hours=12)
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
 #: What tells one account from another where the service names nobody: listings that are short, and that every
@@ -82,7 +84,6 @@ class AccountSession:
         recognition: Recognition,
         budget: RequestBudget | None,
         fallback_zone: str,
-        resume_hours: float,
         now: Clock,
         planner: Planner,
         accounts: int = 1,
@@ -113,7 +114,6 @@ class AccountSession:
         self.unavailable: dict[str, NotAvailable] = {}  # operations, in this run
         self._now = now
         planner.now = self.now
-        self._resume = dt.timedelta(hours=resume_hours)
         self._me: Response | None = None
         self._unused_since: dict[
             str, int
@@ -134,7 +134,7 @@ class AccountSession:
             self._unused_since[asset] = checkpoints.since if died is None else died
         since = min(self._unused_since.values(), default=new_request_id())
         self._archived = self.warehouse.archive.reusable(
-            self.account, since, (now - self._resume, now + _AT_ONCE)
+            self.account, since, (now - _RESUMED, now + _AT_ONCE)
         )
 
     def now(self) -> dt.datetime:

@@ -7,7 +7,8 @@ days (a backfill).
 Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without
 an entry had none or was left out, unless the series lists every day: where a week or more is listed without a
 gap, the days beyond its end lack. Its late beginning may be the account's own, or the service listed the
-newest days only: a request for the days before settles it."""
+newest days only: a request for the days before settles it. Where all that came is less than a week in a row,
+the service may have cut it to that: a request for the days on either side settles that, too."""
 
 import datetime as dt
 import itertools
@@ -125,25 +126,58 @@ def prove(
     others, `covered` read before.
 
     A response proves no more of any of its series than of the dense ones: what has few entries is cut later.
+    Without a dense one, a few days in a row may be what a cut left of one.
     A series with nothing beside others that have something ended before, as has one that was requested on its
     own and listed nothing more."""
-    first, last, is_empty = requested.first, requested.last, not any(served)
-    for days, others in zip(served, known, strict=True):
-        listed = days | others
-        if days and _is_dense(listed, min(days)):
-            first = max(first, min(days))
-        end = max(days, default=requested.first - _DAY)
-        if (days or is_empty) and not _has_ended(end, others, covered) and _is_dense(listed, end):
-            last = min(last, end)
+    series = list(zip(served, known, strict=True))
+    has_dense = any(_has_dense_end(days, days | others) for days, others in series)
+    first = max([requested.first, *(min(days) for days, others in series if _cuts(days, others, has_dense))])
+    last = _last_proven(requested, series, covered, has_dense=has_dense)
     before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
     after = DateRange(last + _DAY, requested.last)
     is_cut = last < min(requested.last, today - NOT_YET)
     return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
 
 
+def _last_proven(
+    requested: DateRange,
+    series: Sequence[tuple[Set[dt.date], Set[dt.date]]],
+    covered: Sequence[DateRange],
+    *,
+    has_dense: bool,
+) -> dt.date:
+    """The end of the series (its days, and those that others listed) that ends first, of those that may have
+    been cut."""
+    is_empty, ends = not any(days for days, _ in series), [requested.last]
+    for days, others in series:
+        end = max(days, default=requested.first - _DAY)
+        is_few = not has_dense and _is_row(days)
+        is_cut = is_few or ((days or is_empty) and _is_dense(days | others, end))
+        if is_cut and not _has_ended(end, others, covered):
+            ends.append(end)
+    return min(ends)
+
+
+def _has_dense_end(days: Set[dt.date], listed: Set[dt.date]) -> bool:
+    return bool(days) and (_is_dense(listed, min(days)) or _is_dense(listed, max(days)))
+
+
+def _cuts(days: Set[dt.date], others: Set[dt.date], has_dense: bool) -> bool:
+    """Whether the days before the first one of the series may have been cut off."""
+    if not days:
+        return False
+    is_few = not has_dense and _is_row(days)
+    return is_few or _is_dense(days | others, min(days))
+
+
 def _has_ended(end: dt.date, known: Set[dt.date], covered: Sequence[DateRange]) -> bool:
     """Whether the day behind was read before, and had nothing."""
     return end + _DAY not in known and any(end + _DAY in days for days in covered)
+
+
+def _is_row(days: Set[dt.date]) -> bool:
+    """Whether there are days, and none between the first and the last is missing."""
+    return bool(days) and len(DateRange(min(days), max(days))) == len(days)
 
 
 def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:

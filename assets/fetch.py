@@ -57,13 +57,18 @@ Batches = Iterator[Batch]
 Params = Callable[[Any], Mapping[str, Any]]
 
 
+def refuse_paged(operation: Operation) -> None:
+    """Raises InvalidCall where one request would take the first page for the whole listing."""
+    if operation.is_paged:
+        raise InvalidCall(f"{operation.name} has pages: declare an asset that reads them with `fetch.pages`")
+
+
 @dataclass(frozen=True)
 class FetchSettings:
     """The settings that decide what is fetched; see `home.settings` for what they mean."""
 
     history_start: dt.date
     lookback_days: int = 7
-    calendar_days_ahead: int = 90
     goal_domains: tuple[int, ...] = ()
 
 
@@ -92,7 +97,9 @@ class Fetcher:
         self.is_recognised = self.session.accepts_shrinking
 
     def once(self, operation: Operation, **params: Any) -> Batch:
-        """One request whose response is the whole of its scope. Raises what the client raises."""
+        """One request whose response is the whole of its scope. Raises what the client raises, and
+        InvalidCall for an operation with pages."""
+        refuse_paged(operation)
         self.operations.add(operation)
         self.result.planned += 1
         response = self._fetch(operation.bind(**params))
@@ -304,7 +311,7 @@ class Fetcher:
             if self.is_recognised:
                 yield from held
                 held.clear()
-        known = round(sum(batch.known * (1 - batch.taken_away) for batch in held))
+        known = sum(batch.known for batch in held)
         others = sum(batch.others for batch in held)
         if known and others:
             raise others_account(f"{known:,} {name} known is listed, and {others:,} others are")

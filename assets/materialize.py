@@ -140,8 +140,15 @@ def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
         elif data.user_failure_data and data.user_failure_data.description:
             failed[event.step_key or "run"] = data.user_failure_data.description
         else:
-            failed[event.step_key or "run"] = data.error.message.strip() if data.error else "no reason given"
+            failed[event.step_key or "run"] = _innermost(data.error) if data.error else "no reason given"
     return failed
+
+
+def _innermost(error: Any) -> str:
+    """What went wrong, without Dagster's words about where."""
+    while error.cause:
+        error = error.cause
+    return str(error.message).strip()
 
 
 def evaluated(

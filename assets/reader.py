@@ -94,11 +94,6 @@ class Reader:
         """By how much this machine's clock was moved since the run began."""
         return self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta()
 
-    @property
-    def began_by_files(self) -> dt.datetime:
-        """When it began as files are dated, which a clock that is set back during the run dates earlier."""
-        return self.began_at + min(self._moved, dt.timedelta())
-
     def begin(self, read_before: Iterable[str] = ()) -> None:
         """The assets that the run which this one resumes has read are as if this one had, and not read
         again."""
@@ -335,9 +330,6 @@ class Reader:
             result.spent = session.spent(fetch.operations)
 
     def _load(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
-        shrink_limit = self._shrink_limit
-        if shrink_limit is not None:  # what we took away ourselves is not suspicious
-            shrink_limit = 1 - (1 - shrink_limit) * (1 - batch.taken_away)
         load = Load(
             account=session.account,
             asset=asset.name,
@@ -351,7 +343,8 @@ class Reader:
             due_at=batch.due_at or session.now() + _A_NIGHT,
             logged_at=session.now(),
             zone=str(session.zone),
-            shrink_limit=shrink_limit,
+            # a batch without responses is about a list that is gone
+            shrink_limit=self._shrink_limit if batch.request_ids else None,
         )
         return self.warehouse.apply(load, batch.responses, urgency=self._urgency[asset.name])
 

@@ -45,9 +45,6 @@ class Batch:
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
-    taken_away: float = (
-        0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
-    )
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     known: int = 0  # rows of a listing's scope that were there before it, as far as they were looked at,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assets.fetch import Batches, Fetcher
+from assets.fetch import Batches, Fetcher, refuse_paged
 from assets.result import Batch
 from marketing_api import operations
 from marketing_api.operation import Operation
@@ -60,8 +60,10 @@ def source_asset(
 
 def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
     """An asset of one request, whose response is the whole of its tables; it has the name and the description
-    of the first one. InvalidCall when the operation needs other parameters."""
+    of the first one. InvalidCall when the operation needs other parameters, or has pages, of which one
+    request reads the first alone."""
     operation.bind(**params)
+    refuse_paged(operation)
 
     def function(fetch: Fetcher) -> Batches:
         yield fetch.once(operation, **params)
@@ -91,6 +93,8 @@ business = one_request(operations.account.ME, tables.BUSINESS)
 #: In the order in which a campaign passes through them: one that changes between two listings counts as what
 #: it is now.
 _CAMPAIGN_FILTERS = ("all", "automation", "draft", "scheduled", "sent")
+#: Scheduled posts are read as far ahead.
+_CALENDAR_DAYS_AHEAD = 90
 
 
 @source_asset(tables.CAMPAIGNS)
@@ -131,14 +135,10 @@ def lists(fetch: Fetcher) -> Batches:
 def contacts(fetch: Fetcher) -> Batches:
     """The members of every list; those of a list that is gone are marked as deleted."""
     list_ids = fetch.warehouse.list_ids(fetch.account)
-    taken_away = fetch.warehouse.taken_away(fetch.account)
     listings = fetch.listings(operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
-    of_lists = zip(list_ids, listings, strict=True)
-    yield from fetch.recognised(
-        replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in of_lists
-    )
+    yield from fetch.recognised(listings)
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
-        yield Batch(scope={"list_id": [list_id]}, taken_away=1.0)
+        yield Batch(scope={"list_id": [list_id]})
 
 
 @source_asset(
@@ -218,9 +218,8 @@ def reputation_stats(fetch: Fetcher) -> Batches:
 @source_asset(tables.SOCIAL_POSTS)
 def social_posts(fetch: Fetcher) -> Batches:
     """Posts of the calendar, sent and scheduled."""
-    ahead = fetch.settings.calendar_days_ahead
     yield from fetch.days(
-        operations.social.CALENDAR, ahead=ahead, channels="all", includeposted=True, sort="asc"
+        operations.social.CALENDAR, ahead=_CALENDAR_DAYS_AHEAD, channels="all", includeposted=True, sort="asc"
     )
 
 

@@ -7,7 +7,8 @@ import json
 import re
 import textwrap
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ import msgspec
 from docs.models import metrics
 from home import output
 from home.settings import VARIABLES, typed
-from marketing_api.expected import reads, types
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
@@ -97,14 +97,41 @@ def sandbox() -> str:
     )
 
 
+@dataclass(frozen=True)
+class Member:
+    """A member of a response type in `templates/expected.toml`; `rows` are the observations about it."""
+
+    name: str
+    kind: str
+    rows: str
+    is_optional: bool
+    is_specified: bool
+
+    @classmethod
+    def parse(cls, name: str, declared: str | list[str]) -> "Member":
+        kind, rows = (declared, "") if isinstance(declared, str) else declared
+        is_optional = name.endswith("?") or "*" in name
+        is_specified = not rows.startswith("only ")
+        return cls(name.rstrip("?"), kind, rows.removeprefix("only "), is_optional, is_specified)
+
+
+def expected_types() -> Mapping[str, list[Member]]:
+    """The members of each type that responses are made of."""
+    types = _declared("expected")["types"]
+    return {
+        name: [Member.parse(member, declared) for member, declared in members.items()]
+        for name, members in types.items()
+    }
+
+
 def how_sure() -> str:
     """What is specified, observed and assumed of each read, and of the service's ways."""
-    evidence = tomllib.loads((DOCS / "templates" / "evidence.toml").read_text(encoding="utf-8"))
+    evidence = _declared("evidence")
     return _render(
         "how-sure.md",
         evidence=evidence,
-        reads=reads(),
-        types=types(),
+        reads=_declared("expected")["reads"],
+        types=expected_types(),
         switches=SWITCHES,
         is_measured=lambda rows: any(evidence[row][0] in ("M", "O") for row in re.findall(r"\d+", rows)),
     )
@@ -169,6 +196,10 @@ _IN_DOCS = {
 }
 PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
 PAGES |= {DOCS / "json-output.schema.json": json_schema, CONFIGURATION: configuration}
+
+
+def _declared(name: str) -> dict[str, Any]:
+    return tomllib.loads((DOCS / "templates" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _render(template: str, **values: object) -> str:

@@ -26,16 +26,20 @@ import jinja2
 import msgspec
 import yaml
 
+from docs.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
 from warehouse.connection import connect
-from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, QUIET, Node
-from warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
-from warehouse.loads.coverage import FRESH_FOR
+from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, Node
 from warehouse.masking import LINEAGE
 from warehouse.models import ModelSettings, build
 from warehouse.schema import columns_of, ensure_schema
 from warehouse.tables import SYNC_TABLES, TABLES, Column, Table
 
 MODELS = PROJECT / "models"
+#: What every call of dbt is given: nothing on the terminal, no statistics sent.
+QUIET = (
+    *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),
+    *("--no-send-anonymous-usage-stats", "--no-version-check"),
+)
 _STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_parts.sql"
 #: Their changes and deletions cannot be had later.
 _VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
@@ -57,7 +61,6 @@ def render() -> dict[str, str]:
         "sources.yml",
         tables=TABLES.values(),
         sync_tables=SYNC_TABLES,
-        hours=f"{FRESH_FOR.total_seconds() / 3600:g}",
     )
     versioned = [TABLES[name] for name in _VERSIONED]
     files |= {
@@ -118,13 +121,13 @@ class Metric:
 
     @property
     def sql(self) -> str:
-        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by. Of a rate, over
-        those of which both parts are known."""
+        """Over any rows of the mart, grouped or not. A rate is of the rows of which both parts are known, and
+        NULL without a whole, or where the part exceeds it, as in the macro `safe_rate`."""
         if isinstance(self.expression, str):
             return f"sum({self.expression})"
         part, whole = self.expression
-        known = f"sum({part}) filter ({whole} is not null)"
-        return f"{known} / nullif(sum({whole}) filter ({part} is not null), 0)"
+        part, whole = f"sum({part}) filter ({whole} is not null)", f"sum({whole}) filter ({part} is not null)"
+        return f"case when {part} between 0 and {whole} then {part} / nullif({whole}, 0) end"
 
 
 @cache
@@ -164,8 +167,6 @@ def _compiled() -> list[Node]:
     """As they run from nothing, and incremental ones once more beside tables that are there."""
     from dbt.cli.main import dbtRunner
 
-    from warehouse.own_build import described, names_of
-
     variables = {name: PLACEHOLDER.format(name) for name in ModelSettings().variables}
     folders = (
         "--project-dir",
@@ -198,9 +199,55 @@ def _compiled() -> list[Node]:
     names = [node.name for node in incremental]
     again = run(runner, "compile", "--select", *names, "--indirect-selection", "empty")
     later = {result.node.unique_id: result.node.compiled_code for result in again.results}
-    relations = names_of(parsed)
-    made = (described(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes))
+    relations = _relations(parsed)
+    made = (_node(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes))
     return [_with_metrics(node) for node in made]
+
+
+def _relations(manifest: Any) -> dict[str, str]:
+    """Id of a node or source → relation."""
+    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in manifest.nodes.items()}
+    return names | {
+        unique_id: f"{node.source_name}.{node.name}" for unique_id, node in manifest.sources.items()
+    }
+
+
+def _node(node: Any, relations: Mapping[str, str], first: str, later: str) -> Node:
+    """A node of dbt's with its compiled SQL. Of tests, generic ones at a model are known."""
+    is_test, config, columns = str(node.resource_type) == "test", node.config, node.columns
+    about = node.attached_node if is_test else node.unique_id
+    key = _proved_key(node) if is_test else config.unique_key
+    return Node(
+        name=node.name,
+        kind=config.materialized,
+        model=about.rpartition(".")[2],
+        relation=relations[about],
+        description=_in_a_line(node.description),
+        sql=_without_database(first),
+        needs=tuple(dict.fromkeys(relations[needed] for needed in getattr(node.depends_on, "nodes", ()))),
+        later_sql=_without_database(later),
+        key=(key,) if isinstance(key, str) else tuple(key or ()),
+        is_kept=not is_test and config.full_refresh is False,
+        is_warning=is_test and config.severity.lower() == "warn",
+        columns={name: _in_a_line(column.description) for name, column in columns.items()},
+        meta=config.meta,
+        declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
+    )
+
+
+def _proved_key(test: Any) -> list[str]:
+    """The columns of which a test proves that they identify a row."""
+    is_key = test.test_metadata.name == "key" and not test.config.where
+    return list(test.test_metadata.kwargs["columns"]) if is_key else []
+
+
+def _in_a_line(description: str) -> str:
+    return " ".join(description.split())
+
+
+def _without_database(sql: str) -> str:
+    """Relations by schema and table: the file may have any name."""
+    return sql.replace('"warehouse".', "").strip().rstrip(";")
 
 
 def _with_metrics(node: Node) -> Node:

@@ -1,5 +1,5 @@
-"""What `mkdocs.yml` makes of the repository: the pages of its root join those of `docs/`, and links still
-lead there."""
+"""What `mkdocs.yml` makes of the repository: the pages of its root and of `examples/` join those of `docs/`,
+and links still lead there."""
 
 import re
 import sys
@@ -20,7 +20,10 @@ _WEIGHTS = {
     **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
     **dict.fromkeys(("marts", "index"), 5),
 }
-_ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_ROOT_PAGES = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/**/*.md")),
+)
 
 
 def on_config(config: Any) -> None:
@@ -29,15 +32,16 @@ def on_config(config: Any) -> None:
 
 
 def on_files(files: Files, config: Any) -> None:
-    """The pages of the root stand beside those of `docs/`."""
+    """Add the pages of the root and the examples to those of `docs/`."""
     for name in _ROOT_PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=text.replace("](docs/", "](")))
+        content = re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text)
+        files.append(File.generated(config, name, content=content))
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Links to the root lead to its pages; a list may follow a line of text, as on GitHub."""
+    """Links out of `docs/` lead to the added pages; a list may follow a line of text, as on GitHub."""
     weights = [weight for start, weight in _WEIGHTS.items() if page.url.startswith(start)]
     page.meta["search"] = {"boost": weights[0]} if weights else {}
-    markdown = re.sub(r"\]\(\.\./((?:\.\./)*[A-Z]+\.md)", r"](\1", markdown)
+    markdown = re.sub(r"\]\(\.\./((?:\.\./)*(?:[A-Z]+|examples/[\w/-]+)\.md)", r"](\1", markdown)
     return re.sub(r"^((?![-|>#\s]).+| +```)\n(?=- )", r"\1\n\n", markdown, flags=re.MULTILINE)

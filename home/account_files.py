@@ -6,12 +6,14 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
 from home.values import SettingsError, read_value, zone
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
+from marketing_api.service_address import normalize_address
 
 #: What tables of a file take: a type of TOML, and what it is for whoever writes it.
 TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
@@ -100,6 +102,8 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",))
+    for name, table in tables.items():
+        table["url"] = address(f"{path.name}, [accounts.{name}]: url", table["url"])
     is_sharded = any("shard" in table for table in tables.values())
     for name, table in tables.items() if is_sharded else ():
         shard = table.get("shard", "")
@@ -118,8 +122,7 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
     address, key or where it is."""
     names: dict[tuple[str, str], str] = {}
     for name, url, key in keys:
-        host = url.partition("://")[2].partition("/")[0].lower()
-        if (other := names.setdefault((host, key), name)) != name:
+        if (other := names.setdefault((urlsplit(url).netloc, key), name)) != name:
             raise SettingsError(
                 f"accounts.toml: {other} and {name} have the same key; a key is one account: keep one "
                 "of the names"
@@ -127,35 +130,46 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
 
 
 def connections_of(
-    declared: Mapping[str, Table], shard: str, texts: Mapping[str, str], given: Mapping[str, Any]
+    declared: Mapping[str, Table],
+    shard: str,
+    texts: Mapping[str, str],
+    given: Mapping[str, Any],
+    *,
+    reads_keys: bool,
 ) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` that belong to the shard when there is that file, else the one from the
-    environment. `given`: settings; of `max_rate` the lower one counts. Raises SettingsError."""
+    environment. `given`: settings; of `max_rate` the lower one counts. Without `reads_keys` keys stay empty.
+    Raises SettingsError."""
     for_all = {name: given[name] for name in _FOR_ALL if name in given}
     if not declared:
-        return _from_environment(texts, **for_all)
+        return _from_environment(texts, reads_keys, for_all)
     tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
-    found = [_connection(name, table, texts, for_all) for name, table in tables.items()]
-    check_keys((each.account, each.url, each.key.reveal()) for each in found)
+    found = [_connection(name, table, texts, for_all, reads_keys) for name, table in tables.items()]
+    check_keys((each.account, each.url, each.key.reveal()) for each in found if each.key)
     return tuple(found)
 
 
-def _connection(name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any]) -> Connection:
+def _connection(
+    name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any], reads_keys: bool
+) -> Connection:
     where, timezone = f"accounts.toml, [accounts.{name}]", table.get("timezone")
     rates = filter(None, [table.get("max_rate"), for_all.get("max_rate")])
     own = {
         "max_rate": min(rates, default=None),
         "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
     }
-    key, url = _key_of(where, table, texts), address(f"{where}: url", table["url"])
-    return Connection(name, url, Secret(key), **{**for_all, **own})
+    key = _key_of(where, table, texts) if reads_keys else ""
+    return Connection(name, table["url"], Secret(key), **{**for_all, **own})
 
 
-def _from_environment(values: Mapping[str, str], **for_all: Any) -> tuple[Connection, ...]:
-    key, url = key_in(values, "MARKETING_API_KEY"), values.get("MARKETING_API_URL", "").strip()
-    if not key and not url:
+def _from_environment(
+    values: Mapping[str, str], reads_keys: bool, for_all: Mapping[str, Any]
+) -> tuple[Connection, ...]:
+    url = values.get("MARKETING_API_URL", "").strip()
+    has_key = any(values.get(name, "").strip() for name in ("MARKETING_API_KEY", "MARKETING_API_KEY_FILE"))
+    if not has_key and not url:
         return ()
-    if not key:
+    if not has_key and reads_keys:
         raise SettingsError(
             "MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use the sandbox"
         )
@@ -164,6 +178,7 @@ def _from_environment(values: Mapping[str, str], **for_all: Any) -> tuple[Connec
             "MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and "
             "including /1"
         )
+    key = key_in(values, "MARKETING_API_KEY") if reads_keys else ""
     return (Connection("main", address("MARKETING_API_URL", url), Secret(key), **for_all),)
 
 
@@ -209,10 +224,8 @@ def _key_of_file(what: str, file: str) -> str:
 
 
 def address(name: str, url: str) -> str:
-    """The service's, as it is used. The message does not show what was written: it may be the key in the
-    wrong place."""
-    if not re.fullmatch(r"https?://[^\s?#@]+", url):
-        raise SettingsError(
-            f"{name} is not an address; it looks like https://HOST/1, without a key or password in it"
-        )
-    return url.rstrip("/")
+    """In its normal form. Raises SettingsError, which names where it is written."""
+    try:
+        return normalize_address(url)
+    except ValueError as problem:
+        raise SettingsError(f"{name}: {problem}") from None

@@ -9,7 +9,7 @@ from home.folder import prepare_home
 from home.identity import check_kind
 from home.settings import SANDBOX_ACCOUNT, Settings, SettingsError, account_of
 from marketing_api.client import Connection
-from marketing_api.errors import AuthenticationFailed, BrokenResponse, OtherBusiness, Unreachable
+from marketing_api.errors import BrokenResponse, Unreachable
 from marketing_api.redaction import Secret
 
 
@@ -54,11 +54,6 @@ def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and is the service up?"
-    is_refused = isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness)
-    if is_refused and not connection.url.endswith("/1"):  # the same error code means both
-        return (
-            f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
-        )
     return str(problem)
 
 

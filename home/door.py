@@ -2,7 +2,7 @@
 Not here: making a home (`folder`), what is in its parts."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from home.progress import report_waiting
 from home.settings import Settings
 from warehouse.archive import Archive
 from warehouse.connection import MEMORY_LIMIT, connect
-from warehouse.disk import Workspace
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
 from warehouse.warehouse import Warehouse
@@ -45,11 +44,6 @@ def sandbox_state(home: Path) -> Path:
     return home / "sandbox.jsonl"
 
 
-def scratch(home: Path, work: str) -> AbstractContextManager[Workspace]:
-    """A folder of this process for the length of some work."""
-    return closing(Workspace(home / "tmp" / work))
-
-
 def open_archive(home: Path) -> Archive:
     return Archive(archive_of(home))
 
@@ -63,18 +57,15 @@ def open_warehouse(
     settings: Settings,
     *,
     read_only: bool = False,
-    is_sealed: bool = False,
+    is_unshared: bool = False,
     memory_limit: str | None = MEMORY_LIMIT,
-    zone: str = "UTC",
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """The warehouse's file, as it is; `zone`: of its times, where it is sealed. Raises what `connect`
-    raises."""
+    """The warehouse's file, unchanged. Raises what `connect` raises."""
     return connect(
         settings.warehouse_path,
         read_only=read_only,
-        is_sealed=is_sealed,
+        is_unshared=is_unshared,
         memory_limit=memory_limit,
-        zone=zone,
         **waits(settings),
     )
 

@@ -13,7 +13,7 @@ from home.exits import Incomplete, WrongUse
 from home.logs import DISPLAYED, displayed
 from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
 from warehouse.duckdb_errors import is_full
-from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
+from warehouse.errors import ForeignFolder, WarehouseError, WarehouseTooNew
 
 _WRONG_USE = (
     WrongUse,
@@ -21,7 +21,6 @@ _WRONG_USE = (
     AuthenticationFailed,
     LimitNotShared,
     ForeignFolder,
-    StorageMisconfigured,
     WarehouseTooNew,
 )
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

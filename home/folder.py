@@ -21,7 +21,6 @@ import duckdb
 
 from home.door import open_tables, open_warehouse
 from home.exits import HomeError
-from home.machines import claim
 from home.settings import Settings
 from home.versions import VERSIONS, check_not_newer, complete, noted_versions
 from warehouse.connection import DEADLINE_S
@@ -40,8 +39,8 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed
     processes left; complete it when it is of an earlier version.
 
-    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is
-    full; completing it, what `versions.complete` raises."""
+    Raises HomeError, also when a newer version made the home, or OSError when the disk is full; completing
+    it, what `versions.complete` raises."""
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
@@ -52,7 +51,6 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
-        claim(home)
         sweep(home)
         probe = home / ".writable"
         probe.touch()
@@ -69,7 +67,9 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
         if problem.errno == errno.ENOSPC:
             raise
         raise HomeError(
-            f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours"
+            f"the home {home} cannot be written ({problem.filename or home}: {problem.strerror}): give its "
+            "files back to their user (`marketing-sync doctor` names them), or set MARKETING_HOME to a "
+            "folder of yours"
         ) from None
     return home
 

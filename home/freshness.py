@@ -24,11 +24,16 @@ def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
 
 
 def standstill(newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR) -> str:
-    """The warning when nothing was read since `newest`, which is longer ago than `within`; empty while all is
-    well."""
-    if newest is None or now - newest <= within:
+    """The warning when nothing was read since `newest`, which is longer ago than `within`, or when that is
+    not known, since `newest` is dated in the future; empty while all is well."""
+    if newest is None or (now - newest <= within and not is_to_come(newest, now)):
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if is_to_come(newest, now):
+        return (
+            f"what was read last is dated {moment}, which is still to come: a clock was ahead, or this "
+            "machine's is behind. When it was read is unknown"
+        )
     return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"
 
 

@@ -2,12 +2,12 @@
 `identity.json` of the home says so.
 
 Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the
-service: nothing of another business's response is recorded, and its client sends nothing more. Not here: the
-request that it needs (a session's or a push's first). A service that tells nothing about the business is
-recognised by its listings (`assets.account_session`)."""
+service: nothing of another business's response is recorded, and its client sends nothing more. A person
+confirms another business or address with `doctor --accept-business`. Not here: the request that the
+comparison needs (a session's or a push's first). A service that names no business is recognised by its
+listings (`assets.account_session`)."""
 
 import secrets
-import urllib.parse
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ import msgspec
 
 from home.door import archive_of, open_warehouse, sandbox_state
 from home.exits import HomeError
-from home.settings import Settings, SettingsError
+from home.settings import Settings, SettingsError, missing_key
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
@@ -35,20 +35,21 @@ _LOADED = (
 
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The business behind an account name, as far as the service told; `host` of the address that told it."""
+    """The business behind an account name, as far as the service names it, and its address
+    (`sandbox` for a sandbox); None where the home doesn't say."""
 
     business_id: int | None = None
     business_name: str | None = None
     service_name: str | None = None
-    host: str | None = None
+    address: str | None = None
 
     def __str__(self) -> str:
         number = None if self.business_id is None else f"id {self.business_id}"
-        more = ", ".join(filter(None, [number, self.service_name, self.host]))
-        return f"{self.business_name or 'a business without a name'}{f' ({more})' if more else ''}"
+        more = ", ".join(filter(None, [number, self.service_name, self.address or "address unknown"]))
+        return f"{self.business_name or 'a business without a name'} ({more})"
 
     @property
-    def is_told(self) -> bool:
+    def is_named(self) -> bool:
         return any(each is not None for each in (self.business_id, self.business_name, self.service_name))
 
     def including(self, other: "Owner") -> "Owner":
@@ -79,16 +80,23 @@ class Identity(msgspec.Struct):
         )
 
 
-def is_same(known: Owner, told: Owner) -> bool:
-    """Whether it is the business that is known. Businesses are renamed and services move: an id that stays
-    counts for more than either, but is no proof where both have changed, since each service counts its own.
-    """
-    is_same_service = known.service_name in (None, told.service_name)
-    is_named_alike = known.business_name == told.business_name and is_same_service
-    is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
-    if known.business_id is not None and told.business_id is not None:
-        return known.business_id == told.business_id and (is_named_alike or is_there)
-    return (is_named_alike or not known.is_told) and is_there
+def difference(known: Owner, found: Owner) -> str:
+    """Why it is not the business that is known; empty when it is.
+
+    The address goes first, since each service counts its own ids: the same id at another address may be
+    anybody's. At one address an id stays when a business is renamed."""
+    if known == Owner():
+        return ""
+    if known.address is None:
+        return "this home doesn't say at which address its data was read"
+    if known.address != found.address:
+        return "the address is another one than before"
+    if None not in (known.business_id, found.business_id):
+        is_same = known.business_id == found.business_id
+    else:
+        is_same_service = known.service_name in (None, found.service_name)
+        is_same = not known.is_named or (known.business_name == found.business_name and is_same_service)
+    return "" if is_same else "the key belongs to another business than before"
 
 
 def identity_of(home: Path) -> Identity:
@@ -103,7 +111,8 @@ def identity_of(home: Path) -> Identity:
     except (OSError, msgspec.DecodeError) as problem:
         raise HomeError(
             f"{path} says whose data the home holds, and cannot be read ({problem}): put it back from a "
-            "backup, or move it away: then what the warehouse says counts"
+            "backup, or move it away and confirm each account with `marketing-sync doctor --accept-business "
+            "ACCOUNT`"
         ) from None
 
 
@@ -112,11 +121,14 @@ def _kind_of(settings: Settings) -> Kind:
 
 
 def check_kind(settings: Settings) -> None:
-    """A home is live or the sandbox's for good. Raises SettingsError."""
+    """A home is live or the sandbox's for good, and the sandbox is only used when it is chosen. Raises
+    SettingsError."""
     if settings.shards:  # each has a home of its own
         return
     identity, kind = identity_of(settings.home), _kind_of(settings)
     if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
+        if settings.is_key_missing:
+            raise missing_key(settings)
         return
     holds = f"the home {settings.home} holds {identity.kind} data ({identity.owners})"
     if kind == SANDBOX:
@@ -135,46 +147,42 @@ class Recognition:
     compared with that.
 
     `is_known`: whether the service has named the business before. Where it has not, only data tell it, and
-    whoever compares them calls `note`; else what is told is noted at once, if it `notes` anything."""
+    whoever compares them calls `note`; else what is found is noted at once, if it `notes` anything."""
 
     def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
         self._settings, self._connection, self._notes = settings, connection, notes
-        self._known = self._told = known_owner(settings, connection.account)
-        self.is_known = self._known.is_told
+        self._known = self._found = known_owner(settings, connection.account)
+        self.is_known = self._known.is_named
 
     def __call__(self, response: Response) -> None:
         """Raises OtherBusiness."""
         if response.call.operation is not operations.ME:
             return
         known, account = self._known, self._connection.account
-        self._told = owner_in(response, self._connection)
-        if not is_same(known, self._told):
-            whose = (
-                f"belongs to {self._told}"
-                if self._told.is_told
-                else "belongs to no business that the service names"
-            )
+        self._found = owner_in(response, self._settings, self._connection)
+        if why := difference(known, self._found):
             raise OtherBusiness(
-                f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing "
-                "of it was loaded, nothing was sent. Set the key and address of "
-                f"{known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
-                f"`marketing-sync check --accept-business {account}` confirms it"
+                f"{why}: under the name {account} this home holds the data of {known}, and {self._found} "
+                "responds. Nothing was loaded or sent. Set the key and address of "
+                f"{known.business_name or 'the first one'}, or another MARKETING_HOME; if the change is "
+                f"meant, confirm it with `marketing-sync doctor --accept-business {account}`"
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
             self.note()
 
     def note(self) -> None:
-        note_owner(self._settings, self._connection.account, self._told.including(self._known))
+        note_owner(self._settings, self._connection.account, self._found.including(self._known))
 
 
-def owner_in(response: Response, connection: Connection) -> Owner:
+def owner_in(response: Response, settings: Settings, connection: Connection) -> Owner:
     """The business that a response of `app/me` names."""
     from marketing_api.parsing import business_of  # what it needs, a plan does without
 
-    host, business = urllib.parse.urlsplit(connection.url).hostname, business_of(response)
+    # the embedded sandbox listens at another port each time, and its data is nobody's
+    address, business = SANDBOX if settings.is_sandbox else connection.url, business_of(response)
     if not business:
-        return Owner(host=host)
-    return Owner(business.business_id, business.business_name, business.service_name, host)
+        return Owner(address=address)
+    return Owner(business.business_id, business.business_name, business.service_name, address)
 
 
 def known_owner(settings: Settings, account: str) -> Owner:

@@ -33,7 +33,8 @@ _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote befor
 class _Redacted(logging.Formatter):
     def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
         super().__init__(form)
-        found = [*vars(settings).values(), *(account.key for account in settings.accounts)]
+        mail = [settings.mail_url.password] if settings.mail_url else []
+        found = [*vars(settings).values(), *mail, *(account.key for account in settings.accounts)]
         self._redactors = [Redactor(each) for each in found if isinstance(each, Secret) and each]
         self._home = str(settings.home)
         self._has_tracebacks = has_tracebacks

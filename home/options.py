@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from home.values import SettingsError, clock_time, count, day, share, whole
+from home.values import SettingsError, clock_time, count, day, encoding, share, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,12 @@ def _pair(text: str) -> tuple[str, str]:
 JSON = Option(
     "json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step"
 )
+#: Of every command that uses a home.
+SANDBOX = Option(
+    "sandbox",
+    "use the sandbox where no key is configured (default: only on a terminal, where its notice is seen)",
+    in_ui="a sandbox that `ui` has started",
+)
 
 # -- sync
 
@@ -135,7 +141,7 @@ _MOST = (
     "send at most this many requests, the most valuable first; the next run resumes (default: "
     "MARKETING_MAX_REQUESTS)"
 )
-#: How many requests, and about whom; `plan` tries them out.
+#: How many requests, and about whom.
 LIMITS = (
     Option("max_requests", _MOST, int, count, metavar="N"),
     Option(
@@ -175,7 +181,7 @@ SYNC = (
     ),
     Option(
         "dry_run",
-        "show what would be requested, as `plan` does, and send nothing",
+        "show what would be requested and how long it takes, and send nothing",
         in_ui="nothing: only the command line plans a sync without running it",
     ),
     Option(
@@ -234,6 +240,19 @@ PUSH = (
         metavar="OURS=THEIRS",
     ),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
+    Option(
+        "encoding",
+        "read a text file in this encoding, like windows-1252 or mac-roman (default: UTF-8)",
+        str,
+        encoding,
+        metavar="NAME",
+    ),
+    Option(
+        "sheet",
+        "read this sheet of a workbook (default: the first that has the needed columns)",
+        str,
+        metavar="NAME",
+    ),
     APPLY,
     IF_PLAN,
     Option(
@@ -303,41 +322,14 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
             "'2026-01-31 10:00' as datetime from source.contacts where email = 'ada@example.com'"
         ),
     ),
-    "moves": _of_kind(
-        "move contacts from one list to another: columns email or contact_id, from, to",
-        (
-            '/* change the address and the lists */ select email, name as "from", \'Events\' as "to" '
-            "from source.contacts join source.lists using (account, list_id) where email = "
-            "'ada@example.com' and name = 'Newsletter'"
-        ),
-    ),
-    "deletions": _of_kind(
-        ("delete contacts from lists: columns email or contact_id, list_id; asks for the number of rows"),
-        (
-            "/* change the address and the list */ select email, list_id from source.contacts join "
-            "source.lists using (account, list_id) where email = 'ada@example.com' and name = 'Newsletter'"
-        ),
-        Option(
-            "yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"
-        ),
-        Option(
-            "confirmed_rows",
-            "how many rows you agree to delete: the number that the dry run shows",
-            holds=int,
-            read=whole,
-            default=0,
-            in_command="--yes, or the number typed when it is asked for",
-        ),
-    ),
 }
 
-#: Of `push folder`, and of whatever sends without a choice of rows.
-FOLDER = (Option("apply", APPLY.help, in_ui="`confirm`, without which nothing is sent"), CONFIRM)
 ACTIVATIONS = (
     Option(
         "names", "these only (default: all that are enabled)", list, metavar="ACTIVATION", is_positional=True
     ),
-    *FOLDER,
+    Option("apply", APPLY.help, in_ui="`confirm`, without which nothing is sent"),
+    CONFIRM,
     Option(
         "accept_shrink",
         "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
@@ -347,7 +339,7 @@ ACTIVATIONS = (
     REJECT_LIMIT,
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
-#: Of `push status`, `rejected`, `retry` and `cancel`.
+#: Of `push status`, `retry` and `cancel`.
 AFTERWARDS = (
     Option(
         "push",
@@ -360,9 +352,14 @@ AFTERWARDS = (
     ),
     ACCOUNT,
 )
+REJECTED = Option(
+    "rejected",
+    "write rejected rows to a CSV, to be corrected and pushed again",
+    in_ui=_MAINTENANCE,
+)
 OUT = Option(
     "out",
-    "file to write (default: one in the home; - or a pipe: standard output)",
+    "with --rejected: file to write (default: one in the home; - or a pipe: standard output)",
     str,
     Path,
     metavar="FILE",

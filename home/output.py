@@ -111,9 +111,23 @@ class Part(Struct):
     """bytes in 30 days, as in the last 30; null: it was not measured a day before"""
 
 
+class Account(Struct):
+    """An account that is configured, or that the home knows."""
+
+    account: str
+    url: str
+    business: str
+    """as the home knows it; empty: nothing was read yet"""
+    read_at: Moment
+    """when a part of it was read completely last"""
+    incomplete: int
+    """lists, days or contacts whose last reading was not complete"""
+
+
 class Status(Struct):
     """`marketing-sync status --json`."""
 
+    accounts: list[Account] = []
     tables: list[Table] = []
     contacts: list[Contacts] = []
     plans: list[LastPlan] = []
@@ -149,27 +163,6 @@ class Config(Struct):
     """what is set without being a setting"""
 
 
-class Account(Struct):
-    """A configured account."""
-
-    account: str
-    shard: str
-    """empty: there are none"""
-    url: str
-    business: str
-    """as the home knows it; empty: nothing was read yet"""
-    read_at: Moment
-    """when a part of it was read completely last"""
-    incomplete: int
-    """lists, days or contacts whose last reading was not complete"""
-
-
-class Accounts(Struct):
-    """`marketing-sync accounts --json`."""
-
-    accounts: list[Account]
-
-
 class ListedTable(Struct):
     """A table or view that can be queried."""
 
@@ -202,39 +195,6 @@ class TableColumns(Struct):
     columns: list[Column]
 
 
-class FleetAccount(Struct):
-    """One account of the lake. Growth and requests count back from its publishing."""
-
-    account: str
-    shard: str
-    contacts: int
-    contacts_7_days: int
-    """of them, registered in the last 7 days"""
-    contacts_30_days: int
-    events: int
-    campaigns: int
-    data_as_of: Moment
-    published_at: dt.datetime
-    age_hours: float | None
-    """of the newest data, now"""
-    failed_runs_7_days: int
-    """of its shard: one run reads all its accounts"""
-    rejected_records: int
-    incomplete_parts: int
-    """lists, days or contacts that were not read whole"""
-    requests_last_night: int
-    """in the last 24 hours"""
-    requests_30_days: int
-
-
-class Fleet(Struct):
-    """`marketing-sync status --fleet --json`."""
-
-    accounts: list[FleetAccount]
-    notices: list[str]
-    """what is the matter with shards; empty while all is well"""
-
-
 class Finding(Struct):
     """One look: `text` says what to do where it is not well."""
 
@@ -244,7 +204,7 @@ class Finding(Struct):
 
 
 class Findings(Struct):
-    """`marketing-sync doctor --json` and `check --json`."""
+    """`marketing-sync doctor --json`."""
 
     is_well: bool
     findings: list[Finding]
@@ -275,7 +235,7 @@ class AccountPlan(Struct):
 
 
 class Plan(Struct):
-    """`marketing-sync plan --json`; no account before the first sync."""
+    """`marketing-sync sync --dry-run --json`; no account before the first sync."""
 
     accounts: list[AccountPlan]
 
@@ -388,7 +348,7 @@ class RejectedRow(Struct):
 
 
 class RejectedRows(Struct):
-    """`marketing-sync push rejected --json`."""
+    """`marketing-sync push status --rejected --json`."""
 
     rows: list[RejectedRow]
 
@@ -414,23 +374,17 @@ class Pushes(Struct):
     open: int
 
 
-class Export(Struct):
-    """The Parquet files that were asked for."""
-
-    folder: str
-    tables: int
-    files: int
-    bytes: int
-
-
 class Publication(Struct):
     """`marketing-sync publish --json`."""
 
     published: Published
     report: str
-    parquet: Export | None
+    uploaded: str | None
+    """where `--to` put the file"""
     breaking: list[str] = []
     """what readers of the copy before can no longer count on"""
+    problems: list[str] = []
+    """custom tables that failed"""
 
 
 class SyncTable(Struct):
@@ -483,10 +437,10 @@ class SyncResult(Struct):
     """what is missing, and why; empty when everything requested was read"""
     schema_changes: list[str]
     notices: list[str]
+    """what to know although everything came: clocks that are wrong, values that could not be read, timelines
+    that the service cut"""
     models: Built | None
     """null: none were built"""
-    own_models: Built | None
-    """null: there are none"""
     is_published: bool
     """whether this run published a copy"""
     published: str
@@ -496,14 +450,12 @@ class SyncResult(Struct):
     activations: list[str]
     """what went back to the service"""
     problems: list[str]
-    """what went wrong behind the reads, in activations, models of your own or the lake"""
+    """what went wrong after the reads: every failed step with its reason, and custom tables that failed"""
 
 
 #: What stands in docs/json-output.md, in this order.
 DOCUMENTS: tuple[type[Struct], ...] = (
     Status,
-    Fleet,
-    Accounts,
     Config,
     Findings,
     Tables,

@@ -21,7 +21,7 @@ from warehouse.policies import GROUP_MIN, Kept, PersonalData
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
 INPUT_LIMIT = 500_000_000
 #: Of what is no Secret in `Settings`, but may hold one.
-HIDDEN = ("MARKETING_ALERT_URL",)
+HIDDEN = ("MARKETING_ALERT_URL", "MARKETING_MAIL_URL")
 #: Names the shard that a run works on.
 SHARD_TAG = "marketing-sync/shard"
 _PREFIX = "MARKETING_"
@@ -30,10 +30,12 @@ _OTHERS = (
     "MARKETING_HOME",
     "MARKETING_API_URL",
     "MARKETING_CODE_HOST",
-    *(f"MARKETING_{name}{end}" for name in ("API_KEY", "MAIL_PASSWORD") for end in ("", "_FILE")),
+    *(f"MARKETING_{name}{end}" for name in ("API_KEY", "MAIL_URL") for end in ("", "_FILE")),
 )
 #: What other machines may have mounted, too; `fuseblk` is a disk.
 _NETWORK = re.compile(r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?")
+#: File systems of the kernel, which hold nobody's files.
+_SYSTEM = ("proc", "sysfs", "cgroup", "cgroup2")
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -53,9 +55,10 @@ class Settings:
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
     shards: tuple[str, ...] = ()  # those of accounts.toml while none is picked; there are no accounts then
     unknown: tuple[str, ...] = ()  # MARKETING_ variables that are no settings, each with the nearest one
+    is_default_home: bool = False  # MARKETING_HOME is not set
+    is_sandbox_chosen: bool = False  # --sandbox, or a person sees that there is no key
     history_start: dt.date = setting(read.day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting(read.whole, 7, "days that every night reads again")
-    calendar_days_ahead: int = setting(read.whole, 90, "days ahead for which scheduled posts are read")
     goal_domains: tuple[int, ...] = setting(
         read.numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
     )
@@ -71,10 +74,9 @@ class Settings:
         read.clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone"
     )
     shrink_limit: float = setting(
-        read.share, 0.5, "shrink check: a listing that lost more than this share of its rows is refused"
-    )
-    resume_hours: int = setting(
-        read.whole, 12, "an unfinished sync resumes from responses not older than this"
+        read.share,
+        0.5,
+        "shrink check: a listing that lost ten rows or more, and more than this share of them, is refused",
     )
     lock_seconds: float = setting(
         read.whole, 120, "how long to wait for a warehouse that another program has open"
@@ -93,10 +95,8 @@ class Settings:
         "days for which each kind of data is kept; name those to change, like bodies=ever,logs=30",
         "MARKETING_KEEP",
     )
-    models_memory: str = setting(read.memory, "2GB", "most memory that building the models takes")
-    models_seconds: int = setting(read.count, 600, "how long a model of your own may take before it is ended")
-    models: Path | None = setting(
-        Path, None, "folder with models of your own; `models` in the home by default"
+    models_memory: str = setting(
+        read.memory, "2GB", "most memory that building the models, or a custom table, takes"
     )
     schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting(read.zone, "UTC", "time zone of the schedule")
@@ -124,14 +124,11 @@ class Settings:
         "team:marketing-data",
         "owner of all assets in the UI: an e-mail address or a team",
     )
-    mail_host: str = setting(str, "", "mail server (SMTP) that new reports are mailed by")
-    mail_port: int | None = setting(read.count, None, "its port; by default 587, with tls 465, with off 25")
-    mail_tls: str = setting(
-        read.mail_tls, "starttls", "its encryption: starttls, tls (from the start) or off"
-    )
-    mail_user: str = setting(str, "", "user name to log in with")
-    mail_password: Secret | None = setting(
-        Secret, None, "password of that user; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it"
+    mail_url: read.MailServer | None = setting(
+        read.mail_server,
+        None,
+        "mail server for new reports, like smtps://USER:PASSWORD@HOST, or smtp://… for STARTTLS; or "
+        "`MARKETING_MAIL_URL_FILE`, a file that holds it",
     )
     mail_from: str = setting(read.mailbox, "", "sender address of reports")
     mail_to: tuple[str, ...] = setting(read.mailboxes, (), "recipients of reports, comma-separated")
@@ -140,12 +137,6 @@ class Settings:
     )
     activations: bool = setting(
         read.switch, False, "on: every nightly sync pushes the segments of activations.toml"
-    )
-    drop_folder: Path | None = setting(
-        Path, None, "folder with folders `contacts`, `tags`, …, from which dropped files are pushed"
-    )
-    drop_seconds: int = setting(
-        read.whole, 60, "a dropped file is complete when it did not change for so long"
     )
     shard: str = setting(
         str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home"
@@ -161,15 +152,12 @@ class Settings:
     budget_url: Secret | None = setting(
         read.redis_url, None, "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
     )
-    lake_url: str = setting(
-        read.storage_url, "", "folder or object storage that published tables are exported to"
-    )
-    backup_url: str = setting(read.storage_url, "", "folder or object storage that every run is backed up to")
+    backup_dir: str = setting(read.folder, "", "folder that every run and push backs the home up to")
     body_limit: int = setting(read.size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
     input_limit: int = setting(
         read.size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query"
     )
-    query_seconds: int = setting(read.count, 600, "how long the query of a push or an activation may run")
+    query_seconds: int = setting(read.count, 600, "how long a query or a custom table may take")
     log_level: str = setting(
         read.log_level,
         "WARNING",
@@ -180,7 +168,7 @@ class Settings:
         read.log_format, "text", "format of that log: text, or json with one object per line"
     )
     sandbox_url: str = setting(
-        str, "", "address of a sandbox that is already running, instead of the embedded one"
+        read.service_address, "", "address of a sandbox that is already running, instead of the embedded one"
     )
     sandbox_contacts: int = setting(read.whole, 600, "contacts of the embedded sandbox")
 
@@ -188,6 +176,11 @@ class Settings:
     def is_sandbox(self) -> bool:
         """True when no account is configured, so that the embedded sandbox stands in."""
         return not self.accounts and not self.shards
+
+    @property
+    def is_key_missing(self) -> bool:
+        """True when no account is configured, and nobody chose the sandbox in its place."""
+        return self.is_sandbox and not (self.is_sandbox_chosen or self.sandbox_url)
 
     def of_run(self, tags: Mapping[str, str]) -> "Settings":
         """Those of the shard that a run's tags name; these, where there is nothing to choose. Raises
@@ -221,12 +214,13 @@ class Settings:
         return {shard: self.home / shard for shard in self.shards} or {self.shard: self.home}
 
     @property
-    def alert_after(self) -> dt.timedelta:
-        return dt.timedelta(hours=self.alert_after_hours)
+    def zones(self) -> dict[str, str]:
+        """By account: the time zones that are configured, whatever the account says."""
+        return {account.account: account.timezone for account in self.accounts if account.timezone}
 
     @property
-    def own_models(self) -> Path:
-        return self.folder / self.models.expanduser() if self.models else self.home / "models"
+    def alert_after(self) -> dt.timedelta:
+        return dt.timedelta(hours=self.alert_after_hours)
 
     @property
     def warehouse_path(self) -> Path:
@@ -239,6 +233,15 @@ VARIABLES = {
     for each in fields(Settings)
     if each.metadata
 }
+
+
+def missing_key(settings: Settings) -> SettingsError:
+    """Raised in place of reading the sandbox where nobody would notice it."""
+    return SettingsError(
+        f"no key is configured in {settings.folder.resolve()}, and the sandbox is only used when it is "
+        "chosen: run where `.env` or accounts.toml is, or set MARKETING_API_URL and MARKETING_API_KEY; for "
+        "the sandbox add --sandbox, or set MARKETING_SANDBOX_URL. Nothing was read or sent"
+    )
 
 
 #: The account when none is configured: the sandbox's.
@@ -283,13 +286,19 @@ def typed(value: Any) -> str:
 
 
 def load_settings(
-    folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS, *, shard: str = ""
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    mounts: Path = _MOUNTS,
+    *,
+    shard: str = "",
+    reads_keys: bool = True,
 ) -> Settings:
     """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the shard if
-    named. Raises SettingsError."""
+    named. What sends no request needs no keys: without `reads_keys` they stay empty. Raises
+    SettingsError."""
     texts = read_dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     texts |= {"MARKETING_SHARD": shard} if shard else {}
-    texts["MARKETING_MAIL_PASSWORD"] = key_in(texts, "MARKETING_MAIL_PASSWORD")
+    texts["MARKETING_MAIL_URL"] = key_in(texts, "MARKETING_MAIL_URL")
     given = {
         each.name: read_value(variable, each.metadata["read"], texts[variable])
         for variable, each in VARIABLES.items()
@@ -298,7 +307,7 @@ def load_settings(
     declared = declared_accounts(folder / "accounts.toml")
     shard = given.get("shard", "")
     to_pick = _shards_to_pick(declared, shard)
-    accounts = () if to_pick else connections_of(declared, shard, texts, given)
+    accounts = () if to_pick else connections_of(declared, shard, texts, given, reads_keys=reads_keys)
     place = texts.get("MARKETING_HOME") or f"data/{'live' if accounts or to_pick else 'sandbox'}"
     settings = Settings(
         home=(folder / Path(place).expanduser() / shard).resolve(),
@@ -306,10 +315,15 @@ def load_settings(
         folder=folder,
         shards=to_pick,
         unknown=tuple(_unknown(texts, declared)),
+        is_default_home=not texts.get("MARKETING_HOME"),
         **given,
     )
     _check_home(settings, mounts)
-    for check in (_check_mail, _check_apart, _check_lake):
+    if texts.get("MARKETING_HOME") and not _can_be_made(settings.home, mounts):
+        raise SettingsError(
+            f"the home {settings.home} cannot be created: set MARKETING_HOME to a folder of yours"
+        )
+    for check in (_check_mail, check_apart):
         check(settings)
     return settings
 
@@ -340,6 +354,20 @@ def _unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]
 def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does
     not tell."""
+    kind = _file_system(folder, mounts)
+    return kind if _NETWORK.fullmatch(kind) else ""
+
+
+def _can_be_made(folder: Path, mounts: Path) -> bool:
+    """Whether the folder is there, or its nearest parent is a folder that this user can write to."""
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if there == folder:
+        return True
+    is_real = _file_system(there, mounts) not in _SYSTEM  # root has the right to write there, in vain
+    return is_real and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def _file_system(folder: Path, mounts: Path) -> str:
     lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines() if mounts.exists() else []
     longest, kind = "", ""
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
@@ -348,7 +376,7 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
         # the last one mounted at a place is what is seen there
         if folder.resolve().is_relative_to(point) and len(point) >= len(longest):
             longest, kind = point, right.split()[0]
-    return kind if _NETWORK.fullmatch(kind) else ""
+    return kind
 
 
 def _check_home(settings: Settings, mounts: Path) -> None:
@@ -359,11 +387,11 @@ def _check_home(settings: Settings, mounts: Path) -> None:
         raise SettingsError(
             "the home's name is not valid UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder"
         )
-    # DuckDB puts its log elsewhere; Dagster's addresses of files are decoded
-    if re.search("[?]|%[0-9A-Fa-f]{2}", home):
+    # DuckDB puts its log elsewhere and takes a backslash for a slash; Dagster decodes addresses of files
+    if re.search(r"[?\\]|%[0-9A-Fa-f]{2}", home):
         raise SettingsError(
-            f"the home {home} has a ? or a % with two digits in its name: set MARKETING_HOME to a folder "
-            "without them"
+            f"the home {home} has a ?, a backslash or a % with two digits in its name: set MARKETING_HOME to "
+            "a folder without them"
         )
     if not settings.network_home and (kind := network_file_system(settings.home, mounts)):
         raise SettingsError(
@@ -374,42 +402,26 @@ def _check_home(settings: Settings, mounts: Path) -> None:
         )
 
 
-def _check_apart(settings: Settings) -> None:
-    """What is kept elsewhere is swept, and made anew of the home: neither may be in the other."""
+def check_apart(settings: Settings, folder: str = "") -> None:
+    """That neither the folder for backups (default: the one that is set) nor the home is in the other: each
+    backup takes the place of the one before. Raises SettingsError."""
+    if not (folder := folder or settings.backup_dir):
+        return
+    place = Path(folder).expanduser().resolve()
     homes = [settings.home / shard for shard in settings.shards] or [settings.home]
-    for name in ("backup_url", "lake_url"):
-        url = getattr(settings, name).removeprefix("file://")
-        if not url or "://" in url:
-            continue
-        place = Path(url).expanduser().resolve()
-        for home in map(Path.resolve, homes):
-            if place.is_relative_to(home) or home.is_relative_to(place):
-                raise SettingsError(
-                    f"MARKETING_{name.upper()}: {place} and the home {home} contain one another; set a "
-                    "folder beside the home"
-                )
-
-
-def _check_lake(settings: Settings) -> None:
-    is_hashed = settings.personal_data is PersonalData.HASH and not settings.personal_key
-    if settings.shard and settings.lake_url and is_hashed:
-        raise SettingsError(
-            "MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key"
-        )
+    for home in map(Path.resolve, homes):
+        if place.is_relative_to(home) or home.is_relative_to(place):
+            raise SettingsError(
+                f"the folder for backups {place} and the home {home} contain one another: name a folder "
+                "beside the home (MARKETING_BACKUP_DIR)"
+            )
 
 
 def _check_mail(settings: Settings) -> None:
-    needed = ("mail_host", "mail_from", "mail_to")
+    needed = ("mail_url", "mail_from", "mail_to")
     missing = [f"MARKETING_{name.upper()}" for name in needed if not getattr(settings, name)]
     if 0 < len(missing) < len(needed):
         raise SettingsError(
             f"{' and '.join(missing)}: not set, and the other settings of mail need it; set all of "
             "them or none"
         )
-    if bool(settings.mail_user) != bool(settings.mail_password):
-        raise SettingsError(
-            "MARKETING_MAIL_USER and MARKETING_MAIL_PASSWORD belong together: set both or neither"
-        )
-    is_local = settings.mail_host in ("localhost", "127.0.0.1", "::1")
-    if settings.mail_password and settings.mail_tls == "off" and not is_local:
-        raise SettingsError("MARKETING_MAIL_TLS=off would send the password unencrypted: use starttls or tls")

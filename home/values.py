@@ -2,16 +2,20 @@
 needed. Not here: which settings there are (`settings`)."""
 
 import datetime as dt
+import io
 import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from home.exits import WrongUse
 from marketing_api.redaction import Secret
+from marketing_api.service_address import normalize_address
 from warehouse.policies import LEAST_KEY, Kept, PersonalData
 
 T = TypeVar("T")
@@ -76,7 +80,7 @@ def _secret(is_one: Callable[[str], object], message: str) -> Callable[[str], Se
 _HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
 _OWNER = re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
-_STORAGE_URL = re.compile(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+")
+_STORAGE_URL = re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+")
 _MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 _PERSONAL_KEY = re.compile(f".{{{LEAST_KEY},}}")
 _REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
@@ -89,6 +93,10 @@ share = _reader(
 )
 clock_time = _reader(
     lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00"
+)
+encoding = _matching(
+    lambda text: io.TextIOWrapper(io.BytesIO(), text),
+    "not a known encoding of texts; write it like windows-1252 or mac-roman",
 )
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 numbers = _reader(
@@ -111,6 +119,10 @@ owner = _matching(
     "an e-mail address or a team is needed, like team:marketing-data",
 )
 memory = _matching(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
+folder = _matching(
+    re.compile(r"((?!://).)+").fullmatch,
+    "not a folder; restic or rclone take the backup to other machines",
+)
 storage_url = _matching(
     _STORAGE_URL.fullmatch,
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
@@ -120,7 +132,6 @@ mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
 )
-mail_tls = _one_of("starttls", "tls", "off")
 mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
@@ -128,10 +139,45 @@ personal_key = _secret(
     _PERSONAL_KEY.fullmatch,
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
+service_address = normalize_address
 redis_url = _secret(
     _REDIS_URL.fullmatch,
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """An SMTP server. `encryption`: tls (from the start), starttls or none; without a login `user` and
+    `password` are empty."""
+
+    host: str
+    port: int
+    user: str
+    password: Secret
+    encryption: str
+
+
+def mail_server(text: str) -> MailServer:
+    """From smtps://USER:PASSWORD@HOST:PORT, percent-encoded; smtp:// encrypts by STARTTLS unless the server
+    is on this machine. Raises SettingsError, which doesn't quote the password."""
+    wrong = SettingsError(
+        "MARKETING_MAIL_URL: an address like smtps://USER:PASSWORD@HOST is needed, or smtp://… for STARTTLS; "
+        "write special characters of the password as %40 for @"
+    )
+    try:
+        parts = urlsplit(text)
+        host, port = str(parts.hostname or ""), parts.port
+    except ValueError:
+        raise wrong from None
+    if parts.scheme not in ("smtp", "smtps") or not host or bool(parts.username) != bool(parts.password):
+        raise wrong
+    is_local = host in ("localhost", "127.0.0.1", "::1")
+    encryption, usual_port = ("none", 25) if is_local else ("starttls", 587)
+    if parts.scheme == "smtps":
+        encryption, usual_port = "tls", 465
+    user, password = unquote(parts.username or ""), Secret(unquote(parts.password or ""))
+    return MailServer(host, port or usual_port, user, password, encryption)
 
 
 def windows(text: str) -> str:

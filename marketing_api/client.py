@@ -40,6 +40,7 @@ from marketing_api.rate_limit import RateLimiter, RequestBudget, rate_report
 from marketing_api.records.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
+from marketing_api.service_address import advise_on_refused_key
 from marketing_api.transport import Received, Transport
 from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
@@ -269,9 +270,13 @@ class Client:
                 return None
             self._named[call.key] = problem.named
             return problem
+        except OtherBusiness as problem:
+            return problem
         except AuthenticationFailed as problem:
-            is_of_operation = self._is_key_accepted
-            return validation.refused_by_operation(call.operation, problem) if is_of_operation else problem
+            if self._is_key_accepted:
+                return validation.refused_by_operation(call.operation, problem)
+            advice = advise_on_refused_key(self.connection.url)
+            return AuthenticationFailed(f"{problem}{advice}", code=problem.code, detail=problem.detail)
         except MarketingApiError as problem:
             return problem
         return None

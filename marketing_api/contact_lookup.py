@@ -8,10 +8,11 @@ the same operations (`records`)."""
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,11 @@ from marketing_api.address import normal_form
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.operations import contacts
+from marketing_api.operations import contacts, lists
 from marketing_api.paging import Listing
 from marketing_api.parsing import timeline_extent
 from marketing_api.records.contacts import contacts as rows_of_contacts
+from marketing_api.records.lists import ContactList
 from marketing_api.records.shapes import entries, member, objects
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import says_absent, words_in
@@ -118,23 +120,48 @@ def _folded(label: str) -> str:
 
 
 class Directory:
-    """Looked-up addresses, each requested once however many need it. Thread-safe."""
+    """Looked-up addresses. Thread-safe. Each method raises what `fetch` raises."""
 
     def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
-        self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
-        self._locks: dict[tuple[str, int | None], threading.Lock] = {}
+        self.fetch = fetch
+        self._known: dict[str, tuple[Found, ...]] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._list_ids: list[int] = []
+        self._list_lock = threading.Lock()
 
-    def find(self, email: str, list_id: int | None = None) -> tuple[Found, ...]:
-        """Raises what the request raises; then the next caller tries again."""
-        key = (normal_form(email), list_id)
+    def find_now(self, email: str) -> tuple[Found, ...]:
+        """Everybody with the address on any list, each with its list, as of now. A service that shows one
+        contact and not its list is requested list by list."""
+        found = look_up(self.fetch, email)
+        if all(one.list_id is not None for one in found):
+            return found
+        return tuple(
+            replace(one, list_id=list_id)
+            for list_id in self._lists()
+            for one in look_up(self.fetch, email, list_id)
+            if one.list_id in (None, list_id)
+        )
+
+    def _lists(self) -> list[int]:
+        """The account's lists, requested once."""
+        with self._list_lock:
+            if not self._list_ids:
+                pages = Listing(lists.GETLISTS, {}).pages(self.fetch)
+                entries = [raw for page in pages for kind, raw in parsing.pairs(page) if kind is ContactList]
+                ids = (read_or_none(read_int, raw.get("id")) for raw in entries if isinstance(raw, dict))
+                self._list_ids = [list_id for list_id in ids if list_id is not None]
+            return self._list_ids
+
+    def find(self, email: str) -> tuple[Found, ...]:
+        """Requested once, however many need it; when that fails, the next caller tries again."""
+        key = normal_form(email)
         with self._locks.setdefault(key, threading.Lock()):
             if (known := self._known.get(key)) is None:
-                known = self._known[key] = look_up(self._fetch, email, list_id)
+                known = self._known[key] = look_up(self.fetch, email)
             return known
 
-    def forget(self, email: str, list_id: int | None = None) -> None:
-        self._known.pop((normal_form(email), list_id), None)
+    def forget(self, email: str) -> None:
+        self._known.pop(normal_form(email), None)
 
 
 # ---- who is on a list
@@ -163,7 +190,7 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
     seen = Seen()
     single: list[Call] = []
     for list_id, emails in addresses.items():
-        whole, _ = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else (None, 0)
+        whole = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else None
         if whole is not None:
             seen.whole.add(list_id)
             for email, same in groupby(sorted(whole, key=_email_of), key=_email_of):
@@ -184,9 +211,9 @@ def _read_single(each: Response | Failure, email: str, list_id: int) -> list[Fou
     return [] if is_known else Unread(str(each.error))
 
 
-def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:
-    """All contacts of the list, if that takes no more than `worth` requests; and the requests that were
-    sent."""
+def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Found] | None:
+    """All contacts of the list, if that takes no more than `worth` requests; None also where an entry cannot
+    be read, or the service states no count of 0 for an empty list."""
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
@@ -194,10 +221,12 @@ def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] |
             found += read_found(response)
             per_page = listing.rows / listing.pages_read
             if not listing.is_over and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
-                return None, listing.pages_read
+                return None
     except Refused:
-        return None, listing.pages_read + 1
-    return (found if listing.is_complete else None), listing.pages_read
+        return None
+    is_readable = len({one.contact_id for one in found}) == len(listing.keys)
+    is_whole = listing.is_complete and is_readable and (bool(found) or listing.service_count == 0)
+    return found if is_whole else None
 
 
 # ---- what a timeline shows

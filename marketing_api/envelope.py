@@ -1,11 +1,13 @@
 """The one place that knows how a response is written: opening its body as far as needed, each part still
 undecoded until somebody wants it.
 
-Belongs here: the format (suffix, media type, decoder), and where things stand in a body. What is no JSON by
+Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and where things
+stand in a body. What is no JSON by
 the letter is first made JSON (`_mended`), and so would be another format. Not here: what an error means
 (`validation`), what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a
 million contacts never is in memory as a whole."""
 
+import codecs
 import contextlib
 import json
 import math
@@ -14,6 +16,8 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,13 @@ _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
 _BOM = b"\xef\xbb\xbf"
+#: Takes the place of bytes that are not UTF-8. Unicode reserves it, so no text of the service holds it.
+UNDECODED = "\ufdd0"
+codecs.register_error("undecoded", lambda error: (UNDECODED, error.end))  # type: ignore[attr-defined]
+_PIECE = 1 << 20  # bytes of a huge body that are decoded at a time
+#: Charsets that a response may declare instead of UTF-8, by Python's names: each byte is a character, and
+#: ASCII stays ASCII, so that the key was recognized in them.
+_CHARSET = re.compile(r"iso8859-\d+|cp125\d|koi8-[ru]")
 _MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
 
 
@@ -47,13 +58,54 @@ def _view(body: Body | memoryview) -> bytes | memoryview:
     return body[3:] if bytes(body[:3]) == _BOM else body
 
 
+def to_utf8(body: Body, content_type: str) -> Body:
+    """The body in UTF-8: unchanged where it is, else decoded by the charset that the response declares. Where
+    neither fits, it stays as it is and UNDECODED marks the bytes that nobody can read."""
+    declared = Message()
+    declared["Content-Type"] = content_type
+    try:
+        charset = codecs.lookup(declared.get_content_charset("utf-8")).name
+        if _CHARSET.fullmatch(charset) is None or _is_utf8(body):
+            return body
+        return body.decode(charset).encode() if isinstance(body, bytes) else _recode(body, charset)
+    except (LookupError, ValueError):  # an unknown charset, or not the one of the body
+        return body
+
+
+def _recode(path: Path, charset: str) -> Path:
+    """The file in UTF-8, under its name; unchanged when an error is raised."""
+    recoded = path.with_name(f"{path.name}.utf8")
+    try:
+        with (
+            path.open(encoding=charset, newline="") as source,
+            recoded.open("w", encoding="utf-8", newline="") as file,
+        ):
+            while piece := source.read(_PIECE):
+                file.write(piece)
+        return recoded.replace(path)
+    finally:
+        recoded.unlink(missing_ok=True)
+
+
+def _is_utf8(body: Body | memoryview) -> bool:
+    """With flat memory."""
+    view, decoder = _view(body), codecs.getincrementaldecoder("utf-8")()
+    try:
+        for place in range(0, len(view), _PIECE):
+            decoder.decode(bytes(view[place : place + _PIECE]))
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. A number out of range is its text, bytes that are no UTF-8 cost their character;
-    ValueError for what is no JSON."""
+    """JSON → Python. A number out of range is its text, bytes that are not UTF-8 are UNDECODED; ValueError
+    for what is no JSON."""
     try:
         return _decode(raw)
     except _UNREADABLE:
-        return _leniently(bytes(memoryview(raw)).decode("utf-8", "replace"))
+        return _leniently(bytes(memoryview(raw)).decode("utf-8", "undecoded"))
 
 
 def decoded(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
@@ -103,7 +155,7 @@ def _mended(body: bytes | memoryview) -> bytes:
     with flat memory."""
     if len(body) > _MENDABLE:
         return _ESCAPE.sub(_without_half, body)
-    text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
+    text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "undecoded")
     whole = _leniently(text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members)
     written = json.dumps(whole, ensure_ascii=False)
     return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
@@ -115,7 +167,7 @@ class _Members(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self._pairs = pairs
-        if any("\ufffd" in name for name in self):  # it may be the name of a collection, or the key of a row
+        if any(UNDECODED in name for name in self):  # it may be the name of a collection, or the key of a row
             raise ValueError("a damaged name of a member")
 
     def items(self) -> Any:
@@ -228,9 +280,21 @@ class Envelope:
     members: Parts | None = None  # of `data`, undecoded; None when it is no object
     _opened: dict[str, Parts | None] = field(default_factory=dict)
 
+    @cached_property
+    def has_undecoded(self) -> bool:
+        """Whether anything in the body could not be decoded."""
+        if len(self.text) > _MENDABLE:
+            return not _is_utf8(memoryview(self.text))
+        return UNDECODED.encode() in bytes(self.text)
+
     @property
     def bare(self) -> bool:
         return self.response is None and self.header is None
+
+    @property
+    def document(self) -> Any:
+        """`data` as Python values; what is there in its place where there is none."""
+        return decoded(self.response or self.top) if self.data is None else decode(self.data)
 
     @property
     def levels(self) -> dict[str, Parts]:

@@ -34,7 +34,7 @@ class InvalidCall(MarketingApiError):
 
 
 class LimitNotShared(MarketingApiError):
-    """The Redis that several machines share the rate limit through cannot be used."""
+    """What programs share the rate limit through cannot be used: the Redis, or the temporary directory."""
 
 
 class ServiceError(MarketingApiError):

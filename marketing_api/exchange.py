@@ -57,7 +57,8 @@ class Exchange:
     http_status: int | None
     outcome: Outcome
     error: str | None
-    #: As received, with every occurrence of the key replaced; b"" when none came or it is secret.
+    #: As received, in UTF-8 and with every occurrence of the key replaced; b"" when none came or it is
+    #: secret.
     body: Body = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they are not archived
     opened: Envelope | None = field(default=None, repr=False, compare=False)  # of this very body

@@ -1,7 +1,9 @@
 """From a whole response to typed records, in batches. Not here: whether the response is whole (`validation`),
 how its entries are found (`records/AREA.py`), where the records land (`warehouse`)."""
 
+import contextlib
 import datetime as dt
+import json
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +16,7 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from marketing_api.envelope import collection, decode, first_letter, part, parts
+from marketing_api.envelope import UNDECODED, collection, decode, first_letter, part, parts
 from marketing_api.exchange import Response
 from marketing_api.records.account import Business
 from marketing_api.records.fields import Record, Unread
@@ -59,12 +61,15 @@ def parse_rows(
     which protects what hangs on it."""
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
     try:
+        validated = partial(
+            _validated, zone=zone, observed_on=observed_on, has_undecoded=response.envelope.has_undecoded
+        )
         for record, raw in pairs(response):
             waiting[record].append(raw)
             if len(waiting[record]) >= batch:
-                yield _validated(record, waiting.pop(record), zone, observed_on)
+                yield validated(record, waiting.pop(record))
         for record, raws in waiting.items():
-            yield _validated(record, raws, zone, observed_on)
+            yield validated(record, raws)
     except (OSError, MemoryError):
         raise
     # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
@@ -102,8 +107,15 @@ def _adapter(record: type[Record]) -> TypeAdapter[list[Record]]:
     return TypeAdapter(list[record])  # type: ignore[valid-type]
 
 
-def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, observed_on: dt.date) -> Rows:
-    """All at once, which is fastest; one by one when an entry among them cannot be read."""
+def _validated(
+    record: type[Record],
+    raws: list[Any],
+    *,
+    zone: dt.tzinfo | None,
+    observed_on: dt.date,
+    has_undecoded: bool,
+) -> Rows:
+    """All at once, which is fastest; one by one when an entry among them may not be readable."""
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
     # a few kinds: most entries have the same members
@@ -111,12 +123,13 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
     rows = Rows(record, sample=raws[:_FIRST] + raws[_FIRST::_EACH], names=names)
     context = {"zone": zone}
-    try:
-        rows.records.extend(_adapter(record).validate_python(raws, context=context))
-    except ValidationError:
-        for raw in raws:
-            _add(rows, raw, context)
-        rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
+    if not has_undecoded:
+        with contextlib.suppress(ValidationError):
+            rows.records.extend(_adapter(record).validate_python(raws, context=context))
+            return rows
+    for raw in raws:
+        _add(rows, raw, context)
+    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
     return rows
 
 
@@ -130,18 +143,40 @@ def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
             rows.missing.append(raw.reason)
         return
     validate = partial(rows.record.model_validate, context=context)
+    undecoded = list(_undecoded(raw))
+    reasons = [f"{'.'.join(path)}: not UTF-8" for path in undecoded]
+    readable = _without(raw, undecoded)
+    found: Record | None
     try:
-        rows.records.append(validate(raw))
+        found = validate(readable)
     except ValidationError as problem:
         errors = problem.errors(include_url=False, include_context=False, include_input=False)
         flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
-        rest = read_or_none(validate, raw | dict.fromkeys(flawed) if isinstance(raw, dict) else None)
-        unread = Unread(raw, "; ".join(map(_reason, errors)))
-        if rest is None:
-            rows.rejected.append(unread)
-        else:
-            rows.flawed.append(unread)
-            rows.records.append(rest)
+        reasons += map(_reason, errors)
+        found = read_or_none(validate, readable | dict.fromkeys(flawed) if isinstance(raw, dict) else None)
+    if reasons:
+        (rows.rejected if found is None else rows.flawed).append(Unread(raw, "; ".join(reasons)))
+    if found is not None:
+        rows.records.append(found)
+
+
+def _undecoded(raw: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Paths of the members of an entry that hold bytes which are not UTF-8."""
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        if isinstance(value, dict):
+            yield from _undecoded(value, (*path, name))
+        elif UNDECODED in json.dumps(value, ensure_ascii=False, default=str):
+            yield (*path, name)
+
+
+def _without(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
+    """The entry without the members at these paths."""
+    for first, *rest in paths:
+        raw = dict(raw)
+        value = raw.pop(first)
+        if rest:
+            raw[first] = _without(value, [tuple(rest)])
+    return raw
 
 
 def _reason(error: Mapping[str, Any]) -> str:

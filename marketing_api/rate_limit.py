@@ -238,7 +238,7 @@ def shared_path(url: str, key: Secret | str) -> Path:
     Processes share a limit when they run as the same user with the same temp directory. The name is a hash of
     both values."""
     secret = key.reveal() if isinstance(key, Secret) else key
-    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
+    name = hashlib.blake2b(f"{url}\0{secret}".encode(), digest_size=16).hexdigest()
     return private_folder() / name
 
 
@@ -246,9 +246,16 @@ def private_folder() -> Path:
     """A folder of the temp directory that only its owner can open, made when it is not there: what processes
     of one user share.
 
-    What is kept in it can be made again. Raises PermissionError when somebody else has one of that name.
-    """
-    folder = Path(tempfile.gettempdir()) / f"marketing-sync-{os.getuid()}"
+    What is kept in it can be made again. Raises PermissionError when somebody else has one of that name, and
+    LimitNotShared where there is no temp directory."""
+    try:
+        temporary = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        raise LimitNotShared(
+            "no temporary directory can be written, in which programs share the rate limit: set TMPDIR to a "
+            "folder of yours"
+        ) from None
+    folder = temporary / f"marketing-sync-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
@@ -442,12 +449,12 @@ _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
     """The report in the body, whatever level it stands at, completed by the headers (observation 27)."""
-    values = limit_in_headers(headers) | limit_in_body(envelope)
+    values = _limit_in_headers(headers) | _limit_in_body(envelope)
     known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 
 
-def limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+def _limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     """What the headers say, as it stands there, by names in lower case."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
@@ -472,7 +479,7 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
         return moment
 
 
-def limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
+def _limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
     """The same of the body: top level first, where it was observed; `data` last, which may be huge."""
     for level in envelope.levels.values() if envelope else ():
         for name, raw in level.items():

@@ -25,11 +25,18 @@ import requests
 import urllib3
 from urllib3.response import MultiDecoder
 
-from marketing_api.envelope import MEDIA_TYPE, SUFFIX, Body
+from marketing_api.envelope import MEDIA_TYPE, SUFFIX, Body, to_utf8
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
-from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked, with_new_connection
+from marketing_api.urllib3_internals import (
+    Request,
+    certificate_variable,
+    open_pool,
+    request_over,
+    unpacked,
+    with_new_connection,
+)
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
@@ -125,8 +132,8 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, the key replaced. With a `problem` it is not a whole HTTP response (`body`: what had
-    come until then)."""
+    """What came back, in UTF-8 and with the key replaced. With a `problem` it is not a whole HTTP response
+    (`body`: what had come until then)."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -231,7 +238,8 @@ class Transport:
                 raise
         if under_way.is_ended:
             problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
-        return Received(status, headers, body.finish(), problem)
+        text = to_utf8(body.finish(), headers.get("Content-Type", ""))
+        return Received(status, headers, text, problem)
 
     def _receive(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
         packed = response.stream(_CHUNK, decode_content=False)
@@ -253,7 +261,7 @@ class Transport:
 def prepare(call: Call, base_url: str) -> Request:
     """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the
     form body."""
-    url = f"{base_url.rstrip('/')}/{call.operation.name}{SUFFIX}"
+    url = f"{base_url}/{call.operation.name}{SUFFIX}"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
         return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
@@ -291,11 +299,7 @@ def _is_loopback(host: str) -> bool:
 
 #: Why nothing was sent, the more special kinds first.
 _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
-    (
-        ssl.SSLCertVerificationError,
-        "the service's certificate is not valid here; set SSL_CERT_FILE to the certificates of its "
-        "own authority",
-    ),
+    (ssl.SSLCertVerificationError, "the service's certificate is not valid here"),
     (urllib3.exceptions.NameResolutionError, "the host name cannot be resolved"),
     (urllib3.exceptions.ProxyError, "the proxy cannot be used"),
     (urllib3.exceptions.NewConnectionError, "the connection was refused"),
@@ -322,8 +326,15 @@ def _problem(error: Exception, what: str, status: int | None, timeout: float) ->
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off")
     for kind, words in _NOT_CONNECTED:
         if any(isinstance(each, kind) for each in errors):
-            return Unreachable(f"{what}: {words}", was_sent=False)
+            advice = _about_certificates() if kind is ssl.SSLCertVerificationError else ""
+            return Unreachable(f"{what}: {words}{advice}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)
+
+
+def _about_certificates() -> str:
+    if variable := certificate_variable():
+        return f" among the certificates that {variable} names: add those of the service's authority there"
+    return "; set SSL_CERT_FILE to the certificates of its own authority"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -24,6 +24,14 @@ from requests.adapters import HTTPAdapter
 
 from marketing_api.redaction import Secret
 
+#: Variables that name trusted certificates, the one that wins first: two of `requests`, two of OpenSSL.
+_CERTIFICATE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def certificate_variable() -> str:
+    """The variable that names the trusted certificates; empty where none is set."""
+    return next((name for name in _CERTIFICATE_VARIABLES if os.environ.get(name)), "")
+
 
 def open_pool(
     url: str, key: Secret, mine: threading.local, connections: int, *, is_here: bool
@@ -36,16 +44,20 @@ def open_pool(
     with requests.Session() as session:
         settings = session.merge_environment_settings(url, {}, None, None, None)
     verify, proxies = settings["verify"], {} if is_here else settings["proxies"]
-    if verify is True:  # `requests` knows names of its own alone
-        verify = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or True
+    if verify is True and (variable := certificate_variable()):  # `requests` knows its own variables alone
+        verify = os.environ[variable]
     adapter, request = (
         HTTPAdapter(pool_connections=1, pool_maxsize=connections),
         requests.Request("GET", url).prepare(),
     )
     pool: Any = adapter.get_connection_with_tls_context(request, verify, proxies)
-    adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
-    if pool.scheme == "https":
-        _read_certificates_once(pool)
+    try:
+        adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
+        if pool.scheme == "https":
+            _read_certificates_once(pool)
+    except OSError as problem:
+        named = f"{certificate_variable()}={verify}" if certificate_variable() else "the system's bundle"
+        raise OSError(f"{named} holds no certificates") from problem
     pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine)
     return pool  # type: ignore[no-any-return]
 
@@ -53,11 +65,7 @@ def open_pool(
 def _read_certificates_once(pool: Any) -> None:
     """Each connection would read the bundle anew, for 20 ms of processor: of a write, six times all else."""
     context = urllib3.util.ssl_.create_urllib3_context()
-    try:
-        context.load_verify_locations(pool.ca_certs, pool.ca_cert_dir)
-    except OSError as problem:  # as `requests` does where there is no such file
-        where = pool.ca_certs or pool.ca_cert_dir
-        raise OSError(f"{where} holds no certificates: see SSL_CERT_FILE, REQUESTS_CA_BUNDLE") from problem
+    context.load_verify_locations(pool.ca_certs, pool.ca_cert_dir)
     pool.ca_certs = pool.ca_cert_dir = None
     pool.conn_kw["ssl_context"] = context
     if pool.proxy_config is not None:  # of one that is reached over TLS

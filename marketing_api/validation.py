@@ -142,10 +142,10 @@ def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> Market
 def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     folded = {name.lower(): value for name, value in error.items()}
     code = read_or_none(read_int, folded.get("errorcode"))
-    number = "without an errorCode" if code is None else f"errorCode {code}"
+    number = "without an errorCode" if code is None else f"with errorCode {code}"
     words = folded.get("errormessage")
     said = f" ({_public(words)})" if isinstance(words, str) and words.strip() else ""
-    return code, f"the service refused with {number}{said}"
+    return code, f"the service refused {number}{said}"
 
 
 def _public(text: str) -> str:

@@ -18,12 +18,13 @@ from marketing_api import operations
 from marketing_api.client import Client as _Client
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Call, Operation
+from marketing_api.operation import Operation
 from marketing_api.operations import account
 from marketing_api.paging import Listing
 from marketing_api.parsing import parse_rows
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.fields import Record
+from marketing_api.service_address import normalize_address
 
 #: Names as in the reference of tables, values as Python has them.
 Row = dict[str, Any]
@@ -42,9 +43,10 @@ class Client:
             for contact in client.rows("emailmarketing/getcontacts", listid=12):
                 print(contact["email"], contact["registered_at"])
 
-    Without address and key, those of `MARKETING_API_URL` and `MARKETING_API_KEY`. `max_rate`: requests a
-    second, below the service's limit, which every program of this user on this machine that uses the same
-    key shares, a sync included. `timezone` overrides what the account reports.
+    Without address and key, those of `MARKETING_API_URL` and `MARKETING_API_KEY`; one of them alone is
+    refused, so that a key never goes to another address than its own. `max_rate`: requests a second, below
+    the service's limit, which every program of this user on this machine that uses the same key shares, a
+    sync included. `timezone` overrides what the account reports. Raises errors.InvalidCall.
     """
 
     def __init__(
@@ -55,10 +57,18 @@ class Client:
         max_rate: float | None = None,
         timezone: str | None = None,
     ) -> None:
-        url, key = url or os.environ.get("MARKETING_API_URL"), key or os.environ.get("MARKETING_API_KEY")
+        if url is None and key is None:
+            url, key = os.environ.get("MARKETING_API_URL"), os.environ.get("MARKETING_API_KEY")
         if not url or not key:
-            raise InvalidCall("address and key are needed, or MARKETING_API_URL and MARKETING_API_KEY")
-        connection = Connection("main", url.rstrip("/"), Secret(key), max_rate, timezone)
+            raise InvalidCall(
+                "address and key belong together: pass both, or neither and set MARKETING_API_URL and "
+                "MARKETING_API_KEY"
+            )
+        try:
+            address = normalize_address(url)
+        except ValueError as problem:
+            raise InvalidCall(f"the address of the service: {problem}", parameter="url") from None
+        connection = Connection("main", address, Secret(key), max_rate, timezone)
         self._open = ExitStack()
         spool = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
         limiter = RateLimiter.shared(connection)
@@ -71,7 +81,7 @@ class Client:
 
         Raises errors.InvalidCall before anything is sent when the parameters do not fit; Refused,
         NotAvailable, AuthenticationFailed, or a Transient error after all tries."""
-        call = _bound(operation, parameters)
+        call = find_operation(operation, is_read=True).bind(**parameters)
         return self._client.fetch(call).envelope.decoded(call.operation)
 
     def rows(self, operation: str | Operation, *, record: str = "", **parameters: Any) -> Iterator[Row]:
@@ -81,15 +91,16 @@ class Client:
         datetimes in UTC. Members that have no name here are in `extra`; entries that cannot be read are left
         out. `record`: which of the operation's records, where a response has several kinds; the first
         otherwise. Raises as `get`."""
-        call = _bound(operation, parameters)
-        kind = _kind(call.operation, record)
+        found = find_operation(operation, is_read=True)
+        kind = _kind(found, record)
+        found.bind(**parameters)
         zone = self.timezone  # first: a wrong key is told there
         known: set[str] = set()
-        for response in Listing(call.operation, parameters).pages(self._client.fetch):
+        for response in Listing(found, parameters).pages(self._client.fetch):
             today = response.requested_at.astimezone(zone).date()
             for batch in parse_rows(response, zone, today):
                 for each in batch.records if batch.record is kind else ():
-                    text = repr(each) if call.operation.is_paged else ""
+                    text = repr(each) if found.is_paged else ""
                     if not text or text not in known:
                         known.add(text)
                         yield _row(each)
@@ -99,7 +110,7 @@ class Client:
 
         Raises as `get`, and errors.OutcomeUnknown where nobody can tell: look before you send it again. For
         lists of people `marketing-sync push` keeps an outbox, which does that by itself."""
-        call = _bound(operation, parameters)
+        call = find_operation(operation, is_read=False).bind(**parameters)
         return self._client.write(call).envelope.decoded(call.operation)
 
     @cached_property
@@ -141,8 +152,10 @@ class Client:
 
 def _kind(operation: Operation, name: str) -> type[Record]:
     kinds = {each.__name__: each for each in operation.records}
-    if not kinds or name not in ("", *kinds):
-        had = f"it has {', '.join(kinds)}" if kinds else "read it with `get`"
+    if not kinds:
+        raise InvalidCall(f"{operation.name} has no records: use `get`")
+    if name not in ("", *kinds):
+        had = f"it has {', '.join(kinds)}"
         raise InvalidCall(f"{operation.name} has no records {name}: {had}", parameter="record")
     return kinds[name] if name else next(iter(kinds.values()))
 
@@ -158,6 +171,11 @@ def _row(record: Record) -> Row:
     return row | ({"extra": record.extra} if record.extra else {})
 
 
-def _bound(operation: str | Operation, parameters: dict[str, Any]) -> Call:
+def find_operation(operation: str | Operation, *, is_read: bool) -> Operation:
+    """Raises InvalidCall when there is none of that name, or it is called by another method."""
     found = operations.find(operation) if isinstance(operation, str) else operation
-    return found.bind(**parameters)
+    if found.is_read and not is_read:
+        raise InvalidCall(f"{found.name} is a read: use `get`{' or `rows`' if found.records else ''}")
+    if is_read and not found.is_read:
+        raise InvalidCall(f"{found.name} is a write: use `send`")
+    return found

@@ -9,9 +9,8 @@ from typing import Any
 
 import dagster as dg
 
-from marketing_api import operations
 from marketing_api.errors import MarketingApiError, Transient
-from marketing_sync.client import Client, Row
+from marketing_sync.client import Client, Row, find_operation
 
 
 class MarketingService(dg.ConfigurableResource):  # type: ignore[type-arg]
@@ -44,7 +43,7 @@ def service_asset(
     `resource`: under which key the definitions have the MarketingService. `spec`: key, group, owners and so
     on; otherwise the function's name and docstring. Raises InvalidCall when the parameters do not fit the
     operation, as soon as the module is imported."""
-    operations.find(operation).bind(**parameters)
+    find_operation(operation, is_read=True).bind(**parameters)
 
     def decorate(function: Callable[[Iterator[Row]], Any]) -> dg.AssetsDefinition:
         given = spec or dg.AssetSpec(function.__name__, description=function.__doc__)

@@ -29,9 +29,9 @@ from marketing_api.redaction import plain
 from pipelines.report.figures import TIERS as TIERS
 from pipelines.report.figures import headline
 from pipelines.report.queries import report_of
-from warehouse.connection import SEAL, bounded_memory
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
+from warehouse.sealed_connection import SEAL, bounded_memory
 from warehouse.sql import not_one_select, value
 
 _PROJECT = Path(__file__).parent.parent

@@ -30,6 +30,7 @@ def _(account, con):
     channels = con.execute(
         """
         select channel as "Channel", average_rating as "Stated rating", average_rating_change_28d as "Change, 28 days",
+            served_review_count_before as "Listed then", served_review_count as "Listed now",
             review_count as "Reviews", review_count_28d as "Reviews, 28 days", good_rate_28d as "Good reviews, 28 days",
             positive_rate_28d as "Positive mentions, 28 days", last_review_at::date as "Newest"
         from marts.reputation_overview where account = ? order by review_count desc nulls last, channel
@@ -50,7 +51,7 @@ def _(account, con):
         "Positive mentions, 28 days": published.share,
     }
     _note = (
-        "The stated rating is the site's own, of all its reviews. Good reviews are of the own feedback page; "
+        "The stated rating is the site's own, of all its reviews; its change is beside the reviews listed then and now. Good reviews are of the own feedback page; "
         "positive mentions as the service judges them. A dash is not known."
     )
     mo.vstack([published.heading(_said), published.table(channels, forms), published.note(_note)])

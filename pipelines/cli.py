@@ -5,7 +5,10 @@ Imports here are few: everything else is imported when Ctrl-C is taken care of, 
 needs."""
 
 import ast
+import codecs
 import gc
+import io
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -18,15 +21,12 @@ from pipelines.usage import WithExamples, verbose
 
 #: In the order of use.
 COMMANDS = (
-    *("init", "doctor", "check", "config", "accounts", "sync", "push", "plan", "status", "metrics", "logs"),
+    *("init", "doctor", "config", "sync", "push", "status"),
     *(
-        "models",
         "publish",
-        "lake",
         "report",
         "query",
         "tables",
-        "mcp",
         "person",
         "forget",
         "rebuild",
@@ -145,6 +145,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     # records in millions and no circles among them: looking for some takes a sixth of a large listing
     gc.set_threshold(50_000)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # data is never escaped
     with interrupts.end_at_once():
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)

@@ -36,9 +36,9 @@ from starlette.types import ASGIApp
 
 from home.exits import HomeError
 from home.settings import SHARD_TAG
-from marketing_api.clock import wall
+from marketing_api.clock import TOLERANCE, wall
 from pipelines import CODE_LOCATION, CODE_MODULE
-from warehouse.disk import set_aside
+from warehouse.disk import exclusive, set_aside
 
 log = logging.getLogger(__name__)
 
@@ -107,26 +107,35 @@ def _is_whole(path: Path) -> bool:
 
 
 @contextmanager
-def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance, which files runs of this process under the UI's code location: `execute_in_process`
-    has no parameter for that.
+def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Dagster's instance. One process at a time opens it: two that create Dagster's databases at the same
+    moment fail, and a database that is half created looks damaged.
 
     HomeError when Dagster's settings are none.
     """
     own = Path(os.environ["DAGSTER_HOME"])
-    for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
-        log.warning(line)
-    try:
-        opened = dg.DagsterInstance.get()
-    except Exception as problem:  # whatever a setting makes it import or read
-        reason = " ".join(str(problem.__cause__ or problem).split())[:200]
-        otherwise = "move it away and it is written anew"
-        if not own.is_relative_to(home):
-            otherwise = "see that its database can be reached"
-        raise HomeError(
-            f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, or {otherwise}"
-        ) from problem
+    with exclusive(own):
+        for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
+            log.warning(line)
+        try:
+            opened = dg.DagsterInstance.get()
+        except Exception as problem:  # whatever a setting makes it import or read
+            reason = " ".join(str(problem.__cause__ or problem).split())[:200]
+            otherwise = "move it away and it is written anew"
+            if not own.is_relative_to(home):
+                otherwise = "see that its database can be reached"
+            raise HomeError(
+                f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, or {otherwise}"
+            ) from problem
     with opened as instance:
+        yield instance
+
+
+@contextmanager
+def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance, which files runs of this process under the UI's code location: `execute_in_process` has
+    no parameter for that. Raises HomeError."""
+    with open_instance(home) as instance:
         create = instance.create_run_for_job
 
         def filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
@@ -203,15 +212,36 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     from home.folder import running
 
     started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
-    count, until = 0, wall() - _NOTED_S
+    count, now_s = 0, wall()
     for record in instance.get_run_records(started):
         run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
-        is_noted = record.start_time is not None and record.start_time < until
-        if not (home and home.is_dir() and is_noted) or run.run_id in running(home):
+        # one that a clock dated ahead began at an unknown moment, and has noted its process long ago
+        is_new = record.start_time is None or abs(now_s - record.start_time) < _NOTED_S
+        if is_new or not (home and home.is_dir()) or run.run_id in running(home):
             continue
         now = instance.get_run_by_id(run.run_id)  # it may have ended since, and its process with it
         if now and now.status is dg.DagsterRunStatus.STARTED:
             instance.report_run_failed(run, _DEAD)
+            count += 1
+    return count
+
+
+def redate_ticks(instance: dg.DagsterInstance) -> int:
+    """Date our ticks that are still to come now; how many. A clock that was ahead noted them, and until then
+    Dagster makes no other: schedules continue after their newest tick, sensors after their last one."""
+    now_s = wall()
+    latest_s, count = now_s + TOLERANCE.total_seconds(), 0
+    for state in instance.all_instigator_state():
+        data: Any
+        data, whose = state.instigator_data, state.origin.repository_origin
+        if data is None or whose.get_label() != _CODE_LOCATION.get_label():
+            continue
+        moments = {name: getattr(data, name) for name in data._fields if name.endswith("timestamp")}
+        ahead = {name: now_s for name, moment in moments.items() if moment and moment > latest_s}
+        if ahead:
+            instance.update_instigator_state(state.with_data(data._replace(**ahead)))
+        for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, after=latest_s):
+            instance.update_tick(tick._replace(tick_data=tick.tick_data._replace(timestamp=now_s)))
             count += 1
     return count
 
@@ -242,10 +272,10 @@ def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
             instance.add_run_tags(run_id, {RETRY_ON_ASSET_OR_OP_FAILURE_TAG: "true"})
 
 
-def prune_runs(before: dt.datetime) -> int:
+def prune_runs(home: Path, before: dt.datetime) -> int:
     """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and
     gives no room back."""
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(home) as instance:
         ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=OURS)
         runs = instance.get_runs(ended, limit=_MOST_PRUNED)
         events = instance.event_log_storage
@@ -274,7 +304,7 @@ def _shrink(path: Path) -> None:
 
 
 @contextmanager
-def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
+def web_server(home: Path, workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
     """The application of `dagster-webserver`, which as a program takes requests of other web pages, too."""
     from dagster._core.workspace.context import (
         WorkspaceProcessContext,
@@ -284,7 +314,7 @@ def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
 
     target = WorkspaceFileTarget([str(workspace)])
     with (
-        dg.DagsterInstance.get() as instance,
+        open_instance(home) as instance,
         WorkspaceProcessContext(instance, target, version=dg.__version__) as context,
     ):
         yield create_app_from_workspace_process_context(context, live_data_poll_rate=refresh_ms)

@@ -1,6 +1,7 @@
 """The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in
 its own process."""
 
+import logging
 import os
 import warnings
 from functools import partial
@@ -11,37 +12,31 @@ import dagster as dg
 
 from assets.materialize import asset_key, daily_partitions, failures_behind, read_step
 from assets.models import model_assets
-from assets.published import (
-    OWN_MODELS,
-    REPORT,
-    lake_asset,
-    own_models_asset,
-    published_asset,
-    report_asset,
-    sync_tables,
-)
+from assets.published import REPORT, published_asset, report_asset, sync_tables
 from assets.reader import Reader
 from home.door import report_of
 from home.logs import start_logging
 from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
 from pipelines import SERVES_REPORT, report_address
-from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui
+from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui, redate_ticks
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.publishing import (
     MODELS_STEP,
-    Lake,
     Models,
-    OwnModels,
+    Publishing,
     breaking_changes,
+    custom_table_problems,
     model_settings,
-    publish_home,
 )
-from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
+from pipelines.push_jobs import AudienceSyncs, explained, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
-from pipelines.sensors import alert_sensor, dead_runs, watched_folder
+from pipelines.sensors import alert_sensor, dead_runs
+from warehouse.errors import WarehouseError
+
+log = logging.getLogger(__name__)
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -58,17 +53,20 @@ class Following:
     that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
-        self.models, self.own, self.reports, self.lake = Models(), OwnModels(), Reports(), Lake()
-        self.activations = AudienceSyncs(settings)
+        self.models, self.reports = Models(), Reports()
+        self.activations, self.publishing = AudienceSyncs(settings), Publishing()
 
     def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
-        made = model_assets(MODELS_STEP, self.models.build, model_settings(settings).nodes())
+        handled = explained(WarehouseError)  # by the steps, some of which are tried again
+        made = model_assets(MODELS_STEP, explained()(self.models.build), model_settings(settings).nodes())
         published = published_asset(
-            publish_home, breaking_changes, [key for key in made.keys if key.path[0] != "staging"]
+            handled(self.publishing.publish),
+            breaking_changes,
+            custom_table_problems,
+            [key for key in made.keys if key.path[0] != "staging"],
         )
-        behind = [own_models_asset(self.own.build_and_publish), report_asset(self.reports.make)]
-        assets = [made, published, *behind, *([lake_asset(self.lake.export)] if settings.lake_url else [])]
-        return [*assets, self.activations.asset([*made.keys, OWN_MODELS])] if settings.activations else assets
+        assets = [made, published, report_asset(handled(self.reports.make))]
+        return [*assets, self.activations.asset(made.keys)] if settings.activations else assets
 
 
 def build_definitions(
@@ -95,11 +93,7 @@ def build_definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
         jobs=jobs,
         schedules=[nightly(settings)],
-        sensors=[
-            dead_runs(settings),
-            alert_sensor(settings, now),
-            *([watched_folder(settings, now)] if has_models else []),
-        ],
+        sensors=[dead_runs(settings), alert_sensor(settings, now)],
         resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
         executor=_EXECUTOR,
     )
@@ -127,7 +121,20 @@ def defs() -> dg.Definitions:
     """What the UI's code server loads: settings from the folder they are started in."""
     settings = load_settings(Path.cwd())
     start_logging(settings, "dagster")
+    if os.environ.get("DAGSTER_HOME"):
+        _continue_schedules()
     return build_definitions(settings)
+
+
+def _continue_schedules() -> None:
+    try:
+        with dg.DagsterInstance.get() as instance:
+            if count := redate_ticks(instance):
+                log.warning(
+                    "%d ticks of schedules and sensors were dated in the future, and are dated now", count
+                )
+    except Exception as problem:  # without its database the location loads, too
+        log.warning("ticks that are dated in the future were not looked for: %s", type(problem).__name__)
 
 
 def run_in_dagster(

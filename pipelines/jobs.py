@@ -4,7 +4,6 @@ import dagster as dg
 from pydantic import Field
 
 from assets.materialize import DEFERRED, asset_key
-from assets.published import OWN_MODELS
 from assets.sources import contacts, coupons, lists, timelines
 from home.door import waits
 from home.folder import in_use
@@ -37,9 +36,9 @@ REFRESH_MODELS = dg.define_asset_job(
 )
 PUBLISH = dg.define_asset_job(
     "publish",
-    selection=dg.AssetSelection.groups("published") - dg.AssetSelection.assets(OWN_MODELS),
-    description="The copy for analysts, the report and the export to the lake anew, over what the models "
-    "hold; nothing is read or built.",
+    selection=dg.AssetSelection.groups("published"),
+    description="The copy for analysts and the report anew, over what the models hold; nothing is read or "
+    "built.",
 )
 
 

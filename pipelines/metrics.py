@@ -1,6 +1,7 @@
-"""What Prometheus scrapes: `/metrics` of the UI, and `marketing-sync metrics`. Names of accounts and shards
-are labels; nothing of people or keys is in it."""
+"""What Prometheus scrapes: `/metrics` of the UI, and `marketing-sync status --prometheus`. Names of accounts
+and shards are labels; nothing of people or keys is in it."""
 
+import datetime as dt
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,9 +10,11 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
 
 from home.door import outbox_of
+from home.freshness import is_to_come
 from home.settings import Settings
 from marketing_api import __version__
-from pipelines.fleet import Shard, shards
+from marketing_api.clock import utc_now
+from pipelines.monitoring import Shard, shards
 from warehouse.retention import sizes
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import OutboxError
@@ -28,7 +31,10 @@ _OF_ACCOUNT = {
 #: Name → its labels, and what it is.
 _GAUGES = {
     **{f"account_{field}": (_ACCOUNT, text) for field, text in _OF_ACCOUNT.items()},
-    "account_read_timestamp_seconds": (_ACCOUNT, "When a part of it was last read completely; 0: never"),
+    "account_read_timestamp_seconds": (
+        _ACCOUNT,
+        "When a part of it was last read completely; 0: never, or unknown",
+    ),
     "push_open_requests": (_ACCOUNT, "Requests of pushes that are still to be sent or looked up"),
     "run_timestamp_seconds": (_SHARD, "When the last run that read ended"),
     "run_seconds": (_SHARD, "How long it took"),
@@ -41,23 +47,25 @@ _Sample = tuple[str, tuple[str, ...], float]
 
 
 def metrics(settings: Settings) -> str:
-    """In Prometheus' text format. Raises StorageUnavailable."""
+    """In Prometheus' text format."""
     registry = CollectorRegistry()
     Info("marketing_sync", "The program", registry=registry).info({"version": __version__})
     gauges = {
         name: Gauge(f"marketing_sync_{name}", text, labels, registry=registry)
         for name, (labels, text) in _GAUGES.items()
     }
+    now = utc_now()
     for name, shard in shards(settings).items():
-        for metric, labels, value in (*_read(shard), *_of_home(settings.homes[name])):
+        for metric, labels, value in (*_read(shard, now), *_of_home(settings.homes[name])):
             gauges[metric].labels(name, *labels).set(value)
     return generate_latest(registry).decode()
 
 
-def _read(shard: Shard) -> Iterator[_Sample]:
+def _read(shard: Shard, now: dt.datetime) -> Iterator[_Sample]:
     for each in shard.accounts:
-        label = (each.account,)
-        yield "account_read_timestamp_seconds", label, each.read_at.timestamp() if each.read_at else 0
+        label, read_at = (each.account,), each.read_at
+        is_known = read_at is not None and not is_to_come(read_at, now)
+        yield "account_read_timestamp_seconds", label, read_at.timestamp() if read_at and is_known else 0
         for field in _OF_ACCOUNT if each.read_at else ():
             yield f"account_{field}", label, getattr(each, field)
     if (run := shard.run) and run.ended_at:

@@ -8,7 +8,7 @@ Belongs here: steps, their config and what the UI shows of them, without address
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,33 +17,38 @@ import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
 from assets.materialize import materialized
+from home.alerts import try_to_post
 from home.failures import explain
 from home.folder import prepare_home
-from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, FOLDER, PUSH_OPTIONS
+from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
 from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
 from marketing_api.errors import LimitNotShared
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.launchpad import check_confirmed, config_class, values
-from upkeep.backups import back_up_push
-from write_back.audience_syncs import Audience, difference, push_difference, read_audiences
+from upkeep.backup import back_up_push
+from write_back.audience_syncs import (
+    Audience,
+    check_nightly,
+    difference,
+    push_difference,
+    read_audiences,
+)
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
 from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
-from write_back.watched_folder import JOB, Dropped, push_files
 
 _RETRIES, _RETRY_AFTER_S = 8, 30.0
 
 _Activations = config_class("Activations", ACTIVATIONS)
-_Folder = config_class("Folder", FOLDER)
 _UNSET = {option.name: option.unset for option in ACTIVATIONS}
 
 
 def push_jobs() -> list[dg.JobDefinition]:
-    return [*(_job(kind) for kind in KINDS.values()), push_folder]
+    return list(map(_job, KINDS.values()))
 
 
 def _job(kind: Kind) -> dg.JobDefinition:
@@ -98,8 +103,6 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             told = counts | {"plan": dg.MetadataValue.md(markdown_block(lines))}
             if planned.refusal:
                 raise _failure(f"nothing was sent: {planned.refusal}", told)
-            if not picked["dry_run"]:
-                _check_agreed(planned, picked)
         yield dg.Output(counts, "plan", metadata=told)
         if picked["dry_run"]:
             context.log.info(
@@ -112,13 +115,6 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         yield dg.Output(ran, "push", metadata={"push": ran.push_id})
 
     return plan
-
-
-def _check_agreed(planned: Planned, picked: Mapping[str, Any]) -> None:
-    count = planned.plan.new_count + planned.plan.changed_count
-    if planned.order.kind.agreement and count and picked["confirmed_rows"] != count:
-        text = f"set `confirmed_rows` to {count}, the number of rows that would be deleted"
-        raise _failure(f"nothing was deleted: {text}", counts_of(planned))
 
 
 @dg.op(
@@ -182,59 +178,19 @@ def _failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI. Without the Redis of the rate limit the step waits and
-    is tried again."""
+def explained(*raised: type[Exception]) -> Iterator[None]:
+    """Whatever goes wrong is one sentence in the UI, except for errors of the classes `raised`, which the
+    step handles. Without the Redis of the rate limit the step waits and is tried again."""
     try:
         yield
+    except raised:
+        raise
     except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):  # the last: Dagster's own
         raise
     except LimitNotShared as problem:
         raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _failure(str(problem))
     except Exception as problem:
         raise _failure(without_addresses(explain(problem)[0])) from None
-
-
-# ---- the watched folder
-
-
-@dg.op(
-    required_resource_keys={"settings"},
-    description="Push each file that waits in the watched folder and put it away. What a kill left is pushed "
-    "again, and nothing of it is sent twice.",
-)
-def push_dropped_files(
-    context: dg.OpExecutionContext,
-    config: _Folder,  # type: ignore[valid-type]
-) -> list[str]:
-    settings: Settings = context.resources.settings
-    done: list[Dropped] = []
-    with explained():
-        check_confirmed(values(FOLDER, config))
-        prepare_home(settings.home, settings.lock_seconds)
-        for each in push_files(settings, Progress):
-            done.append(each)
-            context.log.info("\n".join(map(without_addresses, [each.path.name, *each.lines])))
-    back_up_push(settings)
-    problems = [without_addresses(f"{each.path.name}: {each.problem}") for each in done if each.problem]
-    context.add_output_metadata({"files": len(done), "failed": len(problems)})
-    return problems
-
-
-@dg.op(description="Fails when not every row of every file was done.")
-def report_files(problems: list[str]) -> None:
-    if problems:
-        raise _failure("; ".join(problems))
-
-
-@dg.job(
-    name=JOB,
-    description="What was dropped into the watched folder (MARKETING_DROP_FOLDER), each file once. The "
-    "sensor `watched_folder` launches it; by hand it needs `confirm: send`.",
-    executor_def=dg.in_process_executor,
-)
-def push_folder() -> None:
-    report_files(push_dropped_files())
 
 
 # ---- what the UI shows
@@ -284,13 +240,27 @@ class AudienceSyncs:
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         self.lines, self.problems, self.requests = [], [], 0
         with stage("sending segments back"):
-            for each in read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"]):
+            for each in self._audiences(settings, picked):
                 self._push(settings, each, picked)
         if self.requests:
             back_up_push(settings)
 
+    def _audiences(self, settings: Settings, picked: Mapping[str, Any]) -> Sequence[Audience]:
+        try:
+            check_nightly(settings)
+            return read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"])
+        except Exception as failed:
+            self._refuse(settings, f"no activation was pushed: {without_addresses(explain(failed)[0])}")
+            return []
+
+    def _refuse(self, settings: Settings, line: str) -> None:
+        """Report what was not pushed, which posts no alert of its own."""
+        self.lines.append(line)
+        self.problems.append(line)
+        if settings.alert_url:
+            try_to_post(settings, {"text": f"marketing-sync: {line}"})
+
     def _push(self, settings: Settings, audience: Audience, picked: Mapping[str, Any]) -> None:
-        parts: list[str] = []
         try:
             found = difference(
                 settings, audience, resync=picked["resync"], reject_limit=picked["reject_limit"]
@@ -304,11 +274,12 @@ class AudienceSyncs:
                 "changes": plan.new_count + plan.changed_count,
                 "requests": requests,
             } | ({"rejected before": len(plan.told)} if plan.told else {})
-            parts = [", ".join(f"{count:,} {what}" for what, count in counts.items())]
+            people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             problems = [text for result in results if (text := problem(result, rejected_now(result)))]
         except Exception as failed:
-            problems = [without_addresses(explain(failed)[0])]
-        self.lines.append(f"{audience.sync.name}: {'; '.join(parts + problems)}")
+            self._refuse(settings, f"{audience.sync.name}: {without_addresses(explain(failed)[0])}")
+            return
+        self.lines.append(f"{audience.sync.name}: {'; '.join([people, *problems])}")
         self.problems += self.lines[-1:] if problems else []
 
     def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -349,8 +320,5 @@ class AudienceSyncs:
 def standing_order(settings: Settings) -> dict[str, Any]:
     """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them
     once and for all."""
-    return confirmed("activations") if settings.activations else {}
-
-
-def confirmed(step: str) -> dict[str, Any]:
-    return {"ops": {step: {"config": {CONFIRM.name: CONFIRM_WORD}}}}
+    confirmed = {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}}
+    return confirmed if settings.activations else {}

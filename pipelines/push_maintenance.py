@@ -56,7 +56,12 @@ def _retry(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, accou
 
 
 def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
-    """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
+    """The last pushes, one in detail, or rejected rows; 0 whatever became of them: that is what it
+    displays."""
+    if arguments.rejected:
+        return _write_rejected(arguments, settings, outbox, account)
+    if arguments.out:
+        raise SettingsError("--out is the file of rejected rows: give it with --rejected")
     if arguments.push is not None:
         result = result_of(settings.home, outbox, arguments.push)
         if arguments.json:
@@ -73,9 +78,8 @@ def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, acco
     return exits.DONE
 
 
-def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
-    """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push
-    status`."""
+def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    """To be corrected, over no file that is there."""
     several = rejected_rows(settings.home, outbox, account, arguments.push)
     is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
     why = "they are of several kinds, or of pushes with different columns or options"
@@ -131,7 +135,6 @@ def _cancel(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: st
 
 _COMMANDS: Mapping[str, Callable[[SimpleNamespace, Settings, Outbox, str], int]] = {
     "status": _status,
-    "rejected": _rejected,
     "retry": _retry,
     "cancel": _cancel,
 }

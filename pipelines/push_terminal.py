@@ -14,12 +14,13 @@ from types import SimpleNamespace
 from home import exits, interrupts, output
 from home.failures import explain
 from home.folder import prepare_home
+from home.identity import check_kind
 from home.options import ACTIVATIONS, Option, words
 from home.output import emit
 from home.progress import Progress
-from home.settings import Settings, SettingsError, account_of
+from home.settings import Settings, account_of
 from marketing_api.errors import MarketingApiError
-from upkeep.backups import back_up_push
+from upkeep.backup import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
 from write_back.audience_syncs import FILE, Audience, difference, push_difference, read_audiences
@@ -30,17 +31,14 @@ from write_back.outbox.outbox import open_outbox
 from write_back.push_report import say
 from write_back.push_service import PushRun, enqueue, finish_push, order_of, plan_push
 from write_back.rejected_rows import write_planned
-from write_back.watched_folder import dropped, push_files
 
 
 def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
-    """`marketing-sync push` of a kind, of the audience syncs (`activations`) or the watched
-    folder (`folder`)."""
+    """`marketing-sync push` of a kind, or of the audience syncs (`activations`)."""
+    check_kind(settings)
     prepare_home(settings.home, settings.lock_seconds)
     if name == "activations":
         return interruptible(settings, None, partial(_audience_syncs, arguments, settings))
-    if name == "folder":
-        return interruptible(settings, None, partial(_files, arguments, settings))
     account = account_of(settings, arguments.account)
     return interruptible(settings, account, partial(_push, KINDS[name], arguments, settings))
 
@@ -77,9 +75,6 @@ def _push(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: inte
         say(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
-    if not _is_agreed(planned, arguments):
-        say(["nothing was sent"])
-        return exits.INCOMPLETE
     stop.check()
     ran = Ran(f"push_{kind}", planned.order.account)
     ran.push_id = enqueue(settings, planned, run=ran.run)
@@ -122,23 +117,6 @@ def _to_send(action: str, options: Sequence[Option], typed: Mapping[str, object]
     return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(command)}"]
 
 
-def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
-    """Whether the person types the number of rows, where the kind has to be agreed to. SettingsError where
-    nobody can be asked."""
-    agreement = planned.order.kind.agreement
-    if not agreement or not planned.plan.items or arguments.yes:
-        return True
-    count = planned.plan.new_count + planned.plan.changed_count
-    if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
-        raise SettingsError(
-            f"{planned.order.kind} have to be confirmed: run it on a terminal without --json, or with --yes"
-        )
-    try:
-        return input(agreement.format(count=count)).strip() == str(count)
-    except EOFError:
-        return False
-
-
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
     incomplete."""
@@ -173,22 +151,3 @@ def _audience_sync(
         results = push_difference(settings, found, partial(watched, settings, stop))
     left = 0 if arguments.apply else found.planned.plan.request_count
     return shown(output.Push(None, results), is_json=False), left
-
-
-def _files(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
-    """What waits in the watched folder; incomplete when not all of a file was done."""
-    changing = [
-        f"{each.path} changed less than {settings.drop_seconds:g} s ago: it waits, since it may not be whole"
-        for each in dropped(settings, is_still=False)
-    ]
-    if not arguments.apply:
-        waiting = [f"{each.kind} of account {each.account}: {each.path}" for each in dropped(settings)]
-        say([*waiting, *changing, *(_to_send("folder", (), {}) if waiting else ())] or ["no file waits"])
-        return exits.DONE
-    code = exits.DONE
-    for each in push_files(settings, partial(watched, settings, stop)):
-        say([str(each.path), "", *each.lines, ""])
-        code = exits.INCOMPLETE if each.problem else code
-        stop.check()
-    say(changing)
-    return code

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from assets.account_session import AccountSession
@@ -20,7 +21,7 @@ from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allow
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS, SourceAsset, with_needed
 from home.accounts import connections, explained
-from home.door import open_archive, scratch, waits, warehouse_of
+from home.door import open_archive, waits, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
 from home.settings import Settings, SettingsError
@@ -29,9 +30,10 @@ from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
-from upkeep.backups import back_up_run, check_places
+from upkeep.backup import back_up_run, check_backup
 from upkeep.retention import tidy
 from warehouse.archive import Archive
+from warehouse.disk import scratch
 from warehouse.errors import WarehouseError
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
@@ -55,7 +57,7 @@ def open_reader(
     Raises a MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
-        check_places(settings)
+        check_backup(settings)
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(open_archive(settings.home)))
         picked, chosen = chosen, needed_too(chosen, accounts, warehouse)
@@ -74,7 +76,6 @@ def open_reader(
                 recognition=Recognition(settings, connection, notes=True),
                 budget=budget,
                 fallback_zone=settings.timezone,
-                resume_hours=settings.resume_hours,
                 now=now,
                 planner=planners.of(connection.account, limiter, budget),
                 accounts=len(accounts),
@@ -84,13 +85,12 @@ def open_reader(
             session.prepare([asset.name for asset in chosen], checkpoints)
             sessions.append(session)
         _open_all(sessions)
-        days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
         reader = Reader(
             sessions,
             chosen,
             warehouse,
             checkpoints,
-            FetchSettings(*days, settings.goal_domains),
+            FetchSettings(settings.history_start, settings.lookback_days, settings.goal_domains),
             chosen_days=chosen_days,
             shrink_limit=shrink_limit,
             needed=[asset for asset in chosen if asset not in picked],
@@ -128,12 +128,12 @@ def needed_too(
     return with_needed(chosen, lambda asset: names <= warehouse.accounts_read(asset.tables[0]))
 
 
-def _prune_runs(before: dt.datetime) -> None:
+def _prune_runs(home: Path, before: dt.datetime) -> None:
     if os.environ.get("DAGSTER_HOME"):
         # Dagster takes seconds to import: a run that shows in it has done so
         from pipelines.dagster_internals import prune_runs
 
-        prune_runs(before)
+        prune_runs(home, before)
 
 
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:

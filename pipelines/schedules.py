@@ -48,7 +48,8 @@ def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
 
 
 def nightly(settings: Settings) -> dg.ScheduleDefinition:
-    """The nightly sync; stopped by default where the sandbox stands in."""
+    """The nightly sync; stopped by default where the sandbox stands in. A code location that lost its key has
+    it run, and fail with the reason."""
 
     @dg.schedule(
         name="nightly",
@@ -56,7 +57,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
         cron_schedule=settings.schedule_cron,
         execution_timezone=settings.schedule_timezone,
         default_status=dg.DefaultScheduleStatus.STOPPED
-        if settings.is_sandbox
+        if settings.is_sandbox and not settings.is_key_missing
         else dg.DefaultScheduleStatus.RUNNING,
         description="Reads everything, and the last days of every date-ranged operation again.",
     )

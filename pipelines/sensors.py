@@ -1,5 +1,5 @@
 """What reacts: an alert to a webhook address when a run fails or nothing happens, the end of a run whose
-process is gone, a run when files were dropped."""
+process is gone."""
 
 import datetime as dt
 
@@ -9,14 +9,12 @@ import msgspec
 from assets.materialize import failures_of
 from home import alerts
 from home.formatting import plural
+from home.freshness import is_to_come
 from home.settings import SHARD_TAG, Settings
-from marketing_api.clock import Clock, utc_now
+from marketing_api.clock import TOLERANCE, Clock, utc_now
 from pipelines.dagster_internals import OURS, end_dead_runs
-from pipelines.fleet import shards, silent
-from pipelines.push_jobs import confirmed, push_dropped_files, report_files, report_push
-from pipelines.schedules import shard_tags
-from warehouse.lake import UNNAMED
-from write_back.watched_folder import JOB, dropped
+from pipelines.monitoring import shards, silent
+from pipelines.push_jobs import report_push
 
 _Status = dg.DagsterRunStatus
 _HOUR = dt.timedelta(hours=1)
@@ -74,7 +72,7 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
         moment, instance = now(), context.instance
-        told = msgspec.json.decode(context.cursor, type=_Told) if context.cursor else _Told(moment)
+        told = _told(context.cursor, moment)
         if told.at and moment - told.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
         lasting = _stuck(instance, moment) | _silences(instance, settings, told.began, moment)
@@ -90,6 +88,15 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         return None
 
     return look
+
+
+def _told(cursor: str | None, now: dt.datetime) -> _Told:
+    """What was told by then; moments that a clock which was ahead noted are unknown."""
+    told = msgspec.json.decode(cursor, type=_Told) if cursor else _Told(now)
+    told.began = min(told.began, now)
+    if told.at and is_to_come(told.at, now):
+        told.at = None
+    return told
 
 
 def _post(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
@@ -110,7 +117,9 @@ def _stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
     found = {}
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(_LONGEST), tags=OURS)):
         run, since = record.dagster_run, now - record.update_timestamp
-        if since > _LONGEST[run.status]:
+        if is_to_come(record.update_timestamp, now):
+            found[_name(run)] = f"has been {run.status.value} since a moment that is still to come"
+        elif since > _LONGEST[run.status]:
             found[_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
     return found
 
@@ -121,8 +130,8 @@ def _silences(
     """By the homes that are here; of a shard whose home is elsewhere, by its runs."""
     found: dict[str, str] = {}
     away = []
-    for name, shard in shards(settings, with_lake=False).items():
-        if shard.is_known:
+    for name, shard in shards(settings).items():
+        if shard.is_here:
             late = silent(settings, shard, now, began)
             found |= {f"account {account}:": words for account, words in late.items()}
         else:
@@ -130,11 +139,15 @@ def _silences(
     since = now - settings.alert_after
     if away and began < since:
         nights = dg.RunsFilter(
-            job_name="nightly_sync", statuses=[_Status.SUCCESS], tags=OURS, updated_after=since
+            job_name="nightly_sync",
+            statuses=[_Status.SUCCESS],
+            tags=OURS,
+            updated_after=since,
+            updated_before=now + TOLERANCE,
         )
         read = {run.tags.get(SHARD_TAG, "") for run in instance.get_runs(nights)}
         words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
-        found |= {f"shard {shard or UNNAMED}:": words for shard in away if shard not in read}
+        found |= {f"shard {shard}:" if shard else "the home:": words for shard in away if shard not in read}
     return found
 
 
@@ -157,40 +170,10 @@ def _described(
     found = {}
     for run_id in [run_id for run_id in ended if run_id not in told]:
         run, failed = ended[run_id], failures_of(instance, run_id)
-        if failed.keys() not in ({report_push.name}, {report_files.name}):
+        if failed.keys() != {report_push.name}:
             logged = instance.all_logs(run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
             reasons = [f"{name}: {reason}" for name, reason in failed.items()] or [
                 entry.get_dagster_event().message or "no reason given" for entry in logged
             ]
             found[_name(run)] = "\n".join([_ENDED[run.status], *reasons])
     return found
-
-
-def watched_folder(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
-    """A run when files wait in the watched folder. The cursor: their last change, and the hour, so that what
-    no run could take is tried again once an hour. Who set the folder has confirmed."""
-    status = dg.DefaultSensorStatus.RUNNING if settings.drop_folder else dg.DefaultSensorStatus.STOPPED
-
-    @dg.sensor(
-        name="watched_folder",
-        job_name=JOB,
-        minimum_interval_seconds=30,
-        default_status=status,
-        description="Pushes what is dropped into the folder of the settings (MARKETING_DROP_FOLDER).",
-    )
-    def look(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        for run in context.instance.get_runs(dg.RunsFilter(job_name=JOB), limit=1):
-            if not run.is_finished:
-                return dg.SkipReason(f"run {run.run_id} has not ended")
-        tags = [shard_tags(settings, shard) for shard in settings.shards or (settings.shard,)]
-        waiting = [(each, files) for each in tags if (files := dropped(settings.of_run(each)))]
-        if not waiting:
-            return dg.SkipReason("no file waits")
-        cursor = f"{now():%Y-%m-%d %H} {max(file.changed_at for _, files in waiting for file in files)}"
-        if cursor == context.cursor:
-            return dg.SkipReason("the last run could not push what waits: the next one does at the full hour")
-        context.update_cursor(cursor)
-        config = confirmed(push_dropped_files.name)
-        return [dg.RunRequest(run_config=config, tags=each) for each, _ in waiting]
-
-    return look

@@ -16,14 +16,16 @@ from assets.reader import Reader
 from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
+from home.formatting import plural
 from home.output import Built, SyncAccount, SyncResult, SyncTable
 from home.progress import clock
 from home.settings import Settings
 from home.texts import grid, text_template
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
-from pipelines.publishing import breaking_changes, is_published_since, what_is_published
+from pipelines.publishing import breaking_changes, custom_table_problems, what_is_published
 from warehouse.models import BuildReport, Status
+from warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
@@ -36,13 +38,15 @@ select subject, sent_at::date as sent_on, open_rate, click_rate
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
-def result_of(reader: Reader, settings: Settings, following: Following) -> SyncResult:
-    """What was read, built, published and sent back."""
+def result_of(
+    reader: Reader, settings: Settings, following: Following, failed: Mapping[str, str]
+) -> SyncResult:
+    """What was read, built, published and sent back. `failed`: steps after the reading, with the reasons."""
     with reader.warehouse.reading():
         tables = list(_tables(reader))
-    report, own, reports = following.models.report, following.own, following.reports
-    is_published = report is not None and is_published_since(settings, reader.began_by_files)
-    activations, lake = following.activations, following.lake
+        limits = list(service_limits(reader.results, reader.warehouse))
+    report, reports = following.models.report, following.reports
+    is_published = following.publishing.published is not None
     mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
     return SyncResult(
         seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
@@ -51,14 +55,16 @@ def result_of(reader: Reader, settings: Settings, following: Following) -> SyncR
         read=[*_needed(reader), *days_read(reader.results), *_plans(reader.results)],
         not_read=list(problem_lines(reader.problems())),
         schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
-        notices=reader.notices(),
-        models=_built(report, list(filter(None, [report.problem]))) if report else None,
-        own_models=_built(own.report, own.problems) if own.report.outcomes or own.problems else None,
+        notices=[*reader.notices(), *limits],
+        models=_built(report) if report else None,
         is_published=is_published,
         published=what_is_published(settings, reader.now()),
         mail=mail,
-        activations=activations.lines,
-        problems=[*activations.problems, *own.problems, *filter(None, [lake.problem])],
+        activations=following.activations.lines,
+        problems=[
+            *(f"{step}: {reason}" for step, reason in failed.items()),
+            *(custom_table_problems(settings) if is_published else ()),
+        ],
     )
 
 
@@ -88,9 +94,10 @@ def _as_it_is(value: Any) -> str:
     return escape(plain(value))
 
 
-def _built(report: BuildReport, problems: list[str]) -> Built:
+def _built(report: BuildReport) -> Built:
     done = report.of(Status.OK)
     tests = sum(each.node.is_test for each in done)
+    problems = list(filter(None, [report.problem]))
     return Built(len(done) - tests, tests, len(report.of(Status.UNCHANGED)), report.warnings, problems)
 
 
@@ -131,6 +138,21 @@ def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
             yield f"account {account}, {asset}: {result.plan.words}"
     for result in results.values():
         yield from (f"account {result.account}: {line}" for line in result.learnt)
+
+
+def service_limits(read: Iterable[tuple[str, str]], warehouse: Warehouse) -> Iterator[str]:
+    """What the service does not show of the data that was `read`, by (asset, account)."""
+    for asset, account in read:
+        if asset == "timelines" and (count := warehouse.cut_timelines(account)):
+            yield (
+                f"account {account}: {plural(count, 'timeline')} cut by the service, which has more entries "
+                "than it served: sync.contact_coverage lists the contacts"
+            )
+        if asset == "contacts" and (count := warehouse.unlabelled_fields(account)):
+            yield (
+                f"account {account}: custom fields keyed by number, their names are unknown: "
+                f"source.list_fields has no label for {count:,} of them"
+            )
 
 
 def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -> Iterator[str]:

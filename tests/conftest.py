@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.depth import DEEP, examples
 
@@ -25,6 +27,13 @@ settings.register_profile(
     suppress_health_check=_UNCHECKED,
 )
 settings.load_profile("here")
+if not DEEP:
+    # Hypothesis draws constants of all modules that are loaded: a test alone would see other examples.
+    providers.is_local_module_file = lambda path: False
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell's background jobs inherit it. Programs that a test interrupts would inherit it, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: The long ones first: files are handed out in this order, so that both workers end at the same time.
 _FIRST = (

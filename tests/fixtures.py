@@ -30,7 +30,7 @@ from pipelines import cli
 from pipelines.reading import open_reader
 from tests.conftest import BEGAN_AT, Once
 from tests.pipelines.running import Ran, finish, start
-from tests.pipelines.sandboxes import KEY, Sandbox, spawned
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account, spawned
 from tests.pipelines.unrecorded import unrecorded as not_recorded
 from tests.warm import remember_migrations
 from warehouse.publish import published_path
@@ -225,6 +225,7 @@ def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
     """A sandbox of this test alone; what `home` knows of it is as of its start."""
     shutil.copytree(known_account, home)
     with serve(STANDING) as url:
+        move_account(home, url)
         yield Sandbox(url)
 
 

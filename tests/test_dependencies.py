@@ -24,7 +24,7 @@ PACKAGES = (
     "pipelines",
 )
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
-NOT_IMPORTED = {"dbt-duckdb", "tzdata"}
+NOT_IMPORTED = {"tzdata"}
 
 
 def declared(*groups: str) -> set[str]:
@@ -46,14 +46,11 @@ def imported(*folders: str) -> set[str]:
                 modules.add(node.module.partition(".")[0])
     owners = packages_distributions()
     foreign = modules - sys.stdlib_module_names - {*PACKAGES, "tests", "notebooks", "published"}
-    named = {module: owners.get(module, [module])[0] for module in foreign} | dict.fromkeys(
-        foreign & {"dbt"}, "dbt-core"
-    )
-    return {re.sub(r"[_.]", "-", name.lower()) for name in named.values()}
+    return {re.sub(r"[_.]", "-", owners.get(module, [module])[0].lower()) for module in foreign}
 
 
 def test_the_code_imports_what_is_declared_and_nothing_else() -> None:
-    assert imported(*PACKAGES) | NOT_IMPORTED == declared("mcp", "models", "redis") | NOT_IMPORTED
+    assert imported(*PACKAGES) | NOT_IMPORTED == declared("redis") | NOT_IMPORTED
 
 
 def test_the_notebooks_import_what_is_declared_for_them() -> None:
@@ -64,12 +61,12 @@ def test_every_dependency_has_its_reason() -> None:
     page = (ROOT / "docs/dependencies.md").read_text()
     assert [
         name
-        for name in declared("notebooks", "mcp", "models", "clone", "dev", "docs")
+        for name in declared("notebooks", "clone", "dev", "docs")
         if not re.search(rf"\b{re.escape(name)}\b", page)
     ] == []
 
 
-_EXTRAS = ("clone", "models", "notebooks", "mcp")
+_EXTRAS = ("clone", "notebooks")
 LOCKS = {
     "requirements.lock": declared("clone"),
     "requirements-extras.lock": declared(*_EXTRAS),

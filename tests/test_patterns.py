@@ -18,10 +18,14 @@ from tests.patterns import MB, Found, patterns, plainly, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
 from write_back import push_report, unknown_outcomes
+from write_back.input import number_formats
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are
 #: measured on 1 MB of such texts, like those that are not cut; of the others, there is one in an answer.
 CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
+CUT |= {
+    f"write_back.input.number_formats.{name}": number_formats._LONGEST for name in ("_LITERAL", "_LANGUAGE")
+}
 ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
@@ -52,7 +56,7 @@ def test_the_patterns_are_found() -> None:
     found = {(each.module, each.name) for each in ALL}
     assert {
         ("marketing_api.write_result", "text"),
-        ("write_back.kinds.contacts", "_STATUS"),
+        ("warehouse.duckdb_errors", "_HELD"),
         ("marketing_api.redaction", "self._pattern"),
     } <= found
 

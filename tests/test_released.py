@@ -14,7 +14,7 @@ from home import exits
 from home.settings import VARIABLES, Settings
 from marketing_sync import Client, errors, operations
 from warehouse.dbt_project import PROJECT
-from warehouse.tables import ALL_TABLES, FACTS
+from warehouse.tables import ALL_TABLES, TABLES_OF_COPY
 
 ROOT = Path(__file__).parents[1]
 #: Names of the last release, one a line, with a column's type; `make fixture` writes it when there is one.
@@ -43,7 +43,7 @@ def columns() -> Iterator[str]:
                     f"{schema}.{model['name']}.{each['name']}: {each.get('data_type', 'any type')}"
                     for each in shown
                 )
-    for table in (*ALL_TABLES, FACTS):
+    for table in (*ALL_TABLES, *TABLES_OF_COPY):
         if not getattr(table, "is_internal", False):
             kept = (column for column in table.columns if not column.is_internal)
             yield from (f"{table.qualified}.{each.name}: {each.sql_type.lower()}" for each in kept)

@@ -19,30 +19,24 @@ from typing import Any
 import duckdb
 import msgspec
 
-from home.door import archive_of, open_archive, open_tables, open_warehouse, outbox_of, scratch
+from home.door import archive_of, open_archive, open_tables, open_warehouse, outbox_of
 from home.folder import in_use, work_list
-from home.output import PushResult
 from home.progress import stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
-from upkeep.backups import back_up_push
 from warehouse.archive import suppression
 from warehouse.archive.file_store import CHECKPOINTS, PATTERNS, Files
 from warehouse.archive.rewriting import UNREADABLE, forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
 from warehouse.connection import private
-from warehouse.disk import move_into_place, remove, sweep, write_file
+from warehouse.disk import move_into_place, remove, scratch, sweep, write_file
 from warehouse.erasure import forget_in_database, forget_in_sqlite, found_in, numbers_of, people_in, titles_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
 from warehouse.person import Person, find_person
 from warehouse.sql import literal, rows
 from write_back.forgetting import forget_in_outbox, forget_in_pushes
-from write_back.kinds.moves_and_deletions import DELETIONS
-from write_back.order import Order, Ran
-from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
-from write_back.push_service import enqueue, finish_push, plan_push
 
 _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep people from being forgotten everywhere.
@@ -53,7 +47,7 @@ _FOUND = "still found: look at it, and remove it or what it has of them"
 _TEXTS = ("logs/*.log*", "dagster/storage/**/*.out", "dagster/storage/**/*.err")
 _SQLITE = ("dagster/**/*.db",)
 _COPIES = ("pushes/plan/*", "**/*.damaged-*")
-#: What is no place of ours (models of the user's, and the memory of the sandbox, which is a service), has a
+#: What is no place of ours (the user's queries, and the memory of the sandbox, which is a service), has a
 #: step that knows more of it, or is made anew.
 _NOT_LOOKED_AT = (
     *("models/**/*", "sandbox.jsonl", "forgetting.json", "warehouse.duckdb", "outbox*.sqlite"),
@@ -114,26 +108,6 @@ def dry_run(settings: Settings, person: Person) -> list[Place]:
     forgotten = suppression.load(archive_of(settings.home)).including(person.addresses, person.contacts)
     steps = _Steps(settings, _known(settings, forgotten, person), apply=False)
     return [each for each in (*steps.all(), *steps.warehouse()) if each.rows]
-
-
-def delete_at_service(settings: Settings, person: Person) -> list[PushResult]:
-    """Delete their contacts there, by a push for each account; what became of it. Call it before `forget`:
-    their ids are unknown then."""
-    results: list[PushResult] = []
-    for account in sorted({account for account, _ in person.contacts}):
-        ids = ", ".join(str(number) for name, number in person.contacts if name == account)
-        query = (
-            f"select contact_id, list_id from source.contacts where account = {literal(account)} "  # noqa: S608
-            f"and contact_id in ({ids}) and _deleted_at is null"
-        )
-        planned = plan_push(settings, Order(DELETIONS, account, query=query))
-        if planned.plan.items or planned.plan.bad:  # too many bad rows end it with a sentence
-            ran = Ran("forget", account)
-            ran.push_id = enqueue(settings, planned, run=ran.run)
-            with open_outbox(settings.home) as outbox:
-                results += finish_push(settings, outbox, ran)
-            back_up_push(settings)
-    return results
 
 
 def forget(settings: Settings, person: Person, derived: Derived) -> list[Place]:

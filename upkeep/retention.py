@@ -8,6 +8,7 @@ Whatever is interrupted is done by the next run. Not here: how (`warehouse.reten
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from home.door import open_tables
 from home.failures import explain
@@ -30,9 +31,9 @@ def let_go_of_rows(settings: Settings) -> None:
             note_sizes(connection, settings.home, utc_now())
 
 
-def tidy(settings: Settings, prune_runs: Callable[[datetime], object]) -> None:
-    """Merge and drop files; `prune_runs` drops the UI's runs from before a moment. What goes wrong is logged:
-    the run is done, and the next one tries again."""
+def tidy(settings: Settings, prune_runs: Callable[[Path, datetime], object]) -> None:
+    """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a moment. What goes wrong
+    is logged: the run is done, and the next one tries again."""
     try:
         with in_use(settings.home), stage("tidying up"):
             compact(settings.home, settings.kept, utc_now())
@@ -42,7 +43,7 @@ def tidy(settings: Settings, prune_runs: Callable[[datetime], object]) -> None:
                     if path.stat().st_mtime < before:
                         remove(path)
             if settings.kept.dagster:
-                prune_runs(utc_now() - timedelta(settings.kept.dagster))
+                prune_runs(settings.home, utc_now() - timedelta(settings.kept.dagster))
     except Stopped:
         return  # the next run does it
     except Exception as problem:

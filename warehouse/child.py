@@ -1,9 +1,8 @@
-"""A process of its own for what others wrote, SQL of an assistant or models of the user's: whatever that
-does, it can be ended.
+"""A process of its own for SQL that others wrote: whatever that does, it can be ended.
 
 Both sides write lines. It is the leader of a group that is killed as a whole: when it is silent for too long,
 at the end, and, since its input ends then, with the process that started it. It knows no secrets: its
-environment has none. Not here: what it does (`published_query`, `own_build`)."""
+environment has none. Not here: what it does (`sealed_connection`)."""
 
 import contextlib
 import os
@@ -14,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self, TextIO
+from typing import TextIO
 
 _ROOT = Path(__file__).parents[1]
 #: How long a process may take to start.
@@ -32,13 +31,13 @@ class Ended(Exception):
 
 
 class Child:
-    """`python -m MODULE WORDS…` in `folder`, for the length of a `with`."""
+    """`python -m MODULE` in `folder`, until it is ended."""
 
-    def __init__(self, module: str, *words: str, folder: Path) -> None:
+    def __init__(self, module: str, folder: Path) -> None:
         environment = {name: os.environ[name] for name in _NEEDED if name in os.environ}
         environment |= {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(_ROOT)}
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-W", "ignore", "-m", module, *words],
+            [sys.executable, "-W", "ignore", "-m", module],
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,
@@ -50,7 +49,7 @@ class Child:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.pid, self._input = self._process.pid, self._process.stdin
+        self._input = self._process.stdin
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=_put_all, args=(self._process.stdout, self._lines), daemon=True).start()
 
@@ -75,16 +74,10 @@ class Child:
         """Kill it with all that it started, and wait until they are gone."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
 
 def _put_all(stream: TextIO, lines: "queue.SimpleQueue[str]") -> None:

@@ -8,13 +8,11 @@ other means, so nothing here or elsewhere may `open()` a warehouse file to look 
 
 import os
 import random
-import re
-import resource
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
@@ -25,7 +23,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_normal_form, literal, rows
+from warehouse.sql import add_normal_form, rows
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -38,21 +36,6 @@ _POLL = (0.02, 0.2)
 _WORTH_REPORTING_S = 1.0
 
 
-def seal_in(zone: str) -> tuple[str, ...]:
-    """Settings of an instance for SQL that others wrote, in this order: the last makes them final. Times are
-    in `zone`."""
-    return (
-        f"set global timezone = {literal(zone)}",
-        "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
-        "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
-        "set autoload_known_extensions = false",
-        "set enable_external_access = false",
-        "set lock_configuration = true",
-    )
-
-
-SEAL = seal_in("UTC")
-
 OnWait = Callable[[Holder], None]
 
 
@@ -63,32 +46,6 @@ class Waits(TypedDict, total=False):
     on_wait: OnWait | None
 
 
-_BOUNDING = threading.Lock()
-
-
-@contextmanager
-def bounded_memory(more: int) -> Iterator[None]:
-    """The process may take so many bytes more than it has, for SQL that others wrote: one at a time.
-    Elsewhere than on Linux it may.
-
-    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could
-    not be interrupted."""
-    with _BOUNDING:
-        before, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
-        with suppress(OSError):  # where the system does not tell
-            if (
-                taken := re.search(
-                    r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE
-                )
-            ) is not None:
-                resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
-
-
 @contextmanager
 def connect(
     path: Path,
@@ -97,8 +54,7 @@ def connect(
     read_only: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
-    is_sealed: bool = False,
-    zone: str = "UTC",
+    is_unshared: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless
@@ -110,16 +66,15 @@ def connect(
     whoever is there and then get its memory limit and threads. Consume or drop Arrow readers before leaving:
     a half-read one keeps the file locked. What is not committed is rolled back.
 
-    `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this
-    one, loads nothing and keeps its settings, with times in `zone`. It waits until this process has the file
-    closed.
+    `is_unshared`: an instance of its own, read-only. It waits until this process has the file closed, so that
+    another process may read the file meanwhile.
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
     real, limits = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
     config = {name: limit for name, limit in limits.items() if limit is not None}
-    mode = _Mode(read_only or is_sealed, is_sealed, config, zone)
+    mode = _Mode(read_only or is_unshared, is_unshared, config)
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
@@ -154,9 +109,8 @@ class _Mode(NamedTuple):
     """How somebody wants the file to be open."""
 
     read_only: bool = False
-    is_sealed: bool = False
+    is_unshared: bool = False
     config: Mapping[str, Any] = {}
-    zone: str = "UTC"  # where it is sealed
 
 
 class _User(NamedTuple):
@@ -186,8 +140,8 @@ class _Place:
             raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
             self.root, self.mode = _open(self.path, mode), mode
-        elif mode.is_sealed or self.mode.is_sealed:
-            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
+        elif mode.is_unshared or self.mode.is_unshared:
+            raise Held(Holder(os.getpid(), "this program"))
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not mode.read_only))
         return connection
@@ -256,8 +210,6 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     try:
         connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         add_normal_form(connection)
-        for setting in seal_in(mode.zone) if mode.is_sealed else ():
-            connection.execute(setting)
     except duckdb.Error as problem:
         raise duckdb_errors.unopened(path, problem) from problem
     if is_new:

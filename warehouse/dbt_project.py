@@ -20,15 +20,6 @@ COMPILED = PROJECT / "compiled.jsonl"
 #: What stands in compiled SQL for the value of a variable.
 PLACEHOLDER = "<{}>"
 
-#: The schema of models of the user's.
-OWN = "custom"
-
-#: What every call of dbt is given: nothing on the terminal, no statistics sent.
-QUIET = (
-    *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),
-    *("--no-send-anonymous-usage-stats", "--no-version-check"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -116,14 +116,10 @@ def copy_locked(source: Path, target: Path) -> None:
                 raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
-def set_aside(path: Path, *suffixes: str) -> Path:
-    """Give a file (or folder) that cannot be used another name beside its own, which is free then, and the
-    same to the database's files beside it; nothing is deleted."""
+def set_aside(path: Path) -> Path:
+    """Give a file (or folder) that cannot be used another name beside its own, which is free then."""
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
-    for suffix in suffixes:
-        with contextlib.suppress(FileNotFoundError):
-            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
     return aside
 
 
@@ -143,6 +139,10 @@ def room_for(path: Path) -> Iterator[None]:
         if problem.errno in _NO_ROOM:
             raise ArchiveFull(path, os.strerror(problem.errno)) from problem
         raise
+
+
+def published_path(home: Path) -> Path:
+    return home / "published" / "marketing.duckdb"
 
 
 class Workspace:
@@ -189,6 +189,11 @@ class Workspace:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 os.close(self._claim)
             self._folder = self._claim = None
+
+
+def scratch(home: Path, work: str) -> contextlib.AbstractContextManager[Workspace]:
+    """A folder of this process for the length of some work."""
+    return contextlib.closing(Workspace(home / "tmp" / work))
 
 
 def sweep(home: Path) -> None:

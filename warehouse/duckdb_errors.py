@@ -95,8 +95,8 @@ def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
         )
     if any(sign in str(problem) for sign in _DAMAGED):
         return WarehouseDamaged(
-            f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew "
-            "without a request. "
+            f"{path} is damaged: restore the last backup with `marketing-sync restore`. Without one, move it "
+            "away and run `marketing-sync rebuild`: `history`, and the runs in `sync`, then begin anew. "
             f"DuckDB says: {str(problem).splitlines()[0]}"
         )
     return None

@@ -50,7 +50,7 @@ def people_in(connection: duckdb.DuckDBPyConnection, forgotten: Forgotten) -> Pe
     and ids."""
     addresses, contacts = list[str](), list[str]()
     for table, columns in tables_of(connection):
-        for name in personal_of(connection, table, columns):
+        for name in personal_of(table, columns):
             if columns[name] == "VARCHAR":
                 column = quoted(name)
                 addresses.append(
@@ -92,7 +92,7 @@ def numbers_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Collect
     tables = dict(tables_of(connection))
     add_normal_form(connection)
     about = {
-        table: about_of(person, table, tables[table], personal_of(connection, table, tables[table]))
+        table: about_of(person, table, tables[table], personal_of(table, tables[table]))
         for table in _WITH_NUMBERS
     }
 
@@ -152,7 +152,7 @@ def _plan(
     columns: Mapping[str, str],
 ) -> tuple[str, str]:
     """SQL of the table's rows with `is_about` and `is_named`, and of its columns as they become."""
-    personal = personal_of(connection, table, columns)
+    personal = personal_of(table, columns)
     account = "account" if "account" in columns else "null"
     is_about, named, changes = about_of(person, table, columns, personal), ["false"], list[str]()
     for name, kind in columns.items():

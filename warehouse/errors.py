@@ -40,7 +40,7 @@ class NotAWarehouse(WarehouseError):
 
 
 class WarehouseDamaged(NotAWarehouse):
-    """The file, or what DuckDB keeps beside it, cannot be read: rebuild it from the archive."""
+    """The file, or what DuckDB keeps beside it, cannot be read."""
 
 
 class NoWarehouse(WarehouseError):
@@ -59,20 +59,17 @@ class NothingPublished(WarehouseError):
 
 
 class PublishedLocked(WarehouseError):
-    """Somebody opened a published file for writing, which keeps others out: open it read-only."""
+    """Another program has a published file open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is open for writing in another program, which keeps everybody else out: open it "
+            "read-only there (`duckdb -readonly`)"
+        )
 
 
 class ForeignFolder(WarehouseError):
     """There is something of somebody else's where files were to be written: name another folder."""
-
-
-class StorageUnavailable(WarehouseError):
-    """What is copied elsewhere (lake, backup) could not be written or read there; everything in the home is
-    as it was."""
-
-
-class StorageMisconfigured(StorageUnavailable):
-    """Not with these settings: an address of nothing, a package that is missing."""
 
 
 class ArchiveError(WarehouseError):

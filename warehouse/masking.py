@@ -19,11 +19,11 @@ import duckdb
 
 from marketing_api.address import normal_form
 from marketing_api.redaction import MASK, Secret
-from warehouse.dbt_project import OWN, models
+from warehouse.dbt_project import models
 from warehouse.disk import exclusive, make_folder, write_file
 from warehouse.errors import WarehouseError
 from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
-from warehouse.schema import SCHEMAS, UNDECLARED, columns_of, fact
+from warehouse.schema import SCHEMAS, UNDECLARED, columns_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, qualified, query, quoted, rows
 from warehouse.tables import ALL_TABLES, SYNC_TABLES, TABLES
 
@@ -31,35 +31,19 @@ from warehouse.tables import ALL_TABLES, SYNC_TABLES, TABLES
 LINEAGE = Path(__file__).with_name("lineage.json")
 
 
-#: Name in sync.meta: what is known about the columns of the tables of the user's own models.
-OWN_COLUMNS = "own_columns"
-
-
-def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
-    """What is known about the columns of what stands in `custom`: relation → column → the personal columns
-    that it is made of."""
-    found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, OWN_COLUMNS) or "{}")
-    return found
-
-
-def personal_of(
-    connection: duckdb.DuckDBPyConnection, relation: str, columns: Collection[str]
-) -> Collection[str]:
+def personal_of(relation: str, columns: Collection[str]) -> Collection[str]:
     """Those of its columns that are personal."""
-    (schema, table), own = relation.split(".", 1), own_columns(connection)
-    return [column for column in columns if column != "account" and is_personal(schema, table, column, own)]
+    schema, table = relation.split(".", 1)
+    return [column for column in columns if column != "account" and is_personal(schema, table, column)]
 
 
-def is_personal(
-    schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}
-) -> bool:
-    """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
+def is_personal(schema: str, table: str, column: str) -> bool:
+    """Whether the column names, reaches or quotes a person."""
     if schema == UNDECLARED and column in ("account", *TABLES[table].key):
         schema = "source"
     if schema in ("source", "sync"):
         return _DECLARED.get((f"{schema}.{table}", column), True)
-    columns = own if schema == OWN else lineage()["columns"]
-    return bool(columns.get(f"{schema}.{table}", {}).get(column, True))
+    return bool(lineage()["columns"].get(f"{schema}.{table}", {}).get(column, True))
 
 
 @cache
@@ -96,14 +80,14 @@ def internal_columns() -> Collection[tuple[str, str]]:
 
 
 def published_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, PublishedColumn]]:
-    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts`, `custom`
-    and `sync` that is not internal."""
-    own, found = own_columns(connection), dict[str, dict[str, PublishedColumn]]()
+    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts` and `sync`
+    that is not internal."""
+    found: dict[str, dict[str, PublishedColumn]] = {}
     for relation, columns in columns_of(connection).items():
         schema, table = relation.split(".", 1)
-        if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
+        if schema in SCHEMAS and relation not in INTERNAL_TABLES:
             found[relation] = {
-                name: PublishedColumn(sql_type, is_personal(schema, table, name, own))
+                name: PublishedColumn(sql_type, is_personal(schema, table, name))
                 for name, sql_type in columns.items()
                 if (relation, name) not in internal_columns()
             }

@@ -18,7 +18,7 @@ from typing import Unpack
 import duckdb
 
 from warehouse.connection import Waits, connect
-from warehouse.dbt_project import OWN, Node, compiled, fingerprint
+from warehouse.dbt_project import Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
@@ -67,26 +67,19 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running. `is_full`: nothing of before was used.
-    Of models of the user's also `left_out`: files that dbt could not read, and why; `removed`: tables whose
-    model is gone."""
+    """Every model and test that was to run, in the order of running. `is_full`: nothing of before was
+    used."""
 
     outcomes: tuple[Outcome, ...] = ()
     is_full: bool = False
-    left_out: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
 
     def of(self, *statuses: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
-    def made(self) -> list[Node]:
-        return [outcome.node for outcome in self.of(Status.OK) if not outcome.node.is_test]
-
-    @property
     def problems(self) -> list[str]:
         """What is wrong, a line each, without values from the data."""
-        return [*self.left_out, *(outcome.sentence for outcome in self.of(Status.FAILED))]
+        return [outcome.sentence for outcome in self.of(Status.FAILED)]
 
     @property
     def problem(self) -> str:
@@ -271,7 +264,7 @@ def table_sizes(path: Path) -> dict[str, int]:
         made = [
             relation
             for relation, kind in kinds_of(connection).items()
-            if relation.startswith(("history.", "marts.", f"{OWN}."))
+            if relation.startswith(("history.", "marts."))
             or (relation.startswith("staging.") and kind == "table")
         ]
         return row_counts(connection, made)

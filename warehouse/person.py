@@ -14,7 +14,6 @@ import duckdb
 
 from marketing_api.address import normal_form
 from marketing_api.operations import ALL
-from warehouse.dbt_project import OWN
 from warehouse.forgetting import IDS, OF_CONTACTS, Forgotten
 from warehouse.masking import personal_of
 from warehouse.mentions import LEAST_DIGITS, MAY_NAME
@@ -37,7 +36,6 @@ _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
 _ORIGINS = {
     "history": "kept from night to night by this program",
     "marts": "worked out by this program from the tables of the service",
-    OWN: "worked out by a model of your own",
     "sync": "written down by this program while it read and sent",
 }
 #: Columns that say when a row changed last.
@@ -94,7 +92,7 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
     for table, columns in tables_of(connection):
         if table.startswith("staging."):  # on its way to the marts
             continue
-        about = about_of(person, table, columns, personal_of(connection, table, columns))
+        about = about_of(person, table, columns, personal_of(table, columns))
         section = partial(Section, table, _comment(connection, table), _origin(table))
         if found := records(connection, f"select * from {qualified(table)} as t where {about}"):
             yield section(is_about=True, rows=list(map(_filled, found)))
@@ -106,7 +104,7 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:
     """Of all schemas, in their order, contacts first, with the types of their columns. Views hold nothing
     that the tables do not."""
-    for schema, name, columns in rows(connection, query("tables"), {"schemas": [*SCHEMAS, OWN]}):
+    for schema, name, columns in rows(connection, query("tables"), {"schemas": list(SCHEMAS)}):
         yield f"{schema}.{name}", dict(columns)
 
 

@@ -3,14 +3,15 @@ goes back to earlier ones.
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
 Readers may keep the published file open for as long as they like: it is never changed, a newer one takes its
-name. Not here: what becomes of personal data (`masking`), Parquet (`lake`)."""
+name. Not here: what becomes of personal data (`masking`), uploading (`upkeep.uploading`)."""
 
 import datetime as dt
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Unpack
 
@@ -19,7 +20,8 @@ import duckdb
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors, unchanged
 from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
-from warehouse.dbt_project import OWN
+from warehouse.custom_tables import SCHEMA, CustomFile, CustomLimits, build_tables, read_files
+from warehouse.dbt_project import models
 from warehouse.disk import (
     Workspace,
     copy_locked,
@@ -29,13 +31,25 @@ from warehouse.disk import (
     no_folder,
     sync,
 )
+from warehouse.disk import published_path as published_path
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, published_columns
 from warehouse.policies import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, kinds_of, row_counts, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
-from warehouse.tables import FACTS, IN_WORDS, SCHEMA_CHANGES
+from warehouse.tables import (
+    CUSTOM_TABLES,
+    FACTS,
+    IN_WORDS,
+    QUESTIONS,
+    SCHEMA_CHANGES,
+    TABLES_OF_COPY,
+)
 
+#: When something was last read, without what a clock that was ahead dated.
+NEWEST_READING = (
+    "select coalesce(max(as_of) filter (as_of <= now() + interval 5 minute), max(as_of)) from sync.coverage"
+)
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
 
@@ -64,26 +78,28 @@ def publish(
     masking: Masking | None = None,
     *,
     check: PublishCheck = lambda connection: (),
-    only_own: bool = False,
+    limits: CustomLimits | None = None,
     is_whole: bool = False,
+    carries: bool = True,
     **waits: Unpack[Waits],
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself. Tables that would be as they
     are (`unchanged`) are kept.
 
-    `only_own`: the file of before with the tables of the user's own models as they are now, where it shows
-    people as `masking` does. `is_whole`: nothing of the file of before is kept, neither what it has deleted.
+    `limits`: of the user's tables. `is_whole`: every table is written, so that nothing stays in the file that
+    was deleted from it. `carries`: where one of the user's tables fails, that of the file before stays, if
+    it shows no more of people.
 
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
     `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    write = partial(_publish, home, masking, check=check, only_own=only_own, **waits)
+    write = partial(_publish, home, masking, check=check, limits=limits or CustomLimits(), **waits)
     try:
-        return write(is_whole=is_whole)
+        return write(is_whole=is_whole, carries=carries)
     except duckdb.Error:  # of the warehouse, or of what was kept
-        if is_whole:
+        if is_whole and not carries:
             raise
-        return write(is_whole=True)
+        return write(is_whole=True, carries=False)
 
 
 def _publish(
@@ -91,8 +107,9 @@ def _publish(
     masking: Masking,
     *,
     check: PublishCheck,
-    only_own: bool,
+    limits: CustomLimits,
     is_whole: bool,
+    carries: bool,
     **waits: Unpack[Waits],
 ) -> Published:
     path, target = home / "warehouse.duckdb", published_path(home)
@@ -104,11 +121,9 @@ def _publish(
         snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
-        current = None if is_whole else _facts_or_none(target)
-        shown = (masking.personal_data, masking.group_min)
-        only_own = only_own and current is not None and (current.personal_data, current.group_min) == shown
-        known = unchanged.noted(target, current.published_at, masking) if current else None
-        if known or only_own:
+        current, shown = _facts_or_none(target), (masking.personal_data, masking.group_min)
+        known = unchanged.noted(target, current.published_at, masking) if current and not is_whole else None
+        if known:
             shutil.copyfile(target, temporary)
         with private(spill=snapshot.with_suffix(".tmp")) as connection:
             rows(connection, f"attach {literal(str(snapshot))} as warehouse")
@@ -117,11 +132,14 @@ def _publish(
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
                 rows(connection, f"attach {literal(str(target))} as before (read_only)")
-            writing = _Writing(connection, masking, known, only_own=only_own)
-            counts = writing.into(temporary)
+            writing = _Writing(connection, masking, known)
+            writing.write_ours(temporary)
+            custom = list(build_tables(read_files(home), temporary, limits))
+            carries = carries and current is not None and not current.shows_more_than(*shown)
+            counts = writing.finish(temporary, custom, carries=carries)
         published = _checked(temporary, counts)
         unchanged.note(target, None)
-        put_in_place(temporary, home, *shown, keeps_current=not only_own)
+        put_in_place(temporary, home, *shown)
         unchanged.note(target, writing.noted(published))
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
@@ -146,7 +164,7 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
 
 class _Writing:
     """What is written of the attached `warehouse`: into a new file, or into a copy of the one before, of
-    which so much is `known`; `only_own`: the tables of the user's own models alone.
+    which so much is `known`.
 
     A view that looks at the clock stays one, over the tables that are published; others become tables."""
 
@@ -155,22 +173,17 @@ class _Writing:
         connection: duckdb.DuckDBPyConnection,
         masking: Masking,
         known: unchanged.Noted | None,
-        *,
-        only_own: bool,
     ) -> None:
         masking.prepare(connection)
-        self._connection, self._masking, self._only_own = connection, masking, only_own
-        self._known = known
-        #: Empty where the next time begins anew: nothing is known of a copy, and only one part is written.
-        self._made_by = "" if only_own and not known else unchanged.made_by(masking)
+        self._connection, self._masking, self._known = connection, masking, known
+        #: Empty where the next time begins anew.
+        self._made_by = unchanged.made_by(masking)
         self._relations = published_columns(connection)
         self._views = _clock_views(connection, self._relations)
         self._comments = comments(connection, self._relations, self._views)
         before = known.versions if known else {}
         self._versions = {
-            relation: before[relation]
-            if relation in before and not self._may_go(relation)
-            else unchanged.version(connection, relation, self._shown(relation))
+            relation: unchanged.version(connection, relation, self._shown(relation))
             for relation in (self._relations.keys() - self._views.keys() if self._made_by else ())
         }
         #: Others than what the file says of itself.
@@ -180,18 +193,30 @@ class _Writing:
             if before.get(relation) == version and relation != SCHEMA_CHANGES.qualified
         }
 
-    def into(self, path: Path) -> dict[str, int]:
-        """Returns the number of rows of each table."""
+    def write_ours(self, path: Path) -> None:
+        """Write everything but the user's tables, and let go of the file."""
         connection = self._connection
-        as_of = value(connection, "select max(as_of) from sync.coverage")
+        as_of = value(connection, NEWEST_READING)
         rows(connection, f"attach {literal(str(path))} as published")
         with transaction(connection):  # one flush to disk instead of a thousand
             self._replace()
-            if not self._only_own:
-                said = asdict(
-                    Published(utc_now(), as_of, self._masking.personal_data, self._masking.group_min)
-                )
-                rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+            said = asdict(Published(utc_now(), as_of, self._masking.personal_data, self._masking.group_min))
+            rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+            _write_questions(connection)
+        rows(connection, "use warehouse")
+        rows(connection, "detach published")
+
+    def finish(
+        self, path: Path, custom: Iterable[tuple[CustomFile, str]], *, carries: bool
+    ) -> dict[str, int]:
+        """Write what follows from all tables, also from those of the user's; returns the number of rows of
+        each."""
+        connection = self._connection
+        rows(connection, f"attach {literal(str(path))} as published")
+        rows(connection, "use published")
+        for file, problem in custom:
+            _note_custom(connection, file, problem, carries=carries)
+        with transaction(connection):
             _note_changes(connection)
             counts = _counts(connection)
             totals = [len(counts), sum(counts.values())]
@@ -213,23 +238,23 @@ class _Writing:
     def _replace(self) -> None:
         """Make all relations that are not kept, and drop those that are no more. The new file is in use
         then."""
-        connection, there = self._connection, kinds_of(self._connection, "published")
-        for relation in filter(self._may_go, there.keys() - self._kept):
+        connection = self._connection
+        rows(connection, f"drop schema if exists published.{SCHEMA} cascade")
+        there = kinds_of(connection, "published")
+        for relation in there.keys() - self._kept:
             rows(connection, f"drop {there[relation]} published.{qualified(relation)}")
-        made = set(filter(self._may_go, self._relations.keys() - self._kept))
-        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in self._relations)}:
+        made = self._relations.keys() - self._kept
+        for schema in (*SCHEMAS, SCHEMA):
             rows(connection, f"create schema if not exists published.{quoted(schema)}")
         for relation in made - self._views.keys():
             rows(connection, f"create table published.{qualified(relation)} as {self._select(relation)}")
         rows(connection, "use published")
-        for statement in [self._views[each] for each in made & self._views.keys()] + [*statements(FACTS)]:
+        views = [self._views[relation] for relation in made & self._views.keys()]
+        for statement in chain(views, *map(statements, TABLES_OF_COPY)):
             rows(connection, statement)
         for relation in made:
             for statement in self._comments.get(relation, ()):
                 rows(connection, statement)
-
-    def _may_go(self, relation: str) -> bool:
-        return not self._only_own or relation.startswith(f"{OWN}.")
 
     def _select(self, relation: str) -> str:
         return self._masking.select("warehouse", relation, self._relations[relation])
@@ -253,6 +278,45 @@ def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[st
 def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Rows of each relation of the published file."""
     return row_counts(connection, kinds_of(connection).keys() - {FACTS.qualified})
+
+
+def _note_custom(
+    connection: duckdb.DuckDBPyConnection, file: CustomFile, problem: str, *, carries: bool
+) -> None:
+    """Note what became of one of the user's tables. Where it failed, that of the file before stays, if it
+    `carries` it over."""
+    table, comment = f"{SCHEMA}.{quoted(file.name)}", file.description
+    built_at = value(connection, f"select published_at from {FACTS.qualified}")
+    if problem:
+        rows(connection, f"drop table if exists {table}")
+        built_at = _carry_over(connection, file) if carries else None
+    if built_at:
+        if problem:
+            comment = f"Stale: its rows are of {built_at:%Y-%m-%d %H:%M} UTC ({problem}). {comment}"
+        rows(connection, f"comment on table {table} is {literal(comment)}")
+    row = [file.table, built_at, bool(problem and built_at), problem or None]
+    rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?, ?)", row)
+
+
+def _carry_over(connection: duckdb.DuckDBPyConnection, file: CustomFile) -> dt.datetime | None:
+    """Copy the table from the file before; returns when it was made, None where there is none."""
+    before, name = f"before.{CUSTOM_TABLES.qualified}", quoted(file.name)
+    with suppress(duckdb.Error):  # there is no such file or table, or it cannot be read
+        sql = f"select built_at from {before} where lower(table_name) = lower(?) and built_at is not null"
+        found: dt.datetime | None = value(connection, sql, [file.table])
+        if found:
+            rows(connection, f"create table {SCHEMA}.{name} as from before.{SCHEMA}.{name}")
+        return found
+    return None
+
+
+def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
+    for mart, node in models().items():
+        asked = node.meta.get("questions", ())
+        questions = [("question", question["ask"], question["sql"]) for question in asked]
+        metrics = [("metric", name, sql) for name, sql in node.meta.get("metrics", {}).items()]
+        for entry in [*questions, *metrics]:
+            rows(connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry])
 
 
 def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
@@ -299,16 +363,26 @@ def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime
     return []
 
 
+def custom_problems(path: Path) -> list[str]:
+    """Which of the user's tables a published file lacks, or has of an earlier night, and why; none of a file
+    that is not there."""
+    with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
+        sql = f"select table_name, built_at, error from {CUSTOM_TABLES.qualified} where error is not null"
+        return [
+            f"{table} was not made: {error}"
+            if built_at is None
+            else f"{table} is stale, of {built_at:%Y-%m-%d %H:%M} UTC: {error}"
+            for table, built_at, error in rows(connection, f"{sql} order by table_name")
+        ]
+    return []
+
+
 #: Of a file: what its publishing found.
 BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FACTS.qualified})"
 
 
 #: How many earlier files stay to go back to.
 KEPT = 3
-
-
-def published_path(home: Path) -> Path:
-    return home / "published" / "marketing.duckdb"
 
 
 @contextmanager
@@ -331,11 +405,7 @@ def facts(path: Path) -> Published | None:
         return None
     except duckdb.Error as problem:
         if duckdb_errors.is_locked(problem):
-            raise PublishedLocked(
-                f"{path} is open for writing in another program, which keeps everybody else out: open it "
-                "read-only there "
-                "(`duckdb -readonly`)"
-            ) from None
+            raise PublishedLocked(path) from None
         return None
 
 
@@ -360,16 +430,13 @@ def earlier(home: Path) -> list[Path]:
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
 
-def put_in_place(
-    temporary: Path, home: Path, personal_data: PersonalData, group_min: int, *, keeps_current: bool = True
-) -> None:
-    """Swap the finished copy in; the one before becomes the newest of the earlier ones (`keeps_current`), and
-    the oldest goes.
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int) -> None:
+    """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
 
     Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
     path = published_path(home)
-    if no_folder(path).exists() and keeps_current:
+    if no_folder(path).exists():
         _keep(path, home)
     temporary.chmod(0o600)
     move_into_place(temporary, path)

@@ -1,14 +1,13 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
 What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had
-again) and the tables of `tables.KEPT`; out of a damaged file as far as it can be read, or from a published
-copy. Not here: applying loads (`warehouse`)."""
+again) and the tables of `tables.KEPT`. Not here: applying loads (`warehouse`)."""
 
 import datetime as dt
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from warehouse.archive import Archive
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
-from warehouse.disk import Workspace, set_aside
-from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
-from warehouse.loads.load import APPLIED, Load, repair_log
-from warehouse.policies import PersonalData
-from warehouse.publish import earlier, facts, published_path
+from warehouse.disk import Workspace
+from warehouse.errors import ArchiveError
+from warehouse.loads.load import APPLIED, Load
 from warehouse.schema import UNDECLARED, columns_of, comments, row_counts
 from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.tables import KEPT, SYNC_TABLES, TABLES, WRITEBACKS
+from warehouse.tables import KEPT, SYNC_TABLES, TABLES
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -38,17 +35,12 @@ _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards.
-    `damaged`: lines of the log of loads. `aside`: the name of a warehouse that could not be read; what only
-    it had and no published copy is `lost`. `since`: of responses from before that day the tables of a
-    checkpoint stand in."""
+    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards. `since`:
+    of responses from before that day the tables of a checkpoint stand in."""
 
     loads: int
     failed: int
     rows: int
-    damaged: int = 0
-    aside: str | None = None
-    lost: tuple[str, ...] = ()
     since: dt.date | None = None
 
 
@@ -59,43 +51,23 @@ def rebuild(
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
     accept_loss: bool = False,
-    kept: Sequence[Path] = (),
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what
-    `connection.connect` raises, and ArchiveError when loads that the old file is made of cannot be made
-    again, unless `accept_loss`. `kept`: files with tables that the archive does not have, where there is no
-    old file."""
+    The old file stays locked meanwhile, so that no load gets lost. Raises what `connection.connect` raises,
+    and ArchiveError when loads that the old file is made of cannot be made again, unless `accept_loss`."""
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
         workspace = Workspace(home / "tmp" / "rebuild")
         stack.callback(workspace.close)
         old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
-
-        def new(name: str) -> Warehouse:
-            return Warehouse(home, archive, file_name=str(workspace.file(name)))
-
-        aside = []
-        if old.path.exists():
-            try:
-                return _rebuild(old, new("warehouse.duckdb"), accept_loss)
-            except WarehouseDamaged as problem:
-                aside.append(set_aside(old.path, ".wal", ".tmp"))  # for DuckDB to find
-                log.warning("%s; it is %s now", problem, aside[0].name)
-        report = _rebuild(old, new("anew.duckdb"), accept_loss)
-        copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
-        whole = [
-            path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP
-        ]
-        lost = salvage(old, [*aside, *kept, *whole])
-        return replace(report, aside=aside[0].name if aside else None, lost=lost)
+        new = Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb")))
+        return _rebuild(old, new, accept_loss)
 
 
 def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
     with old.writing(as_far_as_it_goes=True) as connection:
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
-        damaged = repair_log(connection, old.archive)
         since = begin(new)
         with new.writing() as empty:
             done = [
@@ -117,7 +89,7 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             )
         _take_over(connection, new.path)
         new.path.replace(old.path)
-    return RebuildReport(loads, failed, total, damaged, since=since)
+    return RebuildReport(loads, failed, total, since=since)
 
 
 def begin(new: Warehouse) -> dt.date | None:
@@ -190,42 +162,3 @@ def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> 
         _make_views(connection, left)
     elif left:
         log.warning("%d views were not taken over: build the models again", len(left))
-
-
-#: What an earlier version wrote may lack columns, which `ensure_schema` then adds.
-_COMPLETE = "delete from sync.meta where name = 'tables'"
-_NAMES = (
-    "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
-)
-
-
-def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
-    """Copy each table from the first of these files in which it can be read; returns the names of those that
-    are in none."""
-    wanted = {("sync", table.name) for table in KEPT if table is not WRITEBACKS}  # the outbox has these
-    found: set[tuple[str, str]] = set()
-    for source in sources:
-        names = set(_read_from(warehouse, source, _NAMES) or ())
-        wanted |= {(schema, name) for schema, name in names if schema == "history"}
-        for schema, name in sorted(wanted & names - found):
-            copying = _copying(schema, name, source="damaged.")
-            if _read_from(warehouse, source, *copying, _COMPLETE) is not None:
-                found.add((schema, name))
-    return tuple(sorted(".".join(name) for name in wanted - found))
-
-
-def _read_from(warehouse: Warehouse, source: Path, *statements: str) -> list[tuple[str, str]] | None:
-    """The rows of the last statement; None when one fails. `source` is the catalog `damaged`, opened once for
-    each table: what is damaged of another one must not get in the way."""
-    try:
-        with warehouse.writing() as connection:
-            rows(connection, f"attach {literal(str(source))} as damaged (read_only)")
-            try:
-                with transaction(connection):
-                    *_, found = [rows(connection, statement) for statement in statements]
-                return found
-            finally:
-                rows(connection, "detach damaged")
-    except (duckdb.Error, WarehouseError) as problem:
-        log.warning("%s: %s cannot be read: %s", source.name, statements[0], str(problem).splitlines()[0])
-        return None

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from marketing_api.address import normal_form
+
+if TYPE_CHECKING:  # takes a fifth of a second to import
+    import pyarrow as pa
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -42,7 +44,7 @@ def statements(path: Path) -> Mapping[str, str]:
 
 
 def rows(
-    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: pa.Table
+    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: "pa.Table"
 ) -> list[tuple[Any, ...]]:
     """Every row of the result, so that the connection is free for the next statement. The `given` tables are
     read by their names."""

@@ -1,6 +1,6 @@
 """`status.json` of a home: what monitoring reads of it, as of its last reading. It is read every minute, and
 opens no warehouse for that, which a sync may be writing. Not here: what is in it
-(`queries/fleet_accounts.sql`)."""
+(`queries/account_status.sql`)."""
 
 import datetime as dt
 from dataclasses import replace
@@ -13,12 +13,11 @@ from warehouse.bookkeeping import Run
 from warehouse.disk import write_file
 from warehouse.sql import query, records
 
-_NAME = "status.json"
+NAME = "status.json"
 
 
 class AccountStatus(msgspec.Struct):
-    """As the lake's manifests have it, too. `read_at`: the newest complete reading of a part; None: there was
-    none."""
+    """`read_at`: the newest complete reading of a part; None: there was none."""
 
     account: str
     read_at: dt.datetime | None = None
@@ -30,26 +29,27 @@ class AccountStatus(msgspec.Struct):
 
 
 class HomeStatus(msgspec.Struct):
-    """`run`: the last one that read; None: not known."""
+    """`run`: the last one that read; None: not known. `home_id`: in an uploaded one, whose it is."""
 
     accounts: list[AccountStatus] = []
     run: Run | None = None
+    home_id: str = ""
 
 
-_decode = msgspec.json.Decoder(HomeStatus).decode
+decode = msgspec.json.Decoder(HomeStatus).decode
 
 
 def write_status(connection: duckdb.DuckDBPyConnection, home: Path, run: Run) -> None:
     """When the run has ended. Its message may quote the service, and stays in the warehouse."""
     if run.ended_at:
-        accounts = records(connection, query("fleet_accounts"), {"at": run.ended_at})
+        accounts = records(connection, query("account_status"), {"at": run.ended_at})
         content = {"accounts": accounts, "run": replace(run, message="")}
-        write_file(home / _NAME, msgspec.json.encode(content))
+        write_file(home / NAME, msgspec.json.encode(content))
 
 
 def read_status(home: Path) -> HomeStatus | None:
     """None where there is no home; an empty one until a run of this version has read."""
     try:
-        return _decode((home / _NAME).read_bytes())
+        return decode((home / NAME).read_bytes())
     except (OSError, msgspec.DecodeError):
         return HomeStatus() if home.is_dir() else None

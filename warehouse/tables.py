@@ -389,8 +389,9 @@ def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> Syn
 
 _TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))
 _BY_NAME = {name: _declared(name, **table) for name, table in _TOML.items()}
-#: What a published copy says of itself; the warehouse has no such table.
-FACTS = _BY_NAME.pop("published")
+#: Tables that only a published copy has: what it says of itself, what its marts answer, the user's tables.
+TABLES_OF_COPY = tuple(map(_BY_NAME.pop, ("published", "questions", "custom_tables")))
+FACTS, QUESTIONS, CUSTOM_TABLES = TABLES_OF_COPY
 #: Every `sync` table.
 SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 #: Every table that is declared: what the models make follows from these.

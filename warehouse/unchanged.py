@@ -51,7 +51,7 @@ def noted(path: Path, published_at: dt.datetime, masking: Masking) -> Noted | No
     with suppress(OSError, msgspec.DecodeError):
         found = msgspec.json.decode(_place(path).read_bytes(), type=Noted)
         is_it = found.published_at == published_at and found.made_by and found.made_by == made_by(masking)
-        return found if is_it and published_at - found.whole_at < _LONGEST else None
+        return found if is_it and abs(published_at - found.whole_at) < _LONGEST else None
     return None
 
 

@@ -116,7 +116,7 @@ class Warehouse:
         self._workspace.sweep()
         self._numbers = itertools.count()
         self._queue = LoadQueue(self._session)
-        self._is_prepared = self._is_log_checked = False
+        self._is_prepared = False
 
     # -- loading
 
@@ -201,11 +201,6 @@ class Warehouse:
         prevents it)."""
         return self._column(_SHORT["vanished_list_ids"], account=account)
 
-    def taken_away(self, account: str) -> dict[int, float]:
-        """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list
-        was last read."""
-        return dict(self._rows(query("taken_away"), account=account))
-
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
         """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all
         refusals so far, of an operation that had responses for others, and of (nearly) no address that has
@@ -284,6 +279,16 @@ class Warehouse:
         counts as requested."""
         sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.read(sql, {"account": account, "nothing": list(nothing)})
+
+    # -- what the service does not show
+
+    def cut_timelines(self, account: str) -> int:
+        """How many contacts have more timeline entries than the service served."""
+        return int(self._column(_SHORT["cut_timelines"], account=account)[0])
+
+    def unlabelled_fields(self, account: str) -> int:
+        """How many custom fields of contacts are known by number only."""
+        return int(self._column(_SHORT["unlabelled_fields"], account=account)[0])
 
     # -- checks of one table
 
@@ -380,8 +385,7 @@ class Warehouse:
         time."""
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
-            logged = logged_last(connection, self.archive, is_checked=self._is_log_checked)
-            self._is_log_checked = True
+            logged = logged_last(connection, self.archive)
             waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
             if waiting:
                 log.warning(

@@ -71,19 +71,12 @@ class Lists:
         names = [each for labels in many for each in labels.values()] + [each for ids in many for each in ids]
         return list(dict.fromkeys(names))
 
-    def one(self, cell: Cell, what: str = "the list") -> int:
-        """The list that a cell names by id or name."""
-        found = self.several(cell, what)
-        if len(found) > 1:
-            raise BadValue(f"{what} has to be one, and the cell names {len(found)}")
-        return found[0]
-
-    def several(self, cell: Cell, what: str = "the list") -> tuple[int, ...]:
+    def several(self, cell: Cell) -> tuple[int, ...]:
         """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
         between them."""
         text = held(cell)
         if text is None:
-            raise BadValue(f"{what} is missing")
+            raise BadValue("the list is missing")
         if only := self._find(text):
             return (only,)
         if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
@@ -96,7 +89,7 @@ class Lists:
             if found and all(found.values()):
                 return tuple(dict.fromkeys(filter(None, found.values())))
         if not found:
-            raise BadValue(f"{what} is missing")
+            raise BadValue("the list is missing")
         unknown = next(word for word, list_id in found.items() if not list_id)
         raise BadValue(f"there is no list {shown(unknown)}{near(unknown, self.names.values())}")
 
@@ -191,28 +184,13 @@ class Known:
         first, then the oldest."""
         return self._members("by_address", addresses, with_fields=with_fields)
 
-    def refusing(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
-        """Those who were unsubscribed or bounced when they were last seen on a list."""
-        return self._members("refusing", addresses)
+    def gone(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
+        """Those who are on a list no more, as they were last seen there."""
+        return self._members("gone", addresses)
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
         return self._members("by_id", ids)
-
-    def same_people(self) -> dict[str, str]:
-        """Address → the one that stands for all addresses of its contacts, where a contact has several: it is
-        on lists that were read before and after it got another."""
-        first: dict[str, str] = {}
-
-        def root(address: str) -> str:
-            while address in first:
-                address = first[address]
-            return address
-
-        for (addresses,) in self._query("several_addresses", None):
-            one, *others = sorted(set(map(root, addresses)))
-            first |= dict.fromkeys(others, one)
-        return {address: root(address) for address in first}
 
     def _members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
@@ -229,23 +207,23 @@ class Known:
         minutes = {(contact_id, at // 60) for contact_id, at in moments}
         return [Event(*row) for row in self._query("timelines", minutes)]
 
-    def _query(
-        self, statement: str, keys: Iterable[Any] | None, **params: object
-    ) -> Iterable[tuple[Any, ...]]:
-        """The rows for these `keys`, none without any; for None, all rows. They go as JSON: for a table of
-        Python's, DuckDB imports pandas where it is installed, which takes longer than the query."""
-        if keys is not None:
-            if not (several := list(keys)):
-                return ()
-            params["keys"] = _encode(several).decode()
-        params["account"] = self.account
+    def timelines_read_lately(self, contact_ids: Iterable[int]) -> set[int]:
+        """Those whose timeline was read in this night, or the last."""
+        return {
+            contact_id
+            for contact_id, at in self._query("timelines_read", dict.fromkeys(contact_ids))
+            if wall() - at < _NIGHT_S
+        }
+
+    def _query(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
+        """The rows for these `keys`, none without any. They go as JSON: for a table of Python's, DuckDB
+        imports pandas where it is installed, which takes longer than the query."""
+        if not (several := list(keys)):
+            return ()
+        params |= {"keys": _encode(several).decode(), "account": self.account}
         with open_warehouse(self.settings, read_only=True, memory_limit=None) as connection:
             found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
-
-    def is_recent(self, list_id: int) -> bool:
-        """Whether all the list's contacts were read in this night, or the last."""
-        return wall() - self.read_at.get(list_id, 0.0) < _NIGHT_S
 
     def read_on(self, list_id: int | None = None) -> str:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
@@ -381,14 +359,7 @@ class ListReader:
         self._field_of = cache(lambda key: ids.get(fold(key)))
         self._shown = set(map(self._field_of, shown_keys))
 
-    def present(
-        self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None
-    ) -> Present:
-        """`removal`: what took the contact off the list, unless a later sync has put it there again."""
-        if removal is not None:
-            if past is None or past.item_id < removal.item_id:
-                return Present(False)
-            members = []
+    def present(self, members: list[Member], past: Past | None, as_of: float | None) -> Present:
         status, fields = self._read(members)
         is_newer = past is not None and past.is_newer(as_of)
         if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):

@@ -35,19 +35,11 @@ join source.contacts as c on c.contact_id = keys.key
 where c.account = $account and c._deleted_at is null
 order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
 
--- refusing
+-- gone
 select keys.key, c.contact_id, c.list_id, c.email, c.status_code, null as fields
 from (select value ->> '$' as key from json_each($keys)) as keys
 join source.contacts as c on c.email_normalized = keys.key
-where c.account = $account and c._deleted_at is not null and c.status_code in (2, 3);
-
--- several_addresses
-select list(distinct email_normalized order by email_normalized) as addresses
-from source.contacts
-where account = $account and _deleted_at is null and email_normalized is not null
-group by contact_id
-having count(distinct email_normalized) > 1
-order by addresses;
+where c.account = $account and c._deleted_at is not null;
 
 -- shown_fields
 select list_id, list(shown)
@@ -58,6 +50,12 @@ from (
         and list_id in (select value::bigint from json_each($keys))
 )
 group by list_id;
+
+-- timelines_read
+select contact_id, epoch(timeline_asked_at)
+from sync.contact_coverage
+where account = $account and timeline_asked_at is not null
+    and contact_id in (select value::bigint from json_each($keys));
 
 -- timelines
 select

@@ -21,18 +21,20 @@ from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
+from warehouse.loads.listing import FEW
 from write_back.account_state import Lists, load_known
 from write_back.input import values
 from write_back.input.columns import fold, pick
 from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, shown, text_of
 from write_back.input.values import BadValue
-from write_back.item import EffectKind, Options, Source
-from write_back.kinds import kinds_that
+from write_back.item import Options, Source
+from write_back.kinds import CONTACTS, TAGS
 from write_back.kinds.tags import ADD, REMOVE
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claim, Outbox, open_outbox
 from write_back.push_service import Watch, enqueue, finish_push, plan_push
+from write_back.tag_claims import SOURCE, sort_unwanted
 
 FILE = "activations.toml"
 
@@ -63,6 +65,17 @@ def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
     path = folder / FILE
     tables = declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
     return {name: _audience_sync(name, table) for name, table in tables.items()}
+
+
+def check_nightly(settings: Settings) -> int:
+    """How many every night pushes. Raises SettingsError when the file is wrong, or missing although they are
+    switched on."""
+    if settings.activations and not (settings.folder / FILE).exists():
+        raise SettingsError(
+            f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: put it "
+            "there, or remove the setting"
+        )
+    return sum(sync.enabled for sync in read_audience_syncs(settings.folder).values())
 
 
 def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
@@ -244,9 +257,13 @@ def _disagreeing(
 
 def _tags_of(sync: AudienceSync) -> Sequence[str]:
     try:
-        return values.tags(sync.tag) if sync.tag else ()
+        found = values.tags(sync.tag) if sync.tag else ()
     except BadValue as problem:
         raise InputError(f"its tag: {problem}") from None
+    if len(found) > 1:
+        names = ", ".join(map(shown, found))
+        raise InputError(f"its tag would be {len(found)} tags, {names}: write an entry for each of them")
+    return found
 
 
 #: Columns of a list's query that are not sent, folded: the entry says which list, the address who.
@@ -278,7 +295,7 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
 
 def _says(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, list[Cell]]]:
     """What its columns are. InputError when there is no such list, or two columns name one field."""
-    picked = pick(_rows(audience, ()), _LISTS.columns, Options(), lists.field_names())
+    picked = pick(_rows(audience, ()), CONTACTS.columns, Options(), lists.field_names())
     also = {name: picked.cells[name] for name in ("status", "ip_address") if name in picked.cells}
     try:
         names = {one: lists.columns_of(one, picked.fields) for one in lists.several(audience.sync.list)}
@@ -340,14 +357,15 @@ def _addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dic
 
 
 def _check_shrink(settings: Settings, found: Audience) -> None:
-    """InputError when too many would lose their tag at once. A tag that is renamed is no loss of people."""
+    """InputError when nobody is left, or too many would lose their tag at once. A tag that is renamed is no
+    loss of people."""
     if not found.sync.untag_when_gone:
         return
     addresses = _addresses(settings, found.account, [*found.who, *found.claims])
     now = {addresses.get(who, who) for who in found.who}
     before = {_by_address(subject, addresses).partition("|")[0] for subject in found.claimed}
     lost, limit = len(before - now), settings.shrink_limit
-    if before and lost > limit * len(before):
+    if lost > limit * len(before) and (lost > FEW or not now):
         raise InputError(
             f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the last one, "
             f"more than {100 * limit:g} %: nothing was pushed. Look at the query and the data; if it is "
@@ -384,12 +402,12 @@ def difference(
     if audience.problem is not None:
         raise audience.problem
     sync = audience.sync
-    given, left = _unwanted(settings, audience)
+    given, left = _find_unwanted(settings, audience)
     taken = given if sync.untag_when_gone else []
     now = dict.fromkeys(left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False))
     now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
     order = Order(
-        _LISTS if sync.list else _TAGS[0],
+        CONTACTS if sync.list else TAGS,
         audience.account,
         options=Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan),
         reject_limit=reject_limit,
@@ -399,26 +417,24 @@ def difference(
     return Difference(audience, planned, _changing(audience.claims, now), len(taken), len(given) - len(taken))
 
 
-def _unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
-    """What it claims and does not want any more: tags that were given and that nobody wants, and of what a
-    tag may have to be taken away later."""
+def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
+    """What it claims and does not want any more, as `sort_unwanted` has it."""
     wants = audience.subjects
-    gone = [subject for subject in audience.claims if subject not in wants]
+    gone = {subject: claim for subject, claim in audience.claims.items() if subject not in wants}
     held = [subject for subject in gone if subject in audience.wanted]
+    for subject in held:
+        del gone[subject]
+    if not gone:
+        return [], held
+    known = load_known(settings, audience.account)
     with open_outbox(settings.home) as outbox:
-        past = outbox.last(audience.account, set(gone).difference(held), *_TAGS)
-    given = [one for one, last in past.items() if last.content == ADD and last.is_in_force]
-    # what was refused may be tried again, and what is under way be cancelled
-    return given, [*held, *(one for one, last in past.items() if last.content == ADD or not last.is_done)]
+        given, left = sort_unwanted(known, outbox, gone, audience.wanted.__contains__)
+    return given, [*held, *left]
 
 
 def _changing(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
     """The claims that differ; None: no more."""
     return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
-
-
-#: Kinds of push that change tags, and the one that puts people on lists.
-_TAGS, _LISTS = kinds_that(EffectKind.TAGS), kinds_that(EffectKind.JOINS)[0]
 
 
 def _rows(audience: Audience, taken: Sequence[str]) -> Rows:
@@ -431,7 +447,7 @@ def _rows(audience: Audience, taken: Sequence[str]) -> Rows:
     return Rows(
         cells,
         list(range(2, 2 + len(audience.who) + len(taken))),
-        Source(f"activation {audience.sync.name}", ""),
+        Source(f"{SOURCE}{audience.sync.name}", ""),
         {place + 2: reason for place, reason in audience.faults.items()},
     )
 

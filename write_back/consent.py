@@ -1,20 +1,19 @@
 """Nobody is subscribed again by the way: the one rule of which status may be sent about whom.
 
 Whatever could subscribe somebody passes `decide`, with the statuses that the service showed just before
-(`kinds`), or that are known when a push is planned. Pure: who is looked up, and when, is not decided here.
+(`kinds`, `call`), or that are known when a push is planned. A status counts on whichever list a person has
+it, under the same address or the same contact id. Pure: who is looked up, and when, is not decided here.
 """
 
 from collections.abc import Collection
+from itertools import chain
 from typing import NamedTuple
 
 ACTIVE, UNCONFIRMED = "active", "unconfirmed"
 #: Statuses that count, too, of whom somebody has taken off a list since.
 REFUSING = frozenset({"unsubscribed", "bounced"})
 #: Why somebody keeps a status, or is not put on a list.
-LEFT = "unsubscribed, bounced or unconfirmed: left so without --resubscribe"
-LEFT_ON_TARGET = (
-    "the address is on the list that it would be moved to, and not active there: left where it is"
-)
+LEFT = "unsubscribed, bounced or unconfirmed on some list: left so without --resubscribe"
 
 #: How far mails reach whoever has the status. Any other one, known or not, keeps them away.
 _REACH = {ACTIVE: 2, UNCONFIRMED: 1}
@@ -39,13 +38,18 @@ class Decision(NamedTuple):
     is_left: bool = False
 
 
-def decide(present: Collection[str | None], wanted: str | None, *, may_raise: bool = False) -> Decision:
-    """`present`: the statuses of those with the address on the list, none when there is nobody; `wanted`:
-    None where the status is to stay as it is; `may_raise`: a person has chosen that switch for this one
-    sending."""
-    if not present:
-        return Decision(wanted or ACTIVE)
-    if wanted is None or set(present) == {wanted}:
+def decide(
+    present: Collection[str | None],
+    wanted: str | None,
+    *,
+    elsewhere: Collection[str | None] = (),
+    may_raise: bool = False,
+) -> Decision:
+    """`present`: the statuses of those with the address on the list, none when a request would add somebody;
+    `elsewhere`: those that the person has on other lists; `wanted`: None where the status is to stay as it
+    is; `may_raise`: a person has chosen that switch for this one sending."""
+    status = wanted if present else wanted or ACTIVE
+    if status is None or set(present) == {status}:
         return Decision(None)
-    is_left = not may_raise and any(is_raised(now, wanted) for now in present)
-    return Decision(None if is_left else wanted, is_left)
+    is_left = not may_raise and any(is_raised(now, status) for now in chain(present, elsewhere))
+    return Decision(None if is_left else status, is_left)

@@ -52,11 +52,10 @@ class Options:
 
 
 class EffectKind(StrEnum):
-    """What a kind of push does to contacts. What follows from that reads it here, never from a kind's name:
-    whether it may be sent twice, whom a list has and lacks, what `sync.writebacks` says of it."""
+    """What a kind of push does to contacts: whether it may be sent twice follows from it, and
+    `sync.writebacks` has it."""
 
     JOINS = "joins"  # puts them on lists, or changes them there
-    LEAVES = "leaves"  # takes them off a list, to another or away
     TAGS = "tags"
     NOTES = "notes"  # writes into their timelines
 
@@ -66,8 +65,8 @@ class Effect:
     """One change to one thing: the last effect on a subject decides whether a later row still has something
     to do.
 
-    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities,
-    `contact id|list id` for moves and deletions (`who`: the contact id, or the address in lower case).
+    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities
+    (`who`: the contact id, or the address in lower case).
     `content`: what it becomes; equal contents are the same change."""
 
     subject: str
@@ -169,10 +168,10 @@ class Plan:
 
     @cached_property
     def look_up_count(self) -> int:
-        """Requests: who an address is, once; whether somebody is subscribed now, for each list just before it
-        is sent."""
-        statuses = sum(len(item.expected.get("look_up", ())) for item in self.items)
-        return statuses + len({item.email for item in self.items if item.must_look_up})
+        """Requests: who an address is, once; how somebody stands, or what a timeline shows, just before it is
+        sent."""
+        look_ups: int = sum(item.expected.get("look_up", 0) for item in self.items)
+        return look_ups + len({item.email for item in self.items if item.must_look_up})
 
     @property
     def earlier_count(self) -> int:
@@ -181,7 +180,7 @@ class Plan:
     @cached_property
     def plan_id(self) -> str:
         """Tells it from a plan that would send something else, in whatever order."""
-        ids = (repr((item.operation, item.contact_id, dict(item.params))) for item in self.items)
+        ids = (repr((item.operation, item.email, item.contact_id, dict(item.params))) for item in self.items)
         whole = repr((self.account, self.kind, self.earlier))
         digests = (blake2b(part.encode(), digest_size=6).digest() for part in chain(ids, [whole]))
         return f"{sum(map(int.from_bytes, digests)) % 2**48:012x}"
@@ -190,11 +189,6 @@ class Plan:
     def bad_count(self) -> int:
         """Rows that our own checks reject."""
         return sum(not row.by_service for row in self.bad)
-
-    @property
-    def bad_share(self) -> float:
-        """Share of the rows, 0 to 1."""
-        return self.bad_count / self.row_count if self.row_count else 0.0
 
 
 class Past(NamedTuple):
@@ -207,6 +201,7 @@ class Past(NamedTuple):
     done_at: float | None  # in the order of requests (`exchange.order_of`)
     verified_at: float | None = None  # it was read back as intended: the queue is behind it
     is_drifted: bool = False  # done, and then a mismatch on read-back
+    source: str = ""  # of its push (`Source.name`)
 
     @property
     def is_open(self) -> bool:

@@ -7,18 +7,19 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from home.formatting import plural
 from marketing_api.clock import utc_now
 from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind
 
-#: Of fewer rows a share says nothing, where nobody is there to correct them: their limit is that of so many.
+#: A share of fewer rows says nothing where nobody is there to correct them: their limit is that of 100 rows.
 _FEW = 100
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how."""
+    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the file."""
 
     kind: Kind
     account: str
@@ -27,6 +28,8 @@ class Order:
     options: Options = field(default_factory=Options)
     reject_limit: float = 0.05
     verify: str = "sample"
+    encoding: str | None = None
+    sheet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,20 +44,28 @@ class Planned:
     rate: float
 
     @property
-    def limit(self) -> float:
-        """How many rows may be bad."""
-        of = max(self.plan.row_count, _FEW if self.order.options.is_standing else 0)
-        return round(self.order.reject_limit * of, 6)
+    def limit(self) -> int:
+        """How many rows may be invalid."""
+        least = _FEW if self.order.options.is_standing else 0
+        return int(round(self.order.reject_limit * max(self.plan.row_count, least), 6))
+
+    @property
+    def limit_words(self) -> str:
+        share = f"{100 * self.order.reject_limit:g} % of {plural(self.plan.row_count, 'row')}"
+        if self.order.options.is_standing and self.plan.row_count < _FEW:
+            share = f"{100 * self.order.reject_limit:g} % of {_FEW} rows, also where there are fewer"
+        return f"at most {self.limit:,} may be invalid, {share}"
 
     @property
     def refusal(self) -> str | None:
         """Why nothing is sent, in words; None unless too many rows are bad."""
-        words = (
-            f"{100 * self.plan.bad_share:.1f} % of the rows are not valid, more than the "
-            f"{100 * self.order.reject_limit:g} % of the limit:"
-            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
+        bad = self.plan.bad_count
+        if bad <= self.limit:
+            return None
+        return (
+            f"{plural(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, or allow "
+            "more with --reject-limit (in the launchpad: reject_limit)"
         )
-        return words if self.plan.bad_count > self.limit else None
 
 
 @dataclass

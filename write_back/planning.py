@@ -6,10 +6,9 @@ service."""
 
 import re
 from abc import ABC, abstractmethod
-from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
@@ -18,13 +17,11 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from warehouse.forgetting import Forgotten, is_pseudonym
 from write_back.account_state import Known, Member, Person, Who
-from write_back.input import values
 from write_back.input.columns import Picked, names_contacts
-from write_back.input.rows import BATCH, Rows, text_of
+from write_back.input.rows import Rows, text_of
 from write_back.input.values import BadValue
 from write_back.item import Change, Item, Options, Past, Plan, Reason
 from write_back.outbox.outbox import Outbox
-from write_back.packed import Packed
 from write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
@@ -52,24 +49,9 @@ _rows = attrgetter("rows")
 
 
 @dataclass
-class _Batch:
-    """Rows that are planned together, by their places, and what becomes of them. `sent`: row → whether it is
-    new; `said`: what was said about a subject, and by which row."""
-
-    places: Sequence[int]
-    items: list[Item] = field(default_factory=list)
-    bad: dict[int, Reason] = field(default_factory=dict)
-    idle: dict[int, Reason] = field(default_factory=dict)
-    sent: dict[int, bool] = field(default_factory=dict)
-    said: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
-    unknown_addresses: set[str] = field(default_factory=set)
-
-
-@dataclass
 class Planning(ABC):
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
-    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `joining`,
-    `leaving`: the kinds with that effect."""
+    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
 
     kind: str
     rows: Rows
@@ -77,13 +59,14 @@ class Planning(ABC):
     outbox: Outbox  # what was done before
     options: Options
     picked: Picked
-    joining: Sequence[str]
-    leaving: Sequence[str]
 
     def __post_init__(self) -> None:
-        self._items, self._bad, self._idle = Packed(Item), Packed(Reason), Packed(Reason)
-        self._new_count = self._changed_count = self._unknown_count = 0
-        self._batch = _Batch(())
+        self._items: list[Item] = []
+        self._bad: dict[int, Reason] = {}
+        self._idle: dict[int, Reason] = {}
+        self._sent: dict[int, bool] = {}  # row → whether it is new
+        self._said: dict[Hashable, tuple[int, object]] = {}  # about a subject, and by which row
+        self._unknown_addresses: set[str] = set()
         self._changes: list[Change] = []
         self._of_column = Counter[str]()
         self._additions: list[Change] = []
@@ -92,58 +75,12 @@ class Planning(ABC):
 
     def plan(self) -> Plan:
         """Give every row its fate. Raises InputError for columns that cannot be used."""
-        for places in self._batches():
-            self._batch = _Batch(places)
-            self.run()
-            self._take(self._batch)
+        self.run()
         return self._result()
 
     @abstractmethod
     def run(self) -> None:
-        """Give every row of the batch its fate."""
-
-    def _batches(self) -> Iterator[Sequence[int]]:
-        """Places of rows, many at a time. Rows about the same person are in one batch, since they are
-        compared with each other."""
-        size, start = len(self.rows), 0
-        if size <= BATCH:
-            yield range(size)
-            return
-        alike = self._first_places()
-        order = sorted(range(size), key=alike.__getitem__)
-        while start < size:
-            end = start + BATCH
-            while end < size and alike[order[end]] == alike[order[end - 1]]:
-                end += 1
-            yield sorted(order[start:end])
-            start = end
-
-    def _first_places(self) -> Sequence[int]:
-        """Of each row, the first place that is about the same person."""
-        first: dict[str, int] = {}
-        return array("q", [first.setdefault(name, place) for place, name in enumerate(self._names())])
-
-    def _names(self) -> Iterable[str]:
-        """Of each row, whom it is about: one of the person's addresses, or the contact id of one without a
-        known address."""
-        cells, nobody = self.picked.cells, [None] * len(self.rows)
-        emails = [normal_form(text_of(cell) or "") for cell in cells.get("email", nobody)]
-        ids = list(map(values.identifier_or_none, cells.get("contact_id", nobody)))
-        told: dict[int | None, str] = {
-            one: email for one, email in zip(ids, emails, strict=True) if one and email
-        }
-        told |= self._addresses(ids)
-        same = self.known.same_people()
-        names = (email or told.get(one) or str(one) for one, email in zip(ids, emails, strict=True))
-        return [same.get(name, name) for name in names]
-
-    def _addresses(self, ids: Sequence[int | None]) -> dict[int | None, str]:
-        """Contact id → a known address, in its normal form."""
-        found: dict[int | None, str] = {}
-        for start in range(0, len(ids), BATCH):
-            members = self.known.by_id(filter(None, ids[start : start + BATCH]))
-            found |= {one: normal_form(first.email) for one, (first, *_) in members.items() if first.email}
-        return found
+        """Give every row its fate."""
 
     # ---- rows, and whom they are about
 
@@ -151,16 +88,13 @@ class Planning(ABC):
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
         read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
-        for index in self._batch.places:
-            number = self.rows.numbers[index]
+        for index, number in enumerate(self.rows.numbers):
             if number in faults:
                 self.reject(number, faults[number])
             elif (row := self.attempt(number, read_row, index, number)) is not None:
                 yield row
 
-    def people(
-        self, rows: Sequence[R], *, must_exist: bool = True, needs_address: str = ""
-    ) -> Iterator[tuple[R, Person]]:
+    def people(self, rows: Sequence[R], *, needs_address: str = "") -> Iterator[tuple[R, Person]]:
         """The rows with whom they are about; those are rejected that are about nobody, or about a contact
         without a known address where something `needs_address`."""
         everybody = {row.who for row in rows}
@@ -173,8 +107,10 @@ class Planning(ABC):
                 ids = list(dict.fromkeys(one.contact_id for one in members))
                 return Person(who, members, ids, who.email, who.key)
             members = by_id.get(who.contact_id, [])
-            if not members and must_exist:
-                self.check_may_exist(who.contact_id)
+            if not members and self.known.is_all_known:
+                raise BadValue(
+                    f"there is no contact {who.contact_id} (contacts were read on {self.known.read_on()})"
+                )
             email = _address_of(who, members)
             if needs_address and email is None:
                 raise BadValue(
@@ -187,32 +123,26 @@ class Planning(ABC):
             if (person := self.attempt(row.number, found, row.who)) is not None:
                 yield row, person
 
-    def check_may_exist(self, contact_id: int) -> None:
-        """BadValue for a contact that no reading of any list showed, when all were read."""
-        if self.known.is_all_known:
-            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self.known.read_on()})")
-
     def not_said(
         self, row: int, subjects: Mapping[S, object], otherwise: Callable[[S], str] = lambda subject: ""
     ) -> list[S]:
         """The subjects about which no earlier row says the same. BadValue when none is left, or when an
         earlier row says `otherwise`, in words."""
-        known = self._batch.said
-        earlier = {subject: known[subject] for subject in subjects if subject in known}
+        earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
         for subject, (number, said) in earlier.items():
             if said != subjects[subject]:
                 raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
         if len(earlier) == len(subjects):
             raise BadValue(f"it says the same as row {next(iter(earlier.values()))[0]}")
         left = [subject for subject in subjects if subject not in earlier]
-        known |= {subject: (row, subjects[subject]) for subject in left}
+        self._said |= {subject: (row, subjects[subject]) for subject in left}
         return left
 
     # ---- what was done before
 
-    def last(self, subjects: Iterable[str], *kinds: str) -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push, or by any of these `kinds`."""
-        return self.outbox.last(self.known.account, dict.fromkeys(subjects), *(kinds or (self.kind,)))
+    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push."""
+        return self.outbox.last(self.known.account, dict.fromkeys(subjects), self.kind)
 
     def is_settled(
         self, row: int, person: Person, standing: str | Past | None, contact_id: int | None
@@ -236,7 +166,7 @@ class Planning(ABC):
             return None
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
-        self._batch.bad.setdefault(row, Reason((row,), reason, by_service))
+        self._bad.setdefault(row, Reason((row,), reason, by_service))
 
     def reject_as_before(self, row: int, past: Past) -> None:
         """The service rejected the same before, or took it and did otherwise."""
@@ -250,17 +180,16 @@ class Planning(ABC):
         self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
-        self._batch.idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
+        self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
 
     def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
         """One request; its rows are new or changed, new as soon as one of their items is.
         `is_unknown_address`: to the warehouse."""
-        batch = self._batch
-        batch.items.append(item)
+        self._items.append(item)
         if is_unknown_address and item.email is not None:
-            batch.unknown_addresses.add(normal_form(item.email))
+            self._unknown_addresses.add(normal_form(item.email))
         for row in item.rows:
-            batch.sent[row] = batch.sent.get(row, False) or is_new
+            self._sent[row] = self._sent.get(row, False) or is_new
 
     # ---- what a person should see
 
@@ -283,47 +212,37 @@ class Planning(ABC):
         """A warning that is given once, after the number of rows that it is about."""
         self._counted[text] += number
 
-    def _take(self, batch: "_Batch") -> None:
-        """What became of its rows. A row with parts that were sent is not idle; one without is rejected
-        first."""
-        sent, bad = batch.sent, batch.bad
+    def _result(self) -> Plan:
+        """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
+        rejected first."""
+        sent, bad = self._sent, self._bad
         if partly := len(bad.keys() & sent):
             self.count(
                 "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
                 "sends it again)",
                 partly,
             )
-        self._items.add(sorted(batch.items, key=_rows))
-        self._bad.add(sorted((each for row, each in bad.items() if row not in sent), key=_rows))
-        idle = (each for row, each in batch.idle.items() if row not in sent and row not in bad)
-        self._idle.add(sorted(idle, key=_rows))
-        new_count = sum(sent.values())
-        self._new_count += new_count
-        self._changed_count += len(sent) - new_count
-        self._unknown_count += len(batch.unknown_addresses)
-
-    def _result(self) -> Plan:
-        """Rows are in the order of the input."""
         counted = (
             f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()
         )
+        warnings = [*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted]
+        idle = (each for row, each in self._idle.items() if row not in sent and row not in bad)
+        new_count = sum(sent.values())
         return Plan(
             account=self.known.account,
             kind=self.kind,
             source=self.rows.source,
             row_count=len(self.rows),
-            items=self._items,
-            new_count=self._new_count,
-            changed_count=self._changed_count,
-            idle=self._idle,
-            bad=self._bad,
+            items=sorted(self._items, key=_rows),
+            new_count=new_count,
+            changed_count=len(sent) - new_count,
+            idle=sorted(idle, key=_rows),
+            bad=sorted((each for row, each in bad.items() if row not in sent), key=_rows),
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
-            warnings=tuple(
-                dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted])
-            ),
+            warnings=tuple(dict.fromkeys(warnings)),
             columns=self.picked.renamed,
             additions=tuple(self._additions),
-            unknown_address_count=self._unknown_count,
+            unknown_address_count=len(self._unknown_addresses),
         )
 
 

@@ -23,7 +23,7 @@ from home import output
 from home.formatting import plural
 from home.output import PushResult
 from marketing_api.redaction import plain, without_addresses
-from write_back.consent import LEFT, LEFT_ON_TARGET
+from write_back.consent import LEFT
 from write_back.input.rows import shown
 from write_back.item import DONE, OPEN, Plan, Reason, State
 from write_back.kinds import KINDS
@@ -117,9 +117,9 @@ def _sum(counts: Mapping[str, int], states: Iterable[State]) -> int:
 
 
 def _left(entry: Entry) -> str | None:
-    """Why a status is as it was, or somebody where they were: nobody is subscribed again by the way."""
-    if entry.state is State.SKIPPED and entry.message in (LEFT, LEFT_ON_TARGET):
-        return entry.message
+    """Why a status is as it was: nobody is subscribed again by the way."""
+    if entry.state is State.SKIPPED and entry.message == LEFT:
+        return LEFT
     return LEFT if entry.is_done and entry.expected.get("left") else None
 
 
@@ -159,7 +159,7 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
     plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    counts = list(_plan_counts(plan, planned.limit))
+    counts = list(_plan_counts(plan, planned.limit_words))
     return _public(lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
 
 
@@ -285,7 +285,7 @@ def _texts() -> Any:
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
 
 
-def _plan_counts(plan: Plan, limit: float) -> Iterator[tuple[str, int, str]]:
+def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
     checked = plan.bad_count
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
@@ -293,9 +293,7 @@ def _plan_counts(plan: Plan, limit: float) -> Iterator[tuple[str, int, str]]:
         yield each.reason, len(each.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
-    allowed = plural(int(limit), "row")
-    share = f"{100 * plan.bad_share:.1f} % of the rows; more than {allowed} stop the push"
-    yield "invalid", checked, share if checked else ""
+    yield "invalid", checked, limit if checked else ""
     if refused := len(plan.bad) - checked + len(plan.told):
         yield (
             "rejected before",

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from home.alerts import try_to_post
-from home.door import archive_of, open_archive, outbox_of, scratch
+from home.door import archive_of, open_archive, outbox_of
 from home.folder import in_use
 from home.identity import check_kind
 from home.output import PushResult
@@ -30,8 +30,10 @@ from home.settings import Settings, SettingsError, account_of, estimated_rate
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
 from warehouse.archive.suppression import load
+from warehouse.disk import scratch
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
+from write_back.input.columns import has_needed, without_repeated
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
@@ -65,6 +67,8 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
     mapping = dict(typed["map"])
     if len(mapping) < len(typed["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
+    if typed["sql"] is not None and (typed["encoding"] or typed["sheet"]):
+        raise SettingsError("--encoding and --sheet are for files: leave them out beside --sql")
     own = {each.name: typed[each.name] for each in fields(Options) if each.name in typed}
     own |= {"mapping": mapping, "ignore": tuple(typed["ignore"]), "send_all": typed["all"]}
     return Order(
@@ -75,6 +79,8 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
         Options(**own),
         typed["reject_limit"],
         typed["verify"],
+        typed["encoding"],
+        typed["sheet"],
     )
 
 
@@ -85,15 +91,23 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with open_outbox(settings.home) as outbox:
-            if rows is None:
-                rows = (
-                    read_file(order.file, limit=settings.input_limit)
-                    if order.file
-                    else read_query(settings, order.query or "", load_known(settings, order.account).zone.key)
-                )
-            return _plan(settings, order, rows, outbox)
+            return _plan(settings, order, _read(settings, order) if rows is None else rows, outbox)
     finally:
         gc.enable()
+
+
+def _read(settings: Settings, order: Order) -> Rows:
+    options = order.options
+    if order.file is None:
+        zone = load_known(settings, order.account).zone.key
+        return without_repeated(read_query(settings, order.query or "", zone), options.ignore)
+    return read_file(
+        order.file,
+        limit=settings.input_limit,
+        encoding=order.encoding,
+        sheet=order.sheet,
+        fits=lambda header: has_needed(header, order.kind.columns, options.mapping),
+    )
 
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:

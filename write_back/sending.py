@@ -36,9 +36,10 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.write_result import says_absent
-from write_back.item import DONE, RETRY_POLICY, EffectKind, RetryPolicy, State
-from write_back.kinds import KINDS, Kind, kinds_that
+from write_back.item import DONE, RETRY_POLICY, RetryPolicy, State
+from write_back.kinds import CONTACTS, KINDS, Kind
 from write_back.outbox.outbox import Entry, Outbox
+from write_back.planning import UNCHANGED
 from write_back.send_order import Schedule, keys_of
 from write_back.unknown_outcomes import Presence
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
 
 _LOOK_S = 0.2  # how soon a stop is seen
+_DONE_EARLIER = "done by an earlier try"
 
 
 @dataclass(eq=False)
@@ -66,11 +68,6 @@ class _Task:
     @property
     def contact_id(self) -> int | None:
         return self.contact_ids[0] if self.contact_ids else self.entry.contact_id
-
-    @property
-    def who(self) -> tuple[str, int | None]:
-        """What is looked up of it: its address, and in which list."""
-        return self.entry.email or "", self.kind.left_list(self.entry)
 
 
 class Sending:
@@ -104,8 +101,6 @@ class Sending:
         self._unknown: dict[_Task, float] = {}  # since when an outcome is
         #: When an unknown outcome is looked into, or what is about people who do not show yet is tried again.
         self._due: dict[_Task, float] = {}
-        #: Kinds whose requests were taken as `Kind.outgoing` completes them, and not as planned.
-        self._completed: set[str] = set()
         self._in_row: Counter[type] = Counter()
         self._done = 0  # sent or rejected
         self._stopped: str | None = None
@@ -180,7 +175,10 @@ class Sending:
         if task in self._unknown:  # what stood before it is over; its own time is still to come
             return
         if task.entry.needs_look_up and not task.contact_ids:
-            self._do(lambda: self._directory.find(*task.who), lambda found: self._on_found(task, found))
+            self._do(
+                lambda: self._directory.find(task.entry.email or ""),
+                lambda found: self._on_found(task, found),
+            )
         elif self._hold(task):
             self._do(lambda: self._deliver(task), lambda result: self._on_sent(task, result))
 
@@ -227,6 +225,8 @@ class Sending:
         match result:
             case None:
                 self._let_go(task)
+            case str() if result == UNCHANGED and task.entry.attempts and self._outbox.claim(task.item_id):
+                self._end(task, State.APPLIED, message=_DONE_EARLIER)
             case str():
                 self._end(task, State.SKIPPED, message=result)
             case Response():
@@ -252,12 +252,7 @@ class Sending:
             self._halt(f"{count} requests in a row had no whole answer; the last: {problem}")
 
     def _on_refused(self, task: _Task, problem: Refused) -> None:
-        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was
-        the first one's doing."""
-        is_absent, is_again = says_absent(str(problem)), task.entry.drift or task.entry.attempts
-        if is_absent and is_again and task.kind.is_done_by_absence:
-            self._end(task, State.APPLIED, message="done by an earlier try")
-        elif is_absent and self._is_early(task.entry):
+        if says_absent(str(problem)) and self._is_early(task.entry):
             self._outbox.unclaim(task.item_id)
             self._try_later(task)
         else:
@@ -279,8 +274,7 @@ class Sending:
         queued (row 6)."""
         if entry.email is None:
             return False
-        joining = kinds_that(EffectKind.JOINS)
-        synced_at = self._outbox.synced_at(entry.account, joining, entry.email)
+        synced_at = self._outbox.synced_at(entry.account, CONTACTS, entry.email)
         return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
 
     def _try_later(self, task: _Task) -> None:
@@ -300,7 +294,7 @@ class Sending:
                 task.contact_ids = contact_ids
                 self._begin(task)
         elif self._is_early(task.entry):
-            self._directory.forget(*task.who)
+            self._directory.forget(task.entry.email or "")
             self._try_later(task)
         else:
             self._end(task, State.REJECTED, message="no contact has this address")
@@ -394,9 +388,9 @@ class Sending:
             if not self._outbox.claim(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
                 raise _NotPlanned
 
-        is_completed = kind in self._completed
+        is_outdated = False
         while True:
-            outgoing = kind.outgoing(entry, task.contact_ids, self._client.fetch, is_completed=is_completed)
+            outgoing = kind.outgoing(entry, task.contact_ids, self._directory, is_outdated=is_outdated)
             if not outgoing.calls:
                 return outgoing.left
             try:
@@ -406,13 +400,11 @@ class Sending:
             except _NotPlanned:
                 return None
             except Refused as refusal:
-                if is_completed or not kind.lacks(refusal, call):
+                if is_outdated or not (entry.expected.get("ids") and says_absent(str(refusal))):
                     raise
                 self._outbox.unclaim(entry.item_id)
-                is_completed = True
+                is_outdated = True
             else:
-                if is_completed:
-                    self._completed.add(kind)
                 return response
 
     def _again(self, call: Call) -> Response:

@@ -62,14 +62,13 @@ def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
 
 
 def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number): as many as fit have an entry, and among those the surest
-    likenesses in sum.
+    """What becomes of each item (by its number): as many as fit have an entry, the surest likenesses first.
 
     What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes
     part like those that are unknown, and goes first only where its likeness is as sure."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
-    taken = cheapest({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
+    taken = match_entries({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
     oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
     oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
 
@@ -83,6 +82,15 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
     return {item.item_id: presence(item) for item in ordered}
 
 
+def is_shown(item: Wanted, timeline: Timeline) -> bool:
+    """Whether the timeline has the very same text at that time, whoever has written it."""
+    return any(
+        _likeness_of_time(item, shown) is not None
+        and any(_likeness_of_text(item.description, text) == 0 for text in shown.texts)
+        for shown in timeline.entries
+    )
+
+
 def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
     """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything
     may.
@@ -94,28 +102,30 @@ def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | Non
     return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
 
 
-def cheapest(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
-    """Item → entry, of `costs` (item → entry → cost): as many of `first` as can be, then as many as can be,
-    at the least sum of costs."""
-    import networkx as nx  # takes long to import, and a push without unknown outcomes does without
+def match_entries(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
+    """Item → entry, of `costs` (item → entry → cost): the surest likeness first, those of `first` before all
+    others. Then whoever has none is given the entry of another that has one left, since what is without an
+    entry in the end is sent again."""
+    item_of: dict[int, int] = {}
 
-    one = 1 + sum(
-        cost for entries in costs.values() for cost in entries.values()
-    )  # placed, an item outweighs all costs
-    graph = nx.Graph()
-    for item, entries in costs.items():
-        worth = one * (len(costs) + 1) if item in first else one
-        graph.add_edges_from(
-            ((item, None), entry, {"weight": worth - cost}) for entry, cost in entries.items()
-        )
-    parts = [
-        graph.subgraph(part) for part in nx.connected_components(graph)
-    ]  # it takes the cube of their sizes
-    pairs = [pair for part in parts for pair in nx.max_weight_matching(part)]
-    return {
-        item[0]: entry
-        for item, entry in (pair if isinstance(pair[0], tuple) else pair[::-1] for pair in pairs)
-    }
+    def take_entry(item: int, tried: set[int]) -> bool:
+        for entry in costs[item]:
+            if entry not in tried:
+                tried.add(entry)
+                if entry not in item_of or take_entry(item_of[entry], tried):
+                    item_of[entry] = item
+                    return True
+        return False
+
+    for group in (costs.keys() & first, costs.keys() - first):
+        left = set(group)
+        for _, item, entry in sorted((cost, one, at) for one in group for at, cost in costs[one].items()):
+            if item in left and entry not in item_of:
+                item_of[entry] = item
+                left.remove(item)
+        for item in sorted(left):
+            take_entry(item, set())
+    return {item: entry for entry, item in item_of.items()}
 
 
 def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,23 +44,20 @@ Readings = Mapping[int, Compared | Unread]
 @dataclass
 class ReadBack:
     """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is
-    known by now; `list_kinds`: the kinds that put contacts on lists or take them off."""
+    known by now."""
 
     outbox: Outbox
     client: Client
     labels: Labels
-    list_kinds: Collection[str]
     stop: threading.Event
     policy: RetryPolicy
     drifted: set[int] = field(default_factory=set)
 
-    def current(
-        self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]
-    ) -> list[Entry]:
-        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by
-        item."""
+    def current(self, entries: list[Entry]) -> list[Entry]:
+        """Without those of whose subjects a later item has changed one since. They are of one kind."""
+        subjects = self.outbox.subjects(entry.item_id for entry in entries)
         everything = {subject for several in subjects.values() for subject in several}
-        last = self.outbox.last(entries[0].account, everything, *kinds) if entries else {}
+        last = self.outbox.last(entries[0].account, everything, entries[0].kind) if entries else {}
 
         def is_last(entry: Entry) -> bool:
             pasts = (last.get(subject) for subject in subjects.get(entry.item_id, ()))

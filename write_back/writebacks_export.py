@@ -73,7 +73,6 @@ def _row(entry: Entry) -> dict[str, Any]:
             row[name] = dt.datetime.fromtimestamp(row[name], dt.UTC)
     return row | {
         "effect": kind.effect.value,
-        "left_list_id": kind.left_list(entry),
         "state": entry.state.value,
         "row_numbers": list(entry.rows),
         "message": without_addresses(entry.message) if entry.message else None,

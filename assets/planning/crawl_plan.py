@@ -172,8 +172,8 @@ class PlanEntry:
         parts = {"never requested yet": self.waiting, "older than they may be": self.late}
         left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         return (
-            f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what "
-            "would be needed"
+            f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync sync --dry-run` shows "
+            "what would be needed"
         )
 
 

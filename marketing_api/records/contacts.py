@@ -231,6 +231,7 @@ TIMELINE = AREA.filling(
 )
 GETCOUPON = AREA.filling("emailmarketing/getcoupon", coupons, Coupon)
 
+ADDCONTACT = AREA["emailmarketing/addcontact"]
 EDITCONTACT = AREA["emailmarketing/editcontact"]
 SYNCCONTACT = AREA["emailmarketing/synccontact"]
 MOVECONTACT = AREA["emailmarketing/movecontact"]

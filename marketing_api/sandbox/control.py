@@ -103,7 +103,7 @@ def leave(asked: Asked) -> Any:
 
 def statuses(asked: Asked) -> Any:
     """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list,
-    `before` of those with the address there and of those `gone`, and `after`."""
+    `before` of those with the address there, `elsewhere` on other lists and of those `gone`, and `after`."""
     changes = asked.tenant.world.subscribers.changes
     shown = [change._asdict() for change in changes[asked.number("since", 0) :]]
     return {"changes": len(changes), "items": shown}

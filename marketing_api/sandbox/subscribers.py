@@ -72,12 +72,13 @@ class Card:
 
 class Change(NamedTuple):
     """A write that gave somebody a status on a list. `before`: those of everybody with the address there;
-    `gone`: the last ones of those who were deleted from it."""
+    `elsewhere`: on other lists; `gone`: the last ones of those who were deleted from it."""
 
     email: str
     list_id: int
     contact_id: int
     before: tuple[int, ...]
+    elsewhere: tuple[int, ...]
     gone: tuple[int, ...]
     after: int
 
@@ -206,10 +207,12 @@ class Subscribers:
 
     def _note(self, email: str, where: int, wanted: int, status: int, now: int) -> None:
         word = email.lower()
-        before = tuple(one.status for one in self.by_email(word, now) if one.list_id == where)
+        found = self.by_email(word, now)
+        before = tuple(one.status for one in found if one.list_id == where)
+        elsewhere = tuple(one.status for one in found if one.list_id != where)
         cards = [self.cards[one] for one in self._ids(word) if one in self.cards]
         gone = tuple(card.status or 0 for card in cards if card.deleted_at <= now and card.list_id == where)
-        self.changes.append(Change(word, where, wanted, before, gone, status))
+        self.changes.append(Change(word, where, wanted, before, elsewhere, gone, status))
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""

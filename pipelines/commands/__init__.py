@@ -15,14 +15,18 @@ from typing import Any
 import click
 
 from home import exits, interrupts
+from home.options import SANDBOX as SANDBOX_OPTION
 from home.options import Option, parameters
-from home.settings import Settings, SettingsError, load_settings
+from home.settings import Settings, SettingsError, load_settings, missing_key
 from marketing_api.redaction import plain
 from pipelines.usage import WithExamples, is_verbose, verbose
 
 Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
 Work = Callable[[Arguments, Settings], int]
+_IN_SANDBOX = (
+    "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects your account"
+)
 #: As of a program that does not handle the signal.
 _NOBODY_READS = 128 + signal.SIGPIPE
 
@@ -73,10 +77,17 @@ class Command(WithExamples):
 
 
 def command(
-    *options: Option | click.Parameter, name: str = "", is_for_all_shards: bool = False, **how: Any
+    *options: Option | click.Parameter,
+    name: str = "",
+    is_for_all_shards: bool = False,
+    needs_keys: bool | str = True,
+    uses_home: bool = True,
+    **how: Any,
 ) -> Callable[[Work], Command]:
     """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of
-    accounts.toml has to be picked."""
+    accounts.toml has to be picked. A command that sends no request does without keys: `needs_keys`, or the
+    name of the option with which it sends some. One that neither a home nor an account concerns has no
+    `--sandbox` (`uses_home`)."""
     taken = [
         each
         for option in options
@@ -87,11 +98,51 @@ def command(
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
             return work(arguments, settings.of_one_shard())
 
-        how["callback"] = partial(_run, work if is_for_all_shards else of_one_shard)
-        how["params"] = [*taken, verbose()]
+        work_of_shards = work if is_for_all_shards else of_one_shard
+        checked = _with_key_or_sandbox(work_of_shards, needs_keys) if uses_home else work_of_shards
+        how["callback"] = partial(_run, checked, needs_keys)
+        how["params"] = [*taken, *parameters([SANDBOX_OPTION] if uses_home else ()), verbose()]
         return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
 
     return decorator
+
+
+def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
+    """The work, with the account that is configured, or with a sandbox that a person has chosen or sees. A
+    scheduled command that has lost its folder would succeed in the sandbox forever. What sends no request may
+    look at a home that MARKETING_HOME names."""
+
+    def checked(arguments: Arguments, settings: Settings) -> int:
+        if arguments.sandbox and not settings.is_sandbox:
+            raise SettingsError(
+                "--sandbox is for folders without a key, and an account is configured here: leave the option "
+                "out, or run it in another folder"
+            )
+        if not settings.is_key_missing and not arguments.sandbox:
+            return work(arguments, settings)
+        settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
+        if settings.is_key_missing and (_sends(arguments, needs_keys) or settings.is_default_home):
+            raise missing_key(settings)
+        if _holds_sandbox(settings):
+            print_error(_IN_SANDBOX)
+        return work(arguments, settings)
+
+    return checked
+
+
+def _sends(arguments: Arguments, needs_keys: bool | str) -> bool:
+    return bool(getattr(arguments, needs_keys)) if isinstance(needs_keys, str) else needs_keys
+
+
+def _holds_sandbox(settings: Settings) -> bool:
+    """Whether the home is the sandbox's, or a new one."""
+    from home.exits import HomeError
+    from home.identity import SANDBOX, identity_of
+
+    try:
+        return identity_of(settings.home).kind == SANDBOX or not settings.warehouse_path.exists()
+    except HomeError:  # the command says what is wrong
+        return False
 
 
 def proposals(metavar: str, begun: str) -> list[Any]:
@@ -101,26 +152,28 @@ def proposals(metavar: str, begun: str) -> list[Any]:
     return completion.proposals(metavar, begun)
 
 
-def _run(work: Work, **given: object) -> int:
+def _run(work: Work, needs_keys: bool | str, /, **given: object) -> int:
     import home.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
 
     with interrupts.raise_in_main():
         try:
-            return _in_a_sentence(work, Arguments(**given))
+            return _in_a_sentence(work, needs_keys, Arguments(**given))
         except KeyboardInterrupt:
             return print_error(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
 
 
-def _in_a_sentence(work: Work, arguments: Arguments) -> int:
+def _in_a_sentence(work: Work, needs_keys: bool | str, arguments: Arguments) -> int:
     import logging
 
     from home.failures import explain
     from home.logs import logging_to_home
 
     try:
-        settings = load_settings(Path.cwd())
+        settings = load_settings(Path.cwd(), reads_keys=_sends(arguments, needs_keys))
     except SettingsError as problem:
         return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
+    for wrong in settings.unknown:
+        print_error(f"marketing-sync: {wrong}")
     context = click.get_current_context()
     if is_verbose(context):
         settings = replace(settings, log_level="DEBUG")

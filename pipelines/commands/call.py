@@ -5,12 +5,11 @@ Requests by hand are paced like all others, and no part of the archive."""
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import msgspec
 
 from home import exits
 from home.accounts import chosen, connections, explained
@@ -20,13 +19,15 @@ from home.options import ACCOUNT, Option
 from home.settings import Settings
 from marketing_api import operations
 from marketing_api.client import Client, Connection
+from marketing_api.contact_lookup import Directory
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
-from marketing_api.exchange import Exchange, Response
+from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
-from marketing_api.rate_limit import RateLimiter, RequestBudget
+from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments, command, print_error, proposals, says_yes
 from write_back.refusals import known
+from write_back.single_write import find_raised
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
@@ -43,17 +44,22 @@ _FIRST_PAUSE = 0.03
     ),
     ACCOUNT,
     Option("yes", "do not ask before a write"),
+    Option(
+        "resubscribe",
+        "with --yes: a status may also make somebody active who is unsubscribed, bounced or unconfirmed",
+    ),
 )
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = chosen(settings, accounts, arguments.account)
-        if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
-            return print_error("nothing was sent", exits.INCOMPLETE)
         with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
             try:
                 if not call.operation.is_read:
+                    raised = find_raised(call, Directory(client.fetch))
+                    if why := _why_unsent(call, connection, arguments, raised):
+                        return print_error(why, exits.INCOMPLETE)
                     client.fetch(account.ME.bind())
                 return _print(client, call)
             except MarketingApiError as problem:
@@ -72,11 +78,7 @@ def _print(client: Client, call: Call) -> int:
             f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.",
             exits.INCOMPLETE,
         )
-    body = response.body
-    document = msgspec.json.decode(body.read_bytes() if isinstance(body, Path) else body)
-    if isinstance(document, dict):
-        document = document.get("response", document).get("data", document)
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    print(json.dumps(response.envelope.document, indent=2, ensure_ascii=False))
     return exits.DONE
 
 
@@ -84,8 +86,6 @@ def _print(client: Client, call: Call) -> int:
 def client_by_hand(
     connection: Connection,
     accept: Callable[[Response], object] = lambda _: None,
-    record: Callable[[Exchange], Exchange | None] = lambda _: None,
-    budget: RequestBudget | None = None,
 ) -> Iterator[tuple[Client, RateLimiter]]:
     """Paced as all, with short pauses before another try; its requests leave nothing behind."""
     limiter = RateLimiter.shared(connection)
@@ -94,10 +94,9 @@ def client_by_hand(
         Client(
             connection,
             limiter,
-            record=record,
+            record=lambda _: None,
             spool=Path(spool),
             accept=accept,
-            budget=budget,
             first_pause=_FIRST_PAUSE,
         ) as client,
     ):
@@ -122,10 +121,21 @@ def _parameters(words: Sequence[str]) -> dict[str, object]:
     return values
 
 
-def _agreed(call: Call, connection: Connection) -> bool:
+def _why_unsent(call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]) -> str:
+    """Why the write is not sent; empty when somebody has agreed to it. `raised`: as `find_raised` has it."""
+    statuses = " and ".join(sorted(raised))
+    if arguments.yes:
+        if not raised or arguments.resubscribe:
+            return ""
+        return (
+            f"nothing was sent: this person is {statuses} on some list, and the request would subscribe them "
+            "again. Add --resubscribe if they have asked for it"
+        )
     shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
-    print(
-        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}",
-        file=sys.stderr,
-    )
-    return says_yes("Send it? [y/N] ")
+    lines = [
+        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}"
+    ]
+    if raised:
+        lines.append(f"This person is {statuses} on some list: the request subscribes them again.")
+    print(*lines, sep="\n", file=sys.stderr)
+    return "" if says_yes("Send it? [y/N] ") else "nothing was sent"

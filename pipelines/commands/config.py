@@ -14,11 +14,14 @@ from home.settings import HIDDEN, VARIABLES, Settings, sources, typed
 from home.texts import grid
 from marketing_api.redaction import Secret
 from pipelines.commands import Arguments, Group, command
-from warehouse.storage import shown
 
 
 @command(
-    JSON, name="show", short_help="each setting, its value and where that comes from", is_for_all_shards=True
+    JSON,
+    name="show",
+    short_help="each setting, its value and where that comes from",
+    is_for_all_shards=True,
+    uses_home=False,
 )
 def _show(arguments: Arguments, settings: Settings) -> int:
     """Each setting, its value and where that comes from: the environment, which overrides `.env`, or the
@@ -38,7 +41,7 @@ def _settings(settings: Settings) -> Iterator[Setting]:
 
     def setting(name: str, value: Any, meaning: str) -> Setting:
         is_hidden = isinstance(value, Secret) or (name in HIDDEN and value)
-        text = "***" if is_hidden else shown(typed(value))
+        text = "***" if is_hidden else typed(value)
         names = (each for each in (name, f"{name}_FILE") if each in where)
         return Setting(name, text or None, where.get(next(names, name), "default"), meaning)
 

@@ -2,48 +2,48 @@
 
 It makes the home where there is none, and changes nothing else."""
 
+import datetime as dt
 import os
 import platform
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from home import exits
 from home.accounts import connections
 from home.door import open_warehouse
 from home.exits import HomeError
+from home.failures import explain
 from home.folder import prepare_home, running, unfinished_erasure
 from home.formatting import plural
-from home.freshness import ago, standstill
+from home.freshness import ago
 from home.identity import Recognition, check_kind, identity_of
 from home.options import JSON, Option
 from home.output import Finding, Findings, emit
 from home.settings import Settings, SettingsError
 from marketing_api import __version__
-from marketing_api.clock import utc_now
+from marketing_api.clock import TOLERANCE, utc_now
 from marketing_api.redaction import plain
-from pipelines.commands import Arguments, command, print_error, says_yes
-from pipelines.commands.check import IDENTITY, greeting
-from pipelines.commands.probe import MOST_REQUESTS, Probe
-from pipelines.fleet import shards, silent
-from pipelines.publishing import what_is_published
-from upkeep.backups import backup_storage
-from warehouse.backup import read_manifest
+from pipelines.account_check import IDENTITY, accept_business, check_account
+from pipelines.commands import Arguments, command
+from pipelines.monitoring import shards, silent
+from pipelines.publishing import custom_table_problems, what_is_published
+from upkeep.backup import backup_folder, read_snapshot
 from warehouse.bookkeeping import died
-from warehouse.disk import write_file
 from warehouse.errors import WarehouseError, WarehouseLocked
-from warehouse.lake import LATE
-from warehouse.publish import published_path
-from warehouse.sql import rows
+from warehouse.publish import NEWEST_READING, published_path
+from warehouse.sql import rows, value
+from write_back.audience_syncs import FILE, check_nightly
 
 Look = Callable[[Settings], Iterator[Finding]]
 #: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
 _LEAST_DISK = 1_000_000_000
 _COPIES = 3
+#: Nightly backups: a night may be missed.
+_LATE = dt.timedelta(days=2)
 #: How long to wait for a warehouse that another program has open.
 _WAIT_S = 2
 #: Reading, loading and Dagster, beside what the models may take.
@@ -51,88 +51,70 @@ _LEAST_MEMORY = 700_000_000
 
 
 @command(
-    JSON,
-    Option("fleet", "instead: every account of every shard, whether it is read in time; for cron"),
     Option(
-        "probe",
-        "instead: call each read operation once, and report where the service differs from what is expected",
+        "accept_business",
+        "confirm that this account is another business now, or has another address, and keep its name",
+        str,
+        metavar="ACCOUNT",
     ),
-    Option("yes", "with --probe: do not ask"),
+    Option("yes", "with --accept-business: do not ask"),
+    JSON,
     is_for_all_shards=True,
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than
-    the settings name."""
-    if arguments.fleet:
-        return _report(arguments, settings, _fleet)
-    settings = settings.of_one_shard()
-    return _probe(arguments, settings) if arguments.probe else _report(arguments, settings, *_LOOKS)
-
-
-def _report(arguments: Arguments, settings: Settings, *looks: Look) -> int:
+    the settings name. Of shards, unless MARKETING_SHARD picks one, it only checks that every account is read
+    in time."""
+    if arguments.accept_business is not None:
+        return accept_business(settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes)
     findings = []
-    for look in looks:
-        for finding in look(settings):
+    for look in (_readings,) if settings.shards else _LOOKS:
+        for finding in _findings(look, settings):
             findings.append(finding)
             if not arguments.json:
                 print(f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}", flush=True)
-    is_well = all(finding.is_well for finding in findings)
     if arguments.json:
-        emit(Findings(is_well, findings))
-    is_foreign = any(finding.what == IDENTITY and not finding.is_well for finding in findings)
-    return exits.WRONG_USE if is_foreign else exits.DONE if is_well else exits.INCOMPLETE
+        emit(Findings(all(finding.is_well for finding in findings), findings))
+    return _exit_code(findings)
 
 
-def _probe(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when there are deviations, or nobody agreed."""
-    prepare_home(settings.home, settings.lock_seconds)
-    with connections(settings) as accounts:
-        names = ", ".join(each.account for each in accounts)
-        print(
-            f"up to {MOST_REQUESTS} requests to {names} each, all of them reads; the report names no "
-            "account and no value",
-            file=sys.stderr,
-        )
-        if not (arguments.yes or says_yes("Go on? [y/N] ")):
-            return print_error("nothing was requested", exits.INCOMPLETE)
-        probes = [Probe(connection, Recognition(settings, connection)) for connection in accounts]
-        for number, probe in enumerate(probes, 1):
-            probe.run()
-            path = settings.home / "logs" / f"probe-{utc_now():%Y%m%dT%H%M%SZ}-{number}.md"
-            write_file(path, probe.report().encode())
-            found = plural(len(probe.deviations), "deviation")
-            print(
-                f"{probe.connection.account}: {plural(probe.requests, 'request')}, {found}; {path} "
-                "has the report"
-            )
-            for each in sorted(probe.deviations):
-                print(f"  {each.operation}, {each.place}: expected {each.expected}, found {each.found}")
-    return exits.INCOMPLETE if any(probe.deviations for probe in probes) else exits.DONE
+def _exit_code(findings: Sequence[Finding]) -> int:
+    failed = [finding for finding in findings if not finding.is_well]
+    if any(finding.what == IDENTITY for finding in failed):
+        return exits.WRONG_USE
+    return exits.INCOMPLETE if failed else exits.DONE
 
 
-def _fleet(settings: Settings) -> Iterator[Finding]:
-    """Each shard, by the note of its home here or by its manifest in the lake."""
+def _findings(look: Look, settings: Settings) -> Iterator[Finding]:
+    """What the system refuses to one look keeps none of the others from looking."""
+    try:
+        yield from look(settings)
+    except OSError as problem:
+        yield Finding(look.__name__.strip("_"), False, explain(problem)[0])
+
+
+def _readings(settings: Settings) -> Iterator[Finding]:
+    """Of every shard whether its accounts are read in time, by the status file of its home."""
+    if not (settings.shards or settings.warehouse_path.exists()):
+        return
     now = utc_now()
     for name, shard in shards(settings).items():
         late = silent(settings, shard, now)
-        what, read_at = name or "accounts", [each.read_at for each in shard.accounts if each.read_at]
-        if not shard.is_known:
-            nothing = (
-                "there is neither a home of it here nor an export of it in the lake (MARKETING_LAKE_URL)"
-            )
-            yield Finding(what, False, f"{nothing}: `marketing-sync sync` makes both")
+        what, read_at = name or "readings", [each.read_at for each in shard.accounts if each.read_at]
+        if not shard.is_here:
+            yield Finding(what, False, "its home is not here: run `doctor` where it is, or sync it here")
         elif late:
             for account, words in late.items():
-                yield Finding(what, False, f"account {account}: {words}: is the schedule on?")
+                advice = "is the schedule on? `marketing-sync sync` reads now"
+                yield Finding(what, False, f"account {account}: {words}: {advice}")
         else:
             yield Finding(what, True, f"{plural(len(read_at), 'account')}, read {ago(min(read_at), now)}")
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
     packages = f"marketing-sync {__version__}"
-    for name in ("duckdb", "dagster", "dbt-core"):
-        with suppress(PackageNotFoundError):  # dbt is there for models of one's own
-            packages += f", {name} {version(name)}"
+    for name in ("duckdb", "dagster"):
+        packages += f", {name} {version(name)}"
     machine = f"{platform.system()} {platform.machine()}"
     yield Finding("programs", True, f"Python {platform.python_version()} on {machine}, {packages}")
 
@@ -181,7 +163,7 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
     try:
         with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
             rows(connection, "set timezone = 'UTC'")
-            newest = rows(connection, "select max(as_of) from sync.coverage")[0][0]
+            newest = value(connection, NEWEST_READING)
             is_dead = died(running(settings.home))
             dead = rows(connection, f"from sync.runs select started_at where {is_dead}")
     except WarehouseLocked as problem:
@@ -190,11 +172,7 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
     except WarehouseError as problem:
         yield Finding("warehouse", False, str(problem))
         return
-    now = utc_now()
-    read = f"read {ago(newest, now)}" if newest else "nothing has been read yet"
-    if late := standstill(newest, now, settings.alert_after):
-        read = f"{late}: is the schedule on? `marketing-sync sync` reads now"
-    yield Finding("warehouse", not late, read)
+    yield Finding("warehouse", True, f"read {ago(newest, utc_now())}" if newest else "nothing was read yet")
     for (started,) in dead:
         when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without being recorded"
         yield Finding("runs", False, f"{when}: `marketing-sync sync` resumes it")
@@ -203,17 +181,33 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
 def _published(settings: Settings) -> Iterator[Finding]:
     is_there = published_path(settings.home).exists() or not settings.warehouse_path.exists()
     yield Finding("published", is_there, what_is_published(settings, utc_now()))
+    for problem in custom_table_problems(settings):
+        yield Finding("custom", False, f"{problem}; correct the file and run `marketing-sync publish`")
+
+
+def _activations(settings: Settings) -> Iterator[Finding]:
+    if not (settings.activations or (settings.folder / FILE).exists()):
+        return
+    try:
+        count = check_nightly(settings)
+    except SettingsError as problem:
+        yield Finding("activations", False, str(problem))
+        return
+    nightly = (
+        "every night" if settings.activations else "by `push activations` (MARKETING_ACTIVATIONS is off)"
+    )
+    yield Finding("activations", True, f"{plural(count, 'activation')} of {FILE}, pushed {nightly}")
 
 
 def _backup(settings: Settings) -> Iterator[Finding]:
-    if settings.backup_url:
+    if settings.backup_dir:
         try:
-            manifest, now = read_manifest(backup_storage(settings)), utc_now()
+            snapshot, now = read_snapshot(backup_folder(settings)), utc_now()
         except WarehouseError as problem:
             yield Finding("backup", False, str(problem))
             return
-        is_well = manifest is not None and now - manifest.made_at <= LATE
-        made = f"made {ago(manifest.made_at, now)}" if manifest else "there is none"
+        is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
+        made = f"made {ago(snapshot.made_at, now)}" if snapshot else "there is none"
         yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
 
 
@@ -232,7 +226,7 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
                 "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours",
             )
         for connection in accounts:
-            found, skew = greeting(connection, Recognition(settings, connection))
+            found, skew = check_account(connection, Recognition(settings, connection))
             yield found
             if skew:
                 differs = f"this machine's clock differs from the service's by {abs(skew)}"
@@ -245,6 +239,32 @@ def _user(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "user", False, f"the home belongs to user {owner}: run as that one, or change its owner"
         )
+    elif others := [path for path in settings.home.rglob("*") if not _is_ours(path)]:
+        yield Finding(
+            "user",
+            False,
+            f"you cannot write {plural(len(others), 'file')} of the home, such as {others[0]}: a command "
+            f"was run as another user; give them back: sudo chown -R {owner} {settings.home}",
+        )
 
 
-_LOOKS = (_programs, _secrets, _user, _home, _memory, _warehouse, _published, _backup, _accounts)
+def _is_ours(path: Path) -> bool:
+    """Whether this user owns and can write it; one that is gone by now is nobody's."""
+    with suppress(FileNotFoundError):
+        return path.is_symlink() or (path.stat().st_uid == os.getuid() and os.access(path, os.W_OK))
+    return True
+
+
+_LOOKS = (
+    _programs,
+    _secrets,
+    _user,
+    _home,
+    _memory,
+    _warehouse,
+    _readings,
+    _published,
+    _activations,
+    _backup,
+    _accounts,
+)

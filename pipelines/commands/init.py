@@ -13,8 +13,8 @@ from home.options import Option
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
+from pipelines.account_check import check_account
 from pipelines.commands import Arguments, command, print_error
-from pipelines.commands.check import greeting
 
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
@@ -27,7 +27,8 @@ every night   one of these three:
 @command(
     Option(
         "url", "address of the service, up to and including /1 (default: you are asked)", str, metavar="URL"
-    )
+    ),
+    uses_home=False,
 )
 def init(arguments: Arguments, settings: Settings) -> int:
     """The key is asked for without being shown; where there is no terminal, it is read from standard input.
@@ -55,7 +56,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
         Secret(_asked_key()),
         budget_url=settings.budget_url,
     )
-    found, _ = greeting(connection)
+    found, _ = check_account(connection)
     print(found.text)
     if not found.is_well:
         return print_error(

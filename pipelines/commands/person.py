@@ -34,6 +34,7 @@ ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
     CONTACT_ID,
     ACCOUNT,
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
+    needs_keys=False,
 )
 def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with where they come from and when, also what was computed and what was sent.

@@ -9,18 +9,29 @@ from typing import Any
 
 import click
 
-from home.options import ACTIVATIONS, AFTERWARDS, FOLDER, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
+from home.options import (
+    ACTIVATIONS,
+    AFTERWARDS,
+    JSON,
+    OUT,
+    PERMANENT,
+    PUSH_OPTIONS,
+    REJECTED,
+    UNKNOWN,
+    Option,
+)
 from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: What looks after pushes that are in the outbox.
 _AFTERWARDS: dict[str, tuple[Option, ...]] = {
-    "status": (*AFTERWARDS, JSON),
-    "rejected": (*AFTERWARDS, OUT, JSON),
+    "status": (*AFTERWARDS, REJECTED, OUT, JSON),
     "retry": (*AFTERWARDS, PERMANENT, JSON),
     "cancel": (*AFTERWARDS, UNKNOWN),
 }
+#: Of the commands without rows of their own, those that send requests.
+_SENDING = ("activations", "retry")
 
 push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")
 push.aliases = {"list": "status"}
@@ -42,5 +53,5 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 for _kind, _typed in PUSH_OPTIONS.items():
     _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
-for _name, _options in {"activations": ACTIVATIONS, "folder": FOLDER, **_AFTERWARDS}.items():
-    _add(_name, _TEXTS["others"][_name], _options)
+for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
+    _add(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)

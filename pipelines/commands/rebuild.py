@@ -14,7 +14,10 @@ from write_back.outbox.store import restore
 from write_back.writebacks_export import try_to_export
 
 
-@command(Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"))
+@command(
+    Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),
+    needs_keys=False,
+)
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
@@ -32,23 +35,11 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
             "tables stands in for them, and fields that this version reads for the first time are empty in "
             "what was received before then and never again"
         )
-    if result.damaged:
-        print(
-            f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds "
-            "of them is kept"
-        )
     if is_restored:
         print(
             "the outbox was damaged: its copy is in its place, and the next push finds out what "
             "was sent since"
         )
-    if result.aside:
-        print(
-            f"the damaged one is {result.aside} now, which can be deleted; the models are built by the next "
-            "`marketing-sync sync`"
-        )
-    if result.lost:
-        print_error(f"emptied, since no copy of the rows could be read: {', '.join(result.lost)}")
     return exit_code(result)
 
 

@@ -10,7 +10,7 @@ from pipelines.commands import Arguments, command, print_error
 from pipelines.report.render import write_report
 
 
-@command(Option("open", "open it in the browser, too"))
+@command(Option("open", "open it in the browser, too"), needs_keys=False)
 def report(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when nothing is published yet."""
     path, _ = write_report(prepare_home(settings.home, settings.lock_seconds))

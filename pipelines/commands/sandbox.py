@@ -8,7 +8,7 @@ from pipelines.commands import Arguments, command
 from pipelines.usage import in_words
 
 
-@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True)
+@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True, uses_home=False)
 def sandbox(arguments: Arguments, settings: Settings) -> int:
     return server.main(arguments.words, f"\b\n{in_words('sandbox')}")
 

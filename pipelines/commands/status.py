@@ -1,11 +1,9 @@
-"""Show how fresh and complete everything is, the last runs, rejected records.
-
-Not here: what the lake of all shards holds (`lake`)."""
+"""Show how fresh and complete everything is, the last runs, rejected records."""
 
 import datetime as dt
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from home import exits, interrupts, output
+from home.exits import WrongUse
 from home.folder import reading, running, unfinished_erasure
 from home.freshness import ago, due, is_to_come, standstill
-from home.identity import identity_of
+from home.identity import Owner, identity_of
+from home.logs import log_files
 from home.options import JSON, Option
 from home.output import Status, emit
 from home.settings import Settings
@@ -27,9 +27,8 @@ from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command
-from pipelines.publishing import lake_storage, published_document, what_is_published
+from pipelines.publishing import published_document, what_is_published
 from warehouse.bookkeeping import died
-from warehouse.lake import fleet, manifests, problems
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
@@ -37,20 +36,31 @@ from warehouse.tables import TABLES
 #: By the fields of `Status` that they fill.
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _WATCHED_S = 5
+_LISTED_LOGS = 10
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 
 
 @command(
-    Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests"),
     Option("watch", f"show it again every {_WATCHED_S} seconds, until Ctrl-C"),
+    Option("log", "show instead what the last run of a command logged, e.g. sync", str, metavar="COMMAND"),
+    Option("prometheus", "print the metrics of all accounts instead, for Prometheus"),
     JSON,
     is_for_all_shards=True,
+    needs_keys=False,
 )
 def status(arguments: Arguments, settings: Settings) -> int:
+    chosen = [name for name in ("watch", "log", "prometheus", "json") if vars(arguments)[name]]
+    if len(chosen) > 1:
+        raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in chosen)}")
+    if arguments.log:
+        return _print_log(settings.home, arguments.log)
+    if arguments.prometheus:
+        from pipelines.metrics import metrics  # imports a library that nothing else needs
+
+        print(metrics(settings), end="")
+        return exits.DONE
     if not arguments.watch:
         return _show(arguments, settings)
-    if arguments.json:
-        raise click.UsageError("choose one of --watch and --json")
     with interrupts.end_quietly():
         while True:
             click.clear()
@@ -60,17 +70,14 @@ def status(arguments: Arguments, settings: Settings) -> int:
 
 
 def _show(arguments: Arguments, settings: Settings) -> int:
-    now = utc_now()
-    if arguments.fleet:
-        return _fleet(settings, now, is_json=arguments.json)
-    settings = settings.of_one_shard()
+    settings, now = settings.of_one_shard(), utc_now()
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
         nothing = (
             f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
         )
         if arguments.json:
-            emit(Status(notices=[nothing]))
+            emit(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
         else:
             print(nothing)
         return exits.DONE
@@ -81,7 +88,9 @@ def _show(arguments: Arguments, settings: Settings) -> int:
             "runs": _QUERIES["runs"].format(died=died(running(settings.home))),
         }
         read = {name: records(connection, sql) for name, sql in queries.items()}
+    by_account = {each["account"]: each for each in read.pop("accounts")}
     found = msgspec.convert(read, Status)
+    found.accounts = list(_list_accounts(settings, by_account))
     found.home, found.holds = list(_parts(settings, read["sizes"])), plain(str(identity_of(settings.home)))
     unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     left = filter(None, [unfinished_erasure(settings.home)])
@@ -92,6 +101,28 @@ def _show(arguments: Arguments, settings: Settings) -> int:
     else:
         _print(found, settings, now)
     return exits.DONE
+
+
+def _print_log(home: Path, name: str) -> int:
+    """The last log of the command, or the one whose name begins like this. Raises WrongUse."""
+    paths = log_files(home)
+    matching = [path for path in paths if path.name.startswith(name) or name in path.stem.split("-")]
+    if not matching:
+        last = ", ".join(path.stem for path in paths[-_LISTED_LOGS:]) or "none yet"
+        raise WrongUse(f"there is no log of {name}; the last ones are: {last}")
+    print(plain(matching[-1].read_text(encoding="utf-8", errors="replace")), end="")
+    return exits.DONE
+
+
+def _list_accounts(settings: Settings, read: Mapping[str, Mapping[str, Any]]) -> Iterator[output.Account]:
+    """The configured accounts and those that the home knows; `read` are the rows of the query."""
+    known = identity_of(settings.home).accounts
+    addresses = {each.account: each.url for each in settings.accounts}
+    for name in dict.fromkeys([*addresses, *known]):
+        owner, row = known.get(name, Owner()), read.get(name, {})
+        address = plain(addresses.get(name) or owner.address or "")
+        business = plain(owner.business_name or "")
+        yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
 
 
 def _counted(connection: duckdb.DuckDBPyConnection) -> str:
@@ -128,6 +159,9 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
 
     for line in found.notices:
         say(f"{line}\n", "bold red")
+    if len(found.accounts) > 1:
+        columns = "account, address, business, read, >incomplete"
+        console.print(grid("accounts", columns, (_account_cells(each, now) for each in found.accounts)))
     columns = "account, table, >rows, read, due, complete"
     console.print(grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
     for contacts in found.contacts:
@@ -152,6 +186,11 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     say(f"holds: {found.holds}")
 
 
+def _account_cells(found: output.Account, now: dt.datetime) -> tuple[str, ...]:
+    read = ago(found.read_at, now) if found.read_at else "never"
+    return found.account, escape(found.url), escape(found.business), read, f"{found.incomplete:,}"
+
+
 def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
     known = [part.growth for part in parts if part.growth is not None]
     whole = output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None)
@@ -165,10 +204,7 @@ def _standstills(tables: list[output.Table], now: dt.datetime, within: dt.timede
     dated = sorted((table.newest, table.account) for table in tables if table.newest)
     ahead = {account: moment for moment, account in dated if is_to_come(moment, now)}
     for account, moment in ahead.items():
-        yield (
-            f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to "
-            "come: a clock was ahead, or this machine's is behind. What is read from now on replaces it"
-        )
+        yield f"account {account}: {standstill(moment, now)}; what is read from now on replaces it"
     newest = {account: moment for moment, account in dated if not is_to_come(moment, now)}
     for account, moment in newest.items():
         if words := standstill(moment, now, within):
@@ -209,39 +245,3 @@ def _run_cells(run: output.Run) -> tuple[str, ...]:
     took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
     started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or ""
-
-
-# -- all shards
-
-
-def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
-    storage = lake_storage(settings)
-    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
-    accounts = msgspec.convert(fleet(filter(None, by_shard.values())), list[output.FleetAccount])
-    document = output.Fleet(accounts, list(problems(by_shard, now)))
-    if is_json:
-        emit(document)
-        return exits.DONE
-    columns = "account, shard, data, >contacts, >new 7/30 d, >events, >requests 1/30 d, problems"
-    Console(highlight=False).print(grid("accounts", columns, (_fleet_cells(each, now) for each in accounts)))
-    for line in document.notices:
-        print(line)
-    return exits.DONE
-
-
-def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]:
-    found = {
-        "rejected": each.rejected_records,
-        "incomplete": each.incomplete_parts,
-        "failed runs": each.failed_runs_7_days,
-    }
-    return (
-        each.account,
-        each.shard,
-        ago(each.data_as_of, now) if each.data_as_of else "",
-        f"{each.contacts:,}",
-        f"{each.contacts_7_days:,}/{each.contacts_30_days:,}",
-        f"{each.events:,}",
-        f"{each.requests_last_night:,}/{each.requests_30_days:,}",
-        ", ".join(f"{count:,} {what}" for what, count in found.items() if count) or "none",
-    )

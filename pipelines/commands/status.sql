@@ -6,6 +6,10 @@ select table_name as "table", account, coalesce(any_value(counted.rows), 0) as r
     case when contains(any_value(scope), '..') then max(due_at) else min(due_at) end as due
 from sync.coverage left join ({counted}) as counted using (account, table_name) group by all order by account, min(coverage.rowid);
 
+-- accounts
+select account, max(as_of) filter (is_complete) as read_at, count(*) filter (not is_complete) as incomplete
+from sync.coverage group by account;
+
 -- contacts
 with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null and contact_id > 0)
 select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,

@@ -3,7 +3,6 @@
 Reading begins before Dagster, which takes seconds to import, is there to record it."""
 
 import datetime as dt
-from collections.abc import Iterator
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.reader import Reader
@@ -15,16 +14,11 @@ from home.progress import Progress, stop_stages
 from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
-from pipelines.commands import Arguments, command, print_error
-from pipelines.commands.plan import show_plan
+from pipelines.commands import Arguments, command
+from pipelines.night_plan import show_plan
 from pipelines.reading import named_assets, open_reader
 from pipelines.summary import print_summary, result_of
 from write_back.writebacks_export import try_to_export
-
-_IN_SANDBOX = (
-    "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a "
-    "real account"
-)
 
 
 @command(*SYNC, JSON)
@@ -45,8 +39,6 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     days = _days(options["from"], options["to"])
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
-    for note in () if arguments.quiet else _notes(settings):
-        print_error(note)
     with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
@@ -62,21 +54,11 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
                 reader.finish()
             reader.note_run(run_id, "nightly_sync", failed)
             try_to_export(settings)
-        result = result_of(reader, settings, following)
+        result = result_of(reader, settings, following, failed)
         code = _exit_code(reader, result, has_models=has_models)
         if not stop.is_set and (code or not arguments.quiet):
             emit(result) if arguments.json else print_summary(result, settings)
-            if following.lake.problem:
-                print_error(following.lake.problem)
     return code
-
-
-def _notes(settings: Settings) -> Iterator[str]:
-    """What a person should know ahead of the summary."""
-    for wrong in settings.unknown:
-        yield f"marketing-sync: {wrong}"
-    if settings.is_sandbox and not settings.sandbox_url:
-        yield _IN_SANDBOX
 
 
 def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:

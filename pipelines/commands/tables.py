@@ -1,7 +1,7 @@
 """List the tables that can be queried, or the columns of one."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import groupby
@@ -13,15 +13,15 @@ import msgspec
 from rich.console import Console
 
 from home import exits, interrupts
+from home.exits import WrongUse
 from home.options import JSON, Option
 from home.output import TableColumns, Tables, emit
 from home.settings import Settings
 from home.texts import grid
 from pipelines.commands import Arguments, command
-from pipelines.commands.query import readable
-from warehouse.dbt_project import Node
+from pipelines.commands.query import open_unpublished
 from warehouse.models import ModelSettings
-from warehouse.published_query import MESSAGE_LIMIT, NoAnswer
+from warehouse.publish import published_path, reading
 from warehouse.sql import literal, quoted, records, rows, statements, value
 from warehouse.tables import ALL_TABLES
 
@@ -33,38 +33,41 @@ _WIDTH = 200  # where nothing says how wide the terminal is
 @command(
     Option("table", "one of them, with or without its schema", str, metavar="[TABLE]", is_positional=True),
     JSON,
+    needs_keys=False,
 )
 def tables(arguments: Arguments, settings: Settings) -> int:
     """With the rows of each and what it holds; of one table the columns, their types and what they mean. `*`
     marks the columns that identify a row."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
-    with interrupts.end_quietly(), readable(settings) as (connection, _):
-        if arguments.json:
-            columns = arguments.table and described(connection, arguments.table)
-            emit(
-                msgspec.convert(columns, TableColumns)
-                if columns
-                else msgspec.convert({"tables": listed(connection)}, Tables)
-            )
+    path = published_path(settings.home)
+    opened = reading(path) if path.exists() else open_unpublished(settings)
+    with interrupts.end_quietly(), opened as connection:
+        if arguments.json and arguments.table:
+            emit(msgspec.convert(described(connection, arguments.table), TableColumns))
+        elif arguments.json:
+            emit(msgspec.convert({"tables": listed(connection)}, Tables))
         elif arguments.table:
-            found = described(connection, arguments.table)
-            console.print(f"{found['table']}: {found['comment'] or ''}\n")
-            cells = (
-                (
-                    f"{each['name']}{' *' if each['name'] in found['key'] else ''}",
-                    each["type"],
-                    each["comment"] or "",
-                )
-                for each in found["columns"]
-            )
-            console.print(grid("", "column, type, what it is", cells))
+            _print_columns(console, described(connection, arguments.table))
         else:
-            for schema, members in groupby(listed(connection), lambda each: each["table"].partition(".")[0]):
-                cells = (
-                    (each["table"], f"{each['rows']:,}", _first_sentence(each["comment"])) for each in members
-                )
-                console.print(grid(f"\n{schema}", "table, >rows, what it is", cells))
+            _print_tables(console, listed(connection))
     return exits.DONE
+
+
+def _print_columns(console: Console, table: Mapping[str, Any]) -> None:
+    console.print(f"{table['table']}: {table['comment'] or ''}\n")
+    cells = []
+    for column in table["columns"]:
+        mark = " *" if column["name"] in table["key"] else ""
+        cells.append((f"{column['name']}{mark}", column["type"], column["comment"] or ""))
+    console.print(grid("", "column, type, what it is", cells))
+
+
+def _print_tables(console: Console, tables: Iterable[Mapping[str, Any]]) -> None:
+    for schema, members in groupby(tables, lambda table: table["table"].partition(".")[0]):
+        cells = (
+            (table["table"], f"{table['rows']:,}", _first_sentence(table["comment"])) for table in members
+        )
+        console.print(grid(f"\n{schema}", "table, >rows, what it is", cells))
 
 
 def _first_sentence(comment: str | None) -> str:
@@ -86,7 +89,7 @@ def listed(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 def described(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, Any]:
     """What is in the table, named with or without its schema, its columns, and those that identify a row.
-    Raises NoAnswer."""
+    Raises WrongUse."""
     found = {
         f"{schema}.{name}": (schema, name, comment)
         for schema, name, comment in rows(connection, _QUERIES["tables"])
@@ -95,13 +98,6 @@ def described(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, An
     schema, name, comment = found[qualified]
     columns = records(connection, _QUERIES["columns"], (schema, name))
     return {"table": qualified, "comment": comment, "key": _keys().get(qualified, ()), "columns": columns}
-
-
-@cache
-def declared() -> Mapping[str, Node]:
-    """Model → what this version declares of it; in `meta` the `questions` that it answers (`ask`) with a
-    query for each (`sql`), and the SQL of the `metrics` over it."""
-    return {node.relation: node for node in ModelSettings().nodes() if not node.is_test}
 
 
 @cache
@@ -120,4 +116,4 @@ def _find(table: str, names: Sequence[str]) -> str:
             return name
     meant = get_close_matches(wanted, names, 3)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "the list of tables names them all"
-    raise NoAnswer(f"there is no table {literal(table[:MESSAGE_LIMIT])}; {hint}")
+    raise WrongUse(f"there is no table {literal(table)}; {hint}")

@@ -5,11 +5,13 @@ history."""
 
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,9 @@ from home.folder import dagster_home, prepare_home
 from home.keeper import Keeper
 from home.options import Option
 from home.settings import Settings, SettingsError
+from marketing_api.clock import TOLERANCE, SteadyClock
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 from pipelines.commands import Arguments, command, print_error
-from warehouse.errors import WarehouseError
 
 _HOST, PORT = "127.0.0.1", 3000
 _PACKAGES = Path(__file__).parents[2]
@@ -32,7 +34,8 @@ _WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", 
 #: What Dagster warns of at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
 _REFRESH_MS = 2000
-_UNAVAILABLE = 503
+#: How often it is looked whether the clock was set back.
+_CLOCK_EVERY_S = 10
 #: How long requests under way hold up the end.
 _LAST_REQUESTS_S = 2
 
@@ -51,7 +54,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
     with (
         listening(arguments.port) as listener,
         connections(settings) as accounts,
-        dagster_home(settings.home) as dagster,
+        dagster_home(settings.home),
     ):
         home = prepare_home(settings.home, settings.lock_seconds)
         os.environ |= {
@@ -61,7 +64,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         }
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
-            print(f"no key is configured: the embedded sandbox listens at {accounts[0].url}")
+            print(f"the embedded sandbox listens at {accounts[0].url}")
         print(
             f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the "
             "schedule with it",
@@ -69,10 +72,10 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             guarded = partial(_guarded, port=arguments.port, settings=settings)
-            is_elsewhere = not dagster.is_relative_to(home)
-            _serve(listener, programs, Path(folder), guarded, has_own_dagster=is_elsewhere)
+            _serve(listener, programs, Path(folder), guarded, home)
     return print_error(
-        "marketing-sync: one of Dagster's programs has ended, so the UI has ended too; start it again",
+        "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was set back; "
+        "start it again",
         exits.INCOMPLETE,
     )
 
@@ -102,10 +105,7 @@ def _guarded(application: Any, port: int, settings: Settings) -> Any:
     from pipelines.web_guard import Guard, WithPages, report_page
 
     def metrics_page() -> Response:
-        try:
-            return PlainTextResponse(metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
-        except WarehouseError as problem:  # the lake's, of shards that are not here
-            return PlainTextResponse(f"{problem}\n", _UNAVAILABLE)
+        return PlainTextResponse(metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     pages: dict[str, Callable[[], Response]] = {
         report_address(shard): partial(report_page, report_of(home)) for shard, home in settings.homes.items()
@@ -118,8 +118,7 @@ def _serve(
     programs: Keeper,
     folder: Path,
     guarded: Callable[[Any], Any],
-    *,
-    has_own_dagster: bool,
+    home: Path,
 ) -> None:
     """A server of the code, the daemon and, in this process, the web server. Returns when one of them has
     ended."""
@@ -132,13 +131,11 @@ def _serve(
     # Imported while the code is loaded: each takes seconds.
     import uvicorn
 
-    from pipelines.dagster_internals import DAEMON, set_damaged_history_aside, web_server
+    from pipelines.dagster_internals import DAEMON, web_server
 
-    for line in () if has_own_dagster else set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
-        print(line, file=sys.stderr)
     if not _is_listening(code, programs):
         return
-    with web_server(workspace, _REFRESH_MS) as application:
+    with web_server(home, workspace, _REFRESH_MS) as application:
         # After the web server, which somebody waits for.
         programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
         server = uvicorn.Server(
@@ -151,11 +148,22 @@ def _serve(
         )
 
         def end_with_the_programs() -> None:
-            programs.process.wait()
+            is_set_back = partial(_is_set_back, SteadyClock())
+            while programs.process.poll() is None and not is_set_back():
+                with suppress(subprocess.TimeoutExpired):
+                    programs.process.wait(_CLOCK_EVERY_S)
             server.should_exit = True
 
         threading.Thread(target=end_with_the_programs, daemon=True).start()
         server.run(sockets=[listener])
+
+
+def _is_set_back(clock: SteadyClock) -> bool:
+    """Whether the machine's clock was: what has run before would wait until it shows that time again."""
+    if clock.jump > -TOLERANCE:
+        return False
+    print_error("marketing-sync: this machine's clock was set back, which schedules do not survive")
+    return True
 
 
 def _is_listening(path: Path, programs: Keeper) -> bool:

@@ -27,6 +27,8 @@ from pipelines.report.queries import AccountData, Row, Rows
 
 #: A newer campaign is news; how much more or less than usual is worth a word.
 _NEWS_DAYS, _LEAST_POINTS = dt.timedelta(days=14), 0.01
+#: How many refused listings are named.
+_NAMED = 4
 #: Whole weeks of the key figures, and those that say what is usual.
 SPAN_WEEKS, _USUAL_WEEKS, _YEAR_WEEKS = 13, 8, 52
 
@@ -80,6 +82,16 @@ def shown(column: str, value: float | None) -> str:
     )
 
 
+def show_measure(row: Row, column: str) -> str:
+    """A measure of a period in words; a mean rating with the number of its reviews."""
+    value = shown(column, row.get(column))
+    return (
+        f"{value} ({number(row['rating_count'])})"
+        if column == "average_rating" and value != UNKNOWN
+        else value
+    )
+
+
 def difference_of(column: str, value: float | None, before: float | None) -> str:
     """Between two values of a measure, in words."""
     if value is None or before is None:
@@ -97,18 +109,18 @@ def changes(account: AccountData) -> list[Change]:
         return []
     found = []
     for column, (name, _) in MEASURES.items():
-        so_far, last, before, *_ = values = [row[column] for row in weeks]
+        _, last, before, *_ = values = [row[column] for row in weeks]
         is_usual = column.endswith("_count") and column != "sent_count"
         usual = usual_range(values[2 : 2 + _USUAL_WEEKS]) if is_usual and last is not None else None
         surprise = max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
         found.append(
             Change(
                 name,
-                shown(column, last),
-                shown(column, before),
+                show_measure(weeks[1], column),
+                show_measure(weeks[2], column),
                 difference_of(column, last, before),
-                shown(column, values[1 + _YEAR_WEEKS]),
-                shown(column, so_far),
+                show_measure(weeks[1 + _YEAR_WEEKS], column),
+                show_measure(weeks[0], column),
                 usual,
                 surprise,
                 is_known=any(value is not None for value in values[:3]),
@@ -128,6 +140,24 @@ def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
     spread = 1.4826 * statistics.median(abs(value - middle) for value in known)
     reach = 2 * max(spread, math.sqrt(middle), 1)
     return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
+
+
+def describe_refusals(account: AccountData) -> str:
+    """Which listings the shrink check refused; empty without any."""
+    names = [_name_listing(row) for row in account.rows["refused"]]
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"Most rows of {', '.join(names[:_NAMED])}{more} were suddenly gone, so the rows from before are "
+        "still counted. Compare this with the service. If it is correct, run marketing-sync sync "
+        "--accept-shrink."
+    )
+
+
+def _name_listing(row: Row) -> str:
+    name = str(row["table_name"]).replace("_", " ")
+    return f"{name} of “{cut(row['list_name'], 60)}”" if row["list_name"] else name
 
 
 def headline(account: AccountData) -> list[str]:
@@ -232,10 +262,11 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
     weeks = account.rows["weeks"][SPAN_WEEKS:0:-1]
     for column, of, one in (
         ("open_rate", "campaign_count", "campaign"),
-        ("average_rating", "online_review_count", "review"),
+        ("average_rating", "rating_count", "review"),
         ("redeemed_count", "", "coupon"),
     ):
-        now, before, year = (shown(column, _value(span, column)) for span in spans)
+        now = shown(column, _value(spans[0], column))
+        _, before, year = (show_measure({**span, column: _value(span, column)}, column) for span in spans)
         count = spans[0].get(of)
         below = f"{ends}: {plural(int(count), one)}" if count is not None else ends
         trend = tuple(row[column] for row in weeks if row[column] is not None)
@@ -264,8 +295,9 @@ def tiers_of(account: AccountData) -> dict[str, int]:
 
 
 def is_lacking(row: Row) -> bool:
-    """Whether something of it was not read, cannot be read, or is late."""
-    return (row["coverage_rate"] or 0) < 1 or bool(row["rejected_count"]) or bool(row["is_overdue"])
+    """Whether something of it was not read, cannot be read, is late, or has a date that can't be right."""
+    flaws = (row["rejected_count"], row["is_overdue"], row["odd_date_count"])
+    return (row["coverage_rate"] or 0) < 1 or any(flaws)
 
 
 def is_mostly_unread(row: Row) -> bool:

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from home.alerts import try_to_post
 from home.formatting import cut, day, plural
 from home.settings import Settings
-from home.values import WEEKDAYS
+from home.values import WEEKDAYS, MailServer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
 from pipelines.report.queries import ReportData, impersonal
@@ -27,9 +27,8 @@ from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
 
-#: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes
-#: the night of a mail.
-_STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
+#: How long each step of the conversation may take; what the file is called that notes the night of a mail.
+_STEP_S, _MARK = 20.0, "mailed-"
 #: How old an unusual day or a schema change may be that is new.
 _RECENT = dt.timedelta(days=3)
 #: The server said that it does not take the mail; after other errors it may have.
@@ -50,9 +49,11 @@ class Reports:
             _post_unusual_days(settings, report, path.parent)
             _post_schema_changes(settings, path.parent)
         try:
-            self.mailed = _mail(settings, report, path.parent) if settings.mail_host else ""
+            if settings.mail_url:
+                self.mailed = _mail(settings, settings.mail_url, report, path.parent)
         except Exception as problem:  # whatever it is, the report is made
-            self.mailed, self.is_lost = f"the report was not mailed: {_reason(settings, problem)}", True
+            reason = _reason(settings.mail_url, settings.mail_to, problem)
+            self.mailed, self.is_lost = f"the report was not mailed: {reason}", True
             log.warning("%s", self.mailed)
         return path, preview(report), self.mailed
 
@@ -108,24 +109,25 @@ def _is_first(mark: Path) -> bool:
     return True
 
 
-def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
+def _mail(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
     """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends
     nothing than the same twice."""
     before, period = sorted(folder.glob(f"{_MARK}*")), _period(settings, report)
     mark, is_sending = folder / f"{_MARK}{period}", False
-    if period is None or any(path.name >= mark.name for path in before):
+    last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"  # a later one is of a clock that was ahead
+    if period is None or any(mark.name <= path.name <= last for path in before):
         return ""
     message = _message(settings, impersonal(report))
     if not _is_first(mark):
         return ""
     try:
-        with _server(settings) as server:
+        with _connect(server) as connection:
             is_sending = True
-            refused = server.send_message(message)
+            refused = connection.send_message(message)
     except Exception as problem:
         if is_sending and not isinstance(problem, _REFUSED):
             raise OSError(
-                f"{_reason(settings, problem)}; it may have arrived, so it is not sent again"
+                f"{_reason(server, settings.mail_to, problem)}; it may have arrived, so it is not sent again"
             ) from None
         mark.unlink()
         raise
@@ -147,21 +149,22 @@ def _period(settings: Settings, report: ReportData) -> dt.date | None:
 
 
 @contextmanager
-def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
-    port = settings.mail_port or _PORTS[settings.mail_tls]
-    place, trusted = (settings.mail_host, port), ssl.create_default_context()
-    if settings.mail_tls == "tls":
-        server: smtplib.SMTP = smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted)
+def _connect(server: MailServer) -> Iterator[smtplib.SMTP]:
+    trusted = ssl.create_default_context()
+    if server.encryption == "tls":
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(
+            server.host, server.port, timeout=_STEP_S, context=trusted
+        )
     else:
-        server = smtplib.SMTP(*place, timeout=_STEP_S)
-    with closing(server):
-        if settings.mail_tls == "starttls":
-            server.starttls(context=trusted)
-        if settings.mail_password:
-            server.login(settings.mail_user, settings.mail_password.reveal())
-        yield server
+        connection = smtplib.SMTP(server.host, server.port, timeout=_STEP_S)
+    with closing(connection):
+        if server.encryption == "starttls":
+            connection.starttls(context=trusted)
+        if server.password:
+            connection.login(server.user, server.password.reveal())
+        yield connection
         with suppress(OSError):  # it has the mail
-            server.quit()
+            connection.quit()
 
 
 def _message(settings: Settings, report: ReportData) -> EmailMessage:
@@ -188,16 +191,16 @@ def _message(settings: Settings, report: ReportData) -> EmailMessage:
     return message
 
 
-def _reason(settings: Settings, problem: Exception) -> str:
+def _reason(server: MailServer | None, recipients: Sequence[str], problem: Exception) -> str:
     """In a line, without the password and addresses, whatever the server says."""
     refusals = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
     code, said = getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem))
     if refusals:
-        addresses = plural(len(settings.mail_to), "address", "addresses")
+        addresses = plural(len(recipients), "address", "addresses")
         code, said = refusals[0]
         code = f"refused for {len(refusals)} of {addresses}: {code}"
     words = said.decode(errors="replace") if isinstance(said, bytes) else said
     line = " ".join(plain(f"{code} {words or type(problem).__name__}").split())
-    if settings.mail_password:
-        line = Redactor(settings.mail_password).redact(line.encode()).decode()
+    if server and server.password:
+        line = Redactor(server.password).redact(line.encode()).decode()
     return without_addresses(cut(line, 300))

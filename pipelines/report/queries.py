@@ -75,11 +75,16 @@ def read_report(path: Path, now: dt.datetime) -> ReportData:
         return report_of(connection, published, now)
 
 
+#: By account, without what a clock that was ahead dated after the publishing.
+_NEWEST = (
+    "select account, coalesce(max(as_of) filter (as_of <= $1 + interval 5 minute), max(as_of)) "
+    "from sync.coverage group by account order by account"
+)
+
+
 def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
     """The same from a connection whose time zone is UTC."""
-    newest = rows(
-        connection, "select account, max(as_of) from sync.coverage group by account order by account"
-    )
+    newest = rows(connection, _NEWEST, [published.published_at])
     return ReportData(
         published, [_account(connection, name, as_of, published, now) for name, as_of in newest]
     )

@@ -16,7 +16,7 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 
 from home import formatting
-from home.door import report_of, scratch
+from home.door import report_of
 from home.formatting import UNKNOWN, day, days_of, month, number, rating, share, short_day, whole_share
 from home.freshness import standstill
 from home.progress import stage
@@ -24,7 +24,7 @@ from marketing_api.clock import utc_now
 from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
 from pipelines.report.queries import AccountData, ReportData, Row, Rows, read_report
-from warehouse.disk import create, move_into_place, no_folder
+from warehouse.disk import create, move_into_place, no_folder, scratch
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 
@@ -94,8 +94,10 @@ def environment() -> Environment:
     told = (
         key_figures,
         figures.headline,
+        figures.describe_refusals,
         figures.changes,
         figures.last_week,
+        figures.show_measure,
         figures.tiers_of,
         as_of,
         standstill,

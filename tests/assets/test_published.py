@@ -4,15 +4,12 @@ repeated nor followed."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
-import pytest
 
-from assets.published import LAKE, PUBLISHED, REPORT, Publish, lake_asset, published_asset, report_asset
-from warehouse.errors import NotPublished, StorageMisconfigured, StorageUnavailable
-from warehouse.lake import LakeTable, Manifest
+from assets.published import PUBLISHED, REPORT, Publish, published_asset, report_asset
+from warehouse.errors import NotPublished
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
 
@@ -36,7 +33,9 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
 
     steps = [
         mart,
-        published_asset(publish, lambda settings: ["marts.a: table dropped"], [mart.key]),
+        published_asset(
+            publish, lambda _: ["marts.a: table dropped"], lambda _: ["custom.b is stale"], [mart.key]
+        ),
         report_asset(lambda _: (report, "**12** people", "the report was mailed to 2 addresses")),
     ]
     with dg.DagsterInstance.ephemeral() as instance:
@@ -64,6 +63,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
     assert told[PUBLISHED]["breaking changes"].value == "marts.a: table dropped"
+    assert told[PUBLISHED]["custom tables"].value == "custom.b is stale"
     assert told[REPORT]["preview"].value == "**12** people"
     assert told[REPORT]["mail"].value == "the report was mailed to 2 addresses"
     assert told[REPORT]["file"].value == f"{report.parent.name}/index.html of the home"
@@ -81,50 +81,3 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
         "published",
     ]
     assert not [event for event in result.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]
-
-
-def run_export(export: Callable[[object], Manifest]) -> dg.ExecuteInProcessResult:
-    asset = lake_asset(export, again=dg.RetryPolicy(max_retries=1))
-    with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize([asset], instance=instance, raise_on_error=False, resources={"settings": None})
-
-
-def test_an_export_tells_what_it_sent() -> None:
-    tables = [LakeTable("source", name, f"{name}.parquet", 3, 1500, "", {}) for name in ("lists", "contacts")]
-    result = run_export(
-        lambda _: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables)
-    )
-    (materialized,) = (event.materialization for event in result.get_asset_materialization_events())
-    assert materialized.asset_key == LAKE
-    assert {name: each.value for name, each in materialized.metadata.items()} == {
-        "dagster/row_count": 6,
-        "tables": 2,
-        "kB": 3,
-        "version": "v",
-    }
-
-
-@pytest.mark.parametrize(("error", "tries"), [(StorageUnavailable, 2), (StorageMisconfigured, 1)])
-def test_an_export_that_fails_is_a_failed_step_in_a_sentence(
-    error: type[StorageUnavailable], tries: int
-) -> None:
-    tried = []
-
-    def fail(settings: object) -> Manifest:
-        tried.append(settings)
-        raise error("the network is gone")
-
-    (failed,) = (event.step_failure_data for event in run_export(fail).all_events if event.is_step_failure)
-    assert failed.user_failure_data.description == "the network is gone"
-    assert len(tried) == tries
-
-
-def test_a_storage_that_comes_back_has_the_export() -> None:
-    problems = iter([StorageUnavailable("the network is gone")])
-
-    def recover(settings: object) -> Manifest:
-        for problem in problems:
-            raise problem
-        return Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), [])
-
-    assert run_export(recover).success

@@ -21,20 +21,14 @@ from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import duckdb
-import fsspec
-from moto.server import ThreadedMotoServer
-
 from tests.fixtures import NOW
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import WHEN, Tables, differing, query, rows
 from tests.services.conftest import Redis
-from tests.services.deployment import Deployment, Postgres, free_port, own_postgres, processes_in
+from tests.services.deployment import Deployment, Postgres, own_postgres, processes_in
 from tests.waiting import wait_until
-from warehouse.publish import published_path
-from warehouse.sql import value
 
-PROGRAMS = ("code", "daemon", "web", "host", "worker", "postgres", "redis", "storage")
+PROGRAMS = ("code", "daemon", "web", "host", "worker", "postgres", "redis")
 #: A stage, and the step whose beginning is its beginning, by shard: each has a first night that is killed, and
 #: the last one a push behind it.
 STAGES = {
@@ -42,14 +36,11 @@ STAGES = {
     "loading": "",
     "models": "models",
     "publishing": "published",
-    "export": "lake",
     "push": "send_push",
 }
-SHARDS = {stage: "export" if stage == "push" else stage for stage in STAGES}
+SHARDS = {stage: "publishing" if stage == "push" else stage for stage in STAGES}
 CALM = "calm"
 TAGGED = 30
-#: How long an object storage is gone.
-OUTAGE_S = 20
 _WRONG_TOTALS = """
     select from_on, to_on, positive_count, negative_count from source.sentiment_totals as totals
     where (positive_count, negative_count) is distinct from (
@@ -96,46 +87,6 @@ class Alerts:
         self._server.server_close()
 
 
-class Objects:
-    """An object storage that can be reached or not; it keeps what it has."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        address = f"http://127.0.0.1:{self.port}"
-        self.variables = {
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL": address,
-            "MARKETING_LAKE_URL": "s3://lake/fleet",
-        }
-        self.start()
-        self._files = fsspec.filesystem(
-            "s3",
-            key="test",
-            secret="test",
-            endpoint_url=address,
-            use_listings_cache=False,
-            skip_instance_cache=True,
-        )
-        self._files.mkdir("lake")
-
-    def start(self) -> None:
-        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
-        self._server.start()
-
-    def kill(self) -> None:
-        self._server.stop()
-
-    def tables(self, shard: str) -> dict[str, int]:
-        """What the lake says that it holds of the shard."""
-        manifest = json.loads(self._files.cat_file(f"lake/fleet/shards/{shard}/manifest.json"))
-        return {f"{each['schema']}.{each['name']}": each["rows"] for each in manifest["tables"]}
-
-    def has_files_of(self, shard: str) -> bool:
-        return bool(self._files.exists(f"lake/fleet/shards/{shard}"))
-
-
 class Stand:
     """A deployment with a shard of one account for each night, and one in which nothing is killed."""
 
@@ -146,8 +97,6 @@ class Stand:
         self.redis = Redis(folder)
         self.redis.start()
         stack.callback(self.redis.kill)
-        self.storage = Objects()
-        stack.callback(self.storage.kill)
         self.services: dict[str, Sandbox] = {}
         tables = []
         for shard in (CALM, *dict.fromkeys(SHARDS.values())):
@@ -164,7 +113,6 @@ class Stand:
             self.postgres.port,
             "postgres",
             variables=keys
-            | self.storage.variables
             | {
                 "MARKETING_BUDGET_URL": self.redis.url,
                 "MARKETING_ALERT_URL": self.alerts.url,
@@ -180,7 +128,6 @@ class Stand:
         reached: dict[str, Callable[[], object]] = {
             "reading": lambda: self.services[stage].count > 30,
             "loading": lambda: self.dagster.has_event(run, "ASSET_MATERIALIZATION", "read"),
-            "export": lambda: self.storage.has_files_of("export"),
         }
         begins = lambda: self.dagster.has_event(run, "STEP_START", STAGES[stage])  # noqa: E731
         wait_until(reached.get(stage, begins), f"{stage} did not begin")
@@ -201,10 +148,6 @@ class Stand:
         elif program == "redis":
             self.redis.kill()
             self.redis.start()
-        elif program == "storage":
-            self.storage.kill()
-            time.sleep(OUTAGE_S)
-            self.storage.start()
         elif program == "worker":
             for process in processes_in(self.dagster.homes / shard):
                 with contextlib.suppress(ProcessLookupError):
@@ -243,19 +186,9 @@ def kill(stand: Stand, program: str, stage: str, truth: Tables) -> str:
     else:
         different = differing(tables(stand.dagster.homes / shard), truth)
         assert not different, f"{program}, {stage}: {sorted(different)}"
-        home = stand.dagster.homes / shard
-        missing = published(home).items() - stand.storage.tables(shard).items()
-        assert not missing, f"{program}, {stage}: the lake lacks {missing}"
     alerts = len(stand.alerts.told) - told
     cells = (program, stage, ", then ".join(of_kill).lower(), f"{ended - struck:.0f}", f"{alerts}")
     return f"| {' | '.join(cells)} | {struck - began:.0f} |"
-
-
-def published(home: Path) -> dict[str, int]:
-    """Rows by table."""
-    with duckdb.connect(str(published_path(home)), read_only=True) as connection:
-        names = connection.execute("select schema_name || '.' || table_name from duckdb_tables()").fetchall()
-        return {name: value(connection, f"select count(*) from {name}") for (name,) in names}
 
 
 def tables(home: Path) -> Tables:

@@ -35,8 +35,6 @@ DRAWS: dict[str, Callable[[Account, random.Random, int], File]] = {
     "activities": push_files.activities,
     "tags": push_files.tags,
     "contacts": push_files.contacts,
-    "moves": push_files.moves,
-    "deletions": push_files.deletions,
 }
 #: A push is through when the same command sends nothing more; so often it may be needed.
 ATTEMPTS = 5
@@ -98,11 +96,11 @@ def _pushed(service: Service, place: Path, file: File, rng: random.Random) -> It
     if runs[0].requests:
         yield f"the plan sent {runs[0].requests} requests"
     kills = [
-        push_and_stop(service, home, rng.randint(1, 40), *_sent(command))
+        push_and_stop(service, home, rng.randint(1, 40), *command, "--apply")
         for _ in range(rng.choice([0, 1, 3]))
     ]
     for _ in range(ATTEMPTS):
-        runs.append(push(service, home, *_sent(command)))
+        runs.append(push(service, home, *command, "--apply"))
         if not runs[-1].requests:
             break
     else:
@@ -113,10 +111,6 @@ def _pushed(service: Service, place: Path, file: File, rng: random.Random) -> It
     yield from differences(before, service.world, file)
     yield from spills(service, before, home, *runs, *kills)
     print(f"    {file.kind} {len(file.rows)} rows, {len(kills)} kills, {_told(runs)}", flush=True)
-
-
-def _sent(command: list[str]) -> list[str]:
-    return [*command, "--apply", *(["--yes"] if command[0] == "deletions" else [])]
 
 
 def _told(runs: list[Pushed]) -> str:

@@ -14,11 +14,11 @@ from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.switches import AS_OBSERVED, SWITCHES
 from pipelines.reading import open_reader
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
-from tests.pipelines.test_probe import dialects
 
 pytestmark = pytest.mark.attack
 
@@ -66,6 +66,15 @@ REFUSED: dict[tuple[str, str], str] = {
     ("coupon-missing", "error"): "emailmarketing/getcoupon",
     ("coupon-missing", "all"): "emailmarketing/getcoupon",
 }
+#: Of switches that take a number.
+_NUMBERS = {
+    "page-cap": "7",
+    "timeline-cut": "3",
+    "series-cut": "5",
+    "goal-decimals": "4",
+    "sync-delay": "1",
+    "activity-delay": "1",
+}
 
 
 @dataclass
@@ -73,6 +82,19 @@ class Nights:
     columns: dict[str, list[str]]  # by TABLE.COLUMN, sorted
     refused: set[str]  # operations
     lines: list[str]  # of the second night
+
+
+def dialects() -> list[tuple[str, dict[str, str]]]:
+    single = [
+        (name, value)
+        for name, switch in SWITCHES.items()
+        for value in switch.choices[1:] or [_NUMBERS.get(name, "1")]
+    ]
+    return [
+        ("specified", {}),
+        ("as observed", dict(AS_OBSERVED)),
+        *((f"{name} {value}", {name: value}) for name, value in single),
+    ]
 
 
 def live(switches: dict[str, str], home: Path) -> Nights:

@@ -20,7 +20,7 @@ from tests.conftest import Once
 from tests.depth import DEEP
 from tests.fixtures import STANDING, Command, Night
 from tests.pipelines import running
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import query
 from warehouse.publish import earlier
@@ -28,11 +28,10 @@ from warehouse.publish import earlier
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(3600)]
 PEOPLE = 50 if DEEP else 4
 NUMBERS = range(PEOPLE)
-PLACES = {"MARKETING_LAKE_URL": "lake", "MARKETING_BACKUP_URL": "backup"}
+PLACES = {"MARKETING_BACKUP_DIR": "backup"}
 
 
-#: Ordinary words that some of them have in their fields: keys of `version`, of Dagster's settings, of
-#: folders.
+#: Ordinary words that some of them have in their fields: keys of `version`, of Dagster's settings, of folders.
 ORDINARY = ("Archive", "Concurrency", "Lighthouse", "warehouse", "history", "main")
 
 
@@ -69,8 +68,6 @@ def planted(planted_home: Path, tmp_path: Path) -> Path:
     """The folder of the home and everything outside of it that it knows of; to be changed."""
     place = tmp_path / "planted"
     shutil.copytree(planted_home, place, symlinks=True)
-    exports = place / "home" / "exports.txt"
-    exports.write_text(exports.read_text().replace(str(planted_home), str(place)))
     return place
 
 
@@ -86,6 +83,7 @@ def plant(place: Path, night: Path) -> None:
     settings = {name: str(place / folder) for name, folder in PLACES.items()}
     with serve(STANDING) as url:
         service = Sandbox(url)
+        move_account(home, url)
 
         def command(*line: str, code: int = 0, **more: str) -> None:
             ran = running.run(home, service, *line, **settings | more)
@@ -131,8 +129,8 @@ def plant(place: Path, night: Path) -> None:
         )
         command("sync", "--reads-only", "--only", "lists", "contacts", "timelines", "coupons")
         white_space(home)
-        command("publish", "--parquet", str(place / "Lighthouse"))
-        command("publish", "--parquet", str(place / "Lighthouse"))
+        command("publish")
+        command("publish")
         command(
             "push",
             "tags",
@@ -223,8 +221,7 @@ def test_they_are_everywhere_before(planted: Path) -> None:
         "outbox.copy.sqlite",
         "warehouse.duckdb",
     )
-    assert {f"home/{name}" for name in wanted} | {"lake/shards", "backup/main"} <= places
-    assert any(name.startswith(".Lighthouse-") for name, _ in found_in(planted, [address(0)]))
+    assert {f"home/{name}" for name in wanted} | {"backup/main"} <= places
     assert {"home/logs", "home/outbox.sqlite"} <= {
         "/".join(name.split("/")[:2]) for name, _ in found_in(planted, WORDS)
     }
@@ -242,13 +239,12 @@ def test_nothing_of_them_is_left_and_others_are_as_before(
     ran = command("forget", "--from", addresses, "--apply", MARKETING_HOME=str(home), **settings_of(planted))
     assert ran.code == 0, ran.text
     check(planted, before, ours)
-    assert command("backup", "--verify", MARKETING_HOME=str(home), **settings_of(planted)).code == 0
-    assert command("lake", MARKETING_HOME=str(home), **settings_of(planted)).code == 0
+    assert command("backup", MARKETING_HOME=str(home), **settings_of(planted)).code == 0
 
 
 def own_files(home: Path) -> dict[str, bytes]:
     """Files that the program itself needs."""
-    names = ("version", "dagster/dagster.yaml", "exports.txt", ".machine", "personal.key")
+    names = ("version", "dagster/dagster.yaml", "personal.key")
     return {name: (home / name).read_bytes() for name in names if (home / name).exists()}
 
 

@@ -73,7 +73,7 @@ VICTIMS = (
     Victim("sync, next night", "next", command("sync", "--reads-only")),
     Victim("sync of some tables", "next", command("sync", "--reads-only", "--only", *A_TABLE_OF_EACH_KIND)),
     Victim("publish", "whole", command("publish"), is_publishing=True),
-    Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
+    Victim("publish --to", "whole", command("publish", "--to", "uploaded"), is_publishing=True),
     Victim(
         "publish --rollback",
         "twice",

@@ -192,7 +192,7 @@ insert into source.campaign_clickers by name select 'main' as account, i % 200 a
 
 
 def million(count: int = 1_000_000) -> bool:
-    """`marketing-sync plan` as a person runs it, on a warehouse of a million contacts, five million events,
+    """`marketing-sync sync --dry-run` as a person runs it, on a warehouse of a million contacts, five million events,
     2,000 campaigns."""
     with tempfile.TemporaryDirectory() as folder:
         home = prepare_home(Path(folder) / "home")
@@ -200,7 +200,7 @@ def million(count: int = 1_000_000) -> bool:
             connection.execute(_MILLION.format(count=count))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
         began = time.monotonic()
-        command = [sys.executable, "-m", "marketing_sync", "plan", "--max-requests", "200000"]
+        command = [sys.executable, "-m", "marketing_sync", "sync", "--dry-run", "--max-requests", "200000"]
         process = subprocess.Popen(
             command, env=environment | {"MARKETING_HOME": str(home)}, stdout=subprocess.PIPE, text=True
         )

@@ -26,7 +26,6 @@ import warehouse.publish
 from marketing_api.redaction import Secret
 from warehouse.connection import connect
 from warehouse.errors import WarehouseLocked
-from warehouse.lake import export_parquet
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
@@ -139,7 +138,7 @@ def measure_large(home: Path, contacts: int) -> bool:
         f"warehouse            {(home / 'warehouse.duckdb').stat().st_size / 1e6:.0f} MB, {contacts:,} "
         f"contacts, {5 * contacts:,} events"
     )
-    return all([_one(home, way) for way in (*PersonalData, "parquet")])  # noqa: C419 - a miss does not spare the others
+    return all([_one(home, way) for way in PersonalData])  # noqa: C419 - a miss does not spare the others
 
 
 def _large(contacts: int) -> list[str]:
@@ -188,12 +187,7 @@ def child(home: Path, way: str) -> None:
 
     warehouse.publish.copy_locked = timed
     began = time.monotonic()
-    if way == "parquet":
-        export_parquet(published_path(home), home / "parquet")
-    else:
-        publish(
-            home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None)
-        )
+    publish(home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None))
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(time.monotonic() - began, used.ru_utime + used.ru_stime, sum(held), used.ru_maxrss / 1024)
 

@@ -296,7 +296,7 @@ class Nights:
             note_sizes(connection, self.home, self.now)
         compact(self.home, keep, self.now)
         if self._runs and keep.dagster:
-            prune_runs(self.now - dt.timedelta(keep.dagster))
+            prune_runs(self.home, self.now - dt.timedelta(keep.dagster))
 
     def _measure(self) -> None:
         path = self.home / "warehouse.duckdb"

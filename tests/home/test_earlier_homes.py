@@ -26,7 +26,7 @@ from marketing_sync import __version__
 from tests.fixtures import Command
 from tests.pipelines.homes.__main__ import CONTACTS, FOLDER, TAGS
 from tests.pipelines.running import Ran, environment
-from tests.pipelines.sandboxes import Dated, Sandbox
+from tests.pipelines.sandboxes import Dated, Sandbox, move_account
 from tests.pipelines.tables import query
 from warehouse.sql import quoted
 
@@ -61,6 +61,7 @@ def sandbox(name: str, earlier: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     now = dt.datetime.fromisoformat(f"{name.partition('-')[2]}:00+00:00") + dt.timedelta(days=1)
     state = earlier / "sandbox.jsonl"
     with serve(Options(contacts=CONTACTS, rate_limit=0, now=int(now.timestamp()), state=state)) as url:
+        move_account(earlier, url)
         yield Sandbox(url)
 
 
@@ -201,7 +202,7 @@ def test_the_next_version_and_back_and_on_again(
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
-    backup = {"MARKETING_BACKUP_URL": str(tmp_path / "backup")}
+    backup = {"MARKETING_BACKUP_DIR": str(tmp_path / "backup")}
     assert command("backup", sandbox=sandbox, **backup).code == 0
     before, told = contents(earlier), pushes(command("push", "status", "--json", sandbox=sandbox))
     expected = query(earlier, "select reason, expected_count from sync.plans order by all")

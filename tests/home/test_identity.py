@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import dagster as dg
-import msgspec
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_struct
 
 from home.folder import dagster_home
-from home.identity import FILE, Owner, identity_of, is_same
+from home.identity import FILE, Owner, difference, identity_of
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
@@ -26,10 +29,7 @@ from tests.independent.generate import Sizes, account
 from tests.independent.server import serve as serve_independent
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, query, rows
-from warehouse.lake import Manifest
-from warehouse.policies import PersonalData
-from warehouse.publish import Published
-from warehouse.storage import Storage
+from tests.waiting import HANGS_S
 
 _NAMES = st.sampled_from([None, "Harbor Coffee", "Olive Grove Table"])
 _OWNERS = st.builds(
@@ -37,7 +37,7 @@ _OWNERS = st.builds(
     business_id=st.sampled_from([None, 4001, 4002]),
     business_name=_NAMES,
     service_name=st.sampled_from([None, "harbor"]),
-    host=st.sampled_from([None, "api.example.com", "api.example.org"]),
+    address=st.sampled_from(["https://api.example.com/1", "https://api.example.com/north/1"]),
 )
 
 
@@ -45,67 +45,55 @@ _OWNERS = st.builds(
 
 
 @given(_OWNERS, _OWNERS)
-def test_another_id_is_another_business_and_the_same_one_at_its_host_never_is(
-    known: Owner, told: Owner
-) -> None:
-    assert is_same(known, known)
-    if None not in (known.business_id, told.business_id):
-        assert known.business_id == told.business_id or not is_same(known, told)
-        if known.business_id == told.business_id and known.host == told.host:
-            assert is_same(known, told), "the service renames businesses"
-    elif known.is_told and (
-        known.business_name != told.business_name or known.service_name not in (None, told.service_name)
-    ):
-        assert not is_same(known, told)
+def test_a_business_is_the_same_only_at_its_address_and_by_its_id(known: Owner, found: Owner) -> None:
+    assert difference(known, known) == ""
+    is_same = not difference(known, found)
+    if known.address != found.address:
+        assert not is_same, "each service counts its own ids"
+    elif None not in (known.business_id, found.business_id):
+        assert is_same == (known.business_id == found.business_id), "the service renames businesses"
+    elif known.is_named and known.business_name != found.business_name:
+        assert not is_same
+
+
+HERE = "https://api.example.com/1"
+HARBOR = Owner(1, "Harbor Coffee", "harbor", HERE)
 
 
 @pytest.mark.parametrize(
-    ("known", "told", "is_ours"),
+    ("known", "found", "why"),
     [
-        (
-            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
-            Owner(1, "Harbor Tea", "harbor", "api.example.com"),
-            True,
-        ),
-        (
-            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
-            Owner(1, "Harbor Coffee", "harbor", "api.example.org"),
-            True,
-        ),
-        (
-            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
-            Owner(1, "Olive Grove", "olive", "api.example.org"),
-            False,
-        ),
-        (
-            Owner(None, "Harbor Coffee", "harbor", "api.example.com"),
-            Owner(None, "Harbor Coffee", "harbor", "api.example.org"),
-            False,
-        ),
-        (Owner(1, "Harbor Coffee", "harbor"), Owner(1, "Harbor Tea", "harbor", "api.example.com"), True),
-        (
-            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
-            Owner(None, "Harbor Coffee", "harbor", "api.example.com"),
-            True,
-        ),
-        (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(host="api.example.com"), False),
-        (Owner(), Owner(1, "Harbor Coffee", "harbor", "api.example.com"), True),
-        (Owner(None, "Harbor Coffee"), Owner(None, "Harbor Coffee", "harbor"), True),
+        (HARBOR, replace_struct(HARBOR, business_name="Harbor Tea", service_name="tea"), ""),
+        (HARBOR, replace_struct(HARBOR, address="http://api.example.com/1"), "the address is another one"),
+        (HARBOR, replace_struct(HARBOR, address="https://api.example.com:8443/1"), "the address"),
+        (HARBOR, replace_struct(HARBOR, address="https://api.example.com/north/1"), "the address"),
+        (HARBOR, replace_struct(HARBOR, address="https://api.example.org/1"), "the address"),
+        (HARBOR, replace_struct(HARBOR, business_id=2), "another business"),
+        (HARBOR, replace_struct(HARBOR, business_id=None), ""),
+        (HARBOR, Owner(address=HERE), "another business"),
+        (replace_struct(HARBOR, address=None), HARBOR, "doesn't say at which address"),
+        (Owner(), HARBOR, ""),
+        (Owner(address=HERE), HARBOR, ""),
+        (Owner(None, "Harbor Coffee", None, HERE), Owner(None, "Harbor Coffee", "harbor", HERE), ""),
     ],
     ids=[
         "renamed",
-        "moved",
-        "both: each service counts its own",
-        "no id, another host",
-        "of before",
+        "another scheme",
+        "another port",
+        "another path",
+        "another host",
+        "another id",
         "no id tonight",
-        "nothing",
-        "new",
+        "no name tonight",
+        "address unknown",
+        "new home",
+        "named for the first time",
         "short name read since",
     ],
 )
-def test_which_business_is_the_same(known: Owner, told: Owner, is_ours: bool) -> None:
-    assert is_same(known, told) is is_ours
+def test_which_business_is_the_same(known: Owner, found: Owner, why: str) -> None:
+    assert why in difference(known, found)
+    assert bool(why) == bool(difference(known, found))
 
 
 # ---- over HTTP, with both servers
@@ -117,7 +105,6 @@ PEOPLE = (
     "is null group "
     "by 1 order by 1 limit 2"
 )
-DELETIONS = ("push", "deletions", "--sql", PEOPLE)
 TAGS = ("push", "tags", "--sql", f"select contact_id, 'vip' as tag from ({PEOPLE})")
 
 
@@ -194,8 +181,9 @@ def refused(command: Command, held: Held, settings: dict[str, str], *words: str)
     """Every way that a home is used in ends with 2, and nothing is loaded or sent."""
     codes = {}
     ((contact,),) = query(held.home, "select max(contact_id) from source.contacts where _deleted_at is null")
-    forget = ("forget", "--contact-id", str(contact), "--apply", "--also-at-service")
-    for line in (READ, (*TAGS, "--apply"), (*DELETIONS, "--apply", "--yes"), ("check",), ("doctor",), forget):
+    forget = ("forget", "--contact-id", str(contact), "--apply", "--also-at-service", "--yes")
+    call = ("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", "--yes")
+    for line in (READ, (*TAGS, "--apply"), call, ("doctor",), forget):
         ran = command(*line, **settings)
         codes[" ".join(word for word in line if not word.startswith("select"))] = ran.code
         for word in words:
@@ -217,7 +205,7 @@ def test_a_home_takes_nothing_of_another_business(
     if way == "of before":
         (home / FILE).unlink()
     elif way == "restored":
-        backup = {"MARKETING_BACKUP_URL": str(tmp_path / "backup")}
+        backup = {"MARKETING_BACKUP_DIR": str(tmp_path / "backup")}
         assert command("backup", **backup).code == 0
         shutil.rmtree(home)
         assert command("restore", **backup).code == 0
@@ -231,6 +219,9 @@ def test_a_home_takes_nothing_of_another_business(
         "operation = 'app/me'",
     ) == [(1,)]
     assert command("push", "cancel").code == 0
+    if way == "of before":
+        assert "doesn't say at which address" in command(*READ, **ours.settings).err
+        assert command("doctor", "--accept-business", "main", "--yes", **ours.settings).code == 0
     assert command(*READ, **ours.settings).code == 0, "its own key is as good as before"
     assert command(*TAGS, "--apply", **ours.settings).code == 0
 
@@ -245,7 +236,10 @@ def test_a_live_home_without_its_key_takes_nothing_of_the_sandbox(
     held, asked = Held.now(home, ours, theirs), len(theirs.asked())
     empty = {"MARKETING_API_KEY": "", "MARKETING_API_URL": ""}
     lost = {"no key": {}, "empty variables": empty, "sandbox_url": {"MARKETING_SANDBOX_URL": theirs.url}}[way]
-    refused(command, held, lost, "live", "MARKETING_API_KEY", "MARKETING_HOME")
+    words = (
+        ("MARKETING_HOME", "live") if way == "sandbox_url" else ("no key is configured", "MARKETING_API_KEY")
+    )
+    refused(command, held, lost, *words)
     assert not (home / "sandbox.jsonl").exists()
     assert len(theirs.asked()) == asked
     (home / FILE).unlink()
@@ -258,13 +252,13 @@ def test_a_home_of_the_sandbox_takes_nothing_of_a_live_account(
     command: Command, home: Path, unrecorded: None
 ) -> None:
     without = {"MARKETING_SANDBOX_CONTACTS": "100"}
-    assert command(*READ, **without).code == 0
+    assert command(*READ, "--sandbox", **without).code == 0
     with independent(1) as live:
         held = Held.now(home, live)
         refused(command, held, live.settings, "sandbox", "MARKETING_HOME")
         assert live.asked() == []
     assert "holds: sandbox: main is" in " ".join(command("status", **without).out.split())
-    assert command(*READ, **without).code == 0
+    assert command(*READ, "--sandbox", **without).code == 0
 
 
 @pytest.mark.slow
@@ -308,6 +302,78 @@ def test_one_foreign_account_does_not_keep_the_others_from_being_loaded(
         assert after == before
 
 
+class Gateway(BaseHTTPRequestHandler):
+    """Several services behind one host, each below a path of its own."""
+
+    services: ClassVar[dict[str, Service]]
+
+    def do_GET(self) -> None:
+        _, path, rest = self.path.split("/", 2)
+        length = int(self.headers.get("Content-Length", 0))
+        kind = {"Content-Type": "application/x-www-form-urlencoded"} if length else {}
+        reply = requests.request(
+            self.command,
+            f"{self.services[path].url.removesuffix('/1')}/{rest}",
+            data=self.rfile.read(length),
+            headers=kind,
+            timeout=HANGS_S,
+        )
+        self.send_response(reply.status_code)
+        self.send_header("Content-Length", str(len(reply.content)))
+        self.end_headers()
+        self.wfile.write(reply.content)
+
+    do_POST = do_GET  # noqa: N815 - as the base class looks it up
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def behind_one_host(**services: Service) -> Iterator[list[Service]]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
+        Gateway.services = services
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        host = f"http://127.0.0.1:{server.server_address[1]}"
+        yield [replace(service, url=f"{host}/{path}/1") for path, service in services.items()]
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "is_path"),
+    [(1001, False), (1, True)],
+    ids=["another port, the same id", "another path, the same id and name"],
+)
+def test_another_address_is_refused_until_a_person_confirms_it(
+    command: Command, home: Path, unrecorded: None, seed: int, *, is_path: bool
+) -> None:
+    with ExitStack() as stack:
+        ours, theirs = (stack.enter_context(sandbox(number)) for number in (1, seed))
+        if is_path:
+            ours, theirs = stack.enter_context(behind_one_host(north=ours, south=theirs))
+        assert command(*READ, **ours.settings).code == 0
+        noted = identity_of(home).accounts["main"]
+        assert (noted.business_id, noted.address) == (4001, ours.url)
+        held, asked = Held.now(home, ours, theirs), len(theirs.asked())
+        refused(command, held, theirs.settings, theirs.url, "--accept-business main")
+        assert set(theirs.asked()[asked:]) == {"app/me"}
+        assert command("push", "cancel").code == 0
+
+        respelled = {"MARKETING_API_URL": f"{ours.url.replace('http', 'HTTP')}//"}
+        assert command(*READ, **ours.settings | respelled).code == 0, "the same address"
+        accept = ("doctor", "--accept-business", "main")
+        asked_for = command(*accept, **theirs.settings)
+        assert (asked_for.code, "the address is another one" in asked_for.err) == (2, True), asked_for.text
+        assert command(*accept, "--yes", **theirs.settings).code == 0
+        assert command("call", "app/me", **theirs.settings).code == 0
+        writes = theirs.writes
+        assert command(*TAGS, "--apply", **theirs.settings).code in (0, 1)  # strangers have other ids
+        assert theirs.writes > writes
+        assert command("call", "app/me", **ours.settings).code == 2
+        assert ours.writes == held.writes
+
+
 def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(
     command: Command, home: Path, unrecorded: None
 ) -> None:
@@ -326,7 +392,7 @@ def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(
 def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(
     command: Command, home: Path, unrecorded: None
 ) -> None:
-    accept = ("check", "--accept-business", "main")
+    accept = ("doctor", "--accept-business", "main")
     with sandbox(1) as one, sandbox(2) as other:
         assert command(*READ, **one.settings).code == 0
         assert "nothing to confirm" in command(*accept, **one.settings).out
@@ -335,17 +401,21 @@ def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(
         assert (left.code, "push cancel" in left.err) == (2, True), left.text
         assert command("push", "cancel", **one.settings).code == 0
         assert command(*accept, **other.settings).code == 2, "nobody is there to be asked"
-        assert command("check", **other.settings).code == 2
+        assert command("call", "app/me", **other.settings).code == 2
+        assert command(*READ, "--max-requests", "4", **one.settings).code == 1
         assert command(*accept, "--yes", **other.settings).code == 0
-        assert command("check", **other.settings).code == 0
-        assert command("check", **one.settings).code == 2
+        assert command("call", "app/me", **other.settings).code == 0
+        assert command("call", "app/me", **one.settings).code == 2
+        asked = len(other.asked())
+        assert command(*READ, "--accept-shrink", **other.settings).code == 0
+        assert set(other.asked()[asked:]) == _READS, "what the first one sent was used for the other one"
 
 
 @pytest.mark.slow
 def test_a_home_does_not_begin_with_another_homes_place(
     command: Command, home: Path, tmp_path: Path, unrecorded: None
 ) -> None:
-    place = {"MARKETING_BACKUP_URL": str(tmp_path / "place")}
+    place = {"MARKETING_BACKUP_DIR": str(tmp_path / "place")}
     with sandbox(1) as one, sandbox(2) as other:
         assert command(*READ, **one.settings, **place).code == 0
         before = sorted(tmp_path.glob("place/**/*"))
@@ -357,20 +427,6 @@ def test_a_home_does_not_begin_with_another_homes_place(
         assert command(*READ, **one.settings, **place).code == 0
 
 
-def test_a_home_does_not_begin_with_another_homes_shard_of_the_lake(
-    command: Command, tmp_path: Path, unrecorded: None
-) -> None:
-    published = Published(dt.datetime.now(dt.UTC), None, PersonalData.KEEP, 5, 0, 0)
-    manifest = msgspec.json.encode(
-        Manifest("main", "20260101T000000000000Z", published, [], home_id="of another")
-    )
-    Storage(str(tmp_path / "lake")).write("shards/main/manifest.json", manifest)
-    with sandbox(1) as service:
-        ran = command(*READ, **service.settings, MARKETING_LAKE_URL=str(tmp_path / "lake"))
-        assert (ran.code, "another home" in ran.err) == (2, True), ran.text
-        assert service.asked() == []
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_job_of_dagster_with_another_accounts_key_loads_and_sends_nothing(
@@ -380,15 +436,9 @@ def test_a_job_of_dagster_with_another_accounts_key_loads_and_sends_nothing(
     assert command(*READ, **ours.settings).code == 0
     held, asked = Held.now(home, ours, theirs), len(theirs.asked())
     definitions = build_definitions(Settings(home, (Connection("main", theirs.url, Secret(theirs.key)),)))
-    deletions = {
-        "ops": {
-            "plan_deletions": {
-                "config": {"sql": PEOPLE, "dry_run": False, "confirm": "send", "confirmed_rows": 2}
-            }
-        }
-    }
+    tags = {"ops": {"plan_tags": {"config": {"sql": TAGS[-1], "dry_run": False, "confirm": "send"}}}}
     with dagster_home(home), dg.DagsterInstance.ephemeral() as instance:
-        for job, run_config in (("nightly_sync", {}), ("push_deletions", deletions)):
+        for job, run_config in (("nightly_sync", {}), ("push_tags", tags)):
             ran = definitions.resolve_job_def(job).execute_in_process(
                 run_config, instance, raise_on_error=False
             )

@@ -26,7 +26,6 @@ time.sleep(0.5 if sys.argv[2:] else 3600)
 PARENT = """
 import signal, sys, time
 from home.keeper import Keeper
-signal.signal(signal.SIGINT, signal.default_int_handler)  # where a shell runs the tests in the background, it is ignored
 with Keeper() as programs:
     for words in ({commands}):
         programs.start(sys.executable, "-c", {program!r}, *words)

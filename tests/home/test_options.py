@@ -20,12 +20,11 @@ from assets.sources import lists
 from home.options import (
     ACTIVATIONS,
     AFTERWARDS,
-    FOLDER,
     JSON,
-    LIMITS,
-    ONLY,
     OUT,
     PERMANENT,
+    REJECTED,
+    SANDBOX,
     SYNC,
     UNKNOWN,
     Option,
@@ -49,12 +48,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 #: Words of the command line → what is declared for them.
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): (*SYNC, JSON),
-    ("plan",): (ONLY, *LIMITS, JSON),
     **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
-    ("push", "folder"): FOLDER,
-    ("push", "status"): (*AFTERWARDS, JSON),
-    ("push", "rejected"): (*AFTERWARDS, OUT, JSON),
+    ("push", "status"): (*AFTERWARDS, REJECTED, OUT, JSON),
     ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),
     ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
 }
@@ -70,19 +66,9 @@ ONE_SIDED: dict[tuple[str, ...], set[str]] = {
         "quiet",
         "json",
     },  # the UI's own ways: the selection of assets, the range of partitions
-    ("plan",): {"only", "json"},
     **{
         ("push", str(kind)): {"apply", "dry_run", "confirm", "if_plan", "json"} for kind in KINDS.values()
     },  # what --apply says in one word
-    ("push", "deletions"): {
-        "json",
-        "apply",
-        "dry_run",
-        "confirm",
-        "if_plan",
-        "yes",
-        "confirmed_rows",
-    },  # nobody can be asked, so the number is told beforehand
     ("push", "activations"): {"apply", "confirm", "if_plan"},
 }
 
@@ -115,7 +101,7 @@ def typed(command: Sequence[str]) -> dict[str, click.Parameter]:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_the_command_line_has_what_is_declared_and_nothing_else(command: tuple[str, ...]) -> None:
     actions = typed(command)
-    declared = {option.name: option for option in COMMANDS[command] if not option.in_command}
+    declared = {option.name: option for option in (*COMMANDS[command], SANDBOX) if not option.in_command}
     assert actions.keys() == declared.keys()
     for name, action in actions.items():
         option = declared[name]
@@ -136,7 +122,7 @@ def test_the_run_config_has_what_is_declared_and_nothing_else(
 
 
 def test_only_these_differ_and_say_why() -> None:
-    """Pushes are looked after on the command line alone; `plan` has the limits of `sync`."""
+    """Pushes are looked after on the command line alone."""
     for command, names in ONE_SIDED.items():
         reasons = {option.name: option.in_ui or option.in_command for option in COMMANDS[command]}
         assert {name for name, reason in reasons.items() if reason} == names
@@ -221,6 +207,8 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "if_plan": ["0123abcd"],
         "sql": "select 'it''s'",
         "account": "hill",
+        "encoding": "mac-roman",
+        "sheet": "Regular customers",
     }
     chosen = {
         option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)]))
@@ -259,7 +247,7 @@ def test_both_open_the_same_reader(
 
     monkeypatch.setattr("pipelines.commands.sync.open_reader", open_reader)
     monkeypatch.setattr("pipelines.resources.open_reader", open_reader)
-    command("sync", *words_)
+    command("sync", "--sandbox", *words_)
     launched(settings, config)
     assert len(opened) == 2
     assert opened[0] == opened[1]

@@ -130,7 +130,8 @@ def test_a_home_whose_name_is_no_text_is_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_refused"), [("a%2Fb", True), ("q?x", True), ("50%", False), ("h#y z", False)]
+    ("name", "is_refused"),
+    [("a%2Fb", True), ("q?x", True), ("a\\b", True), ("50%", False), ("h#y z", False)],
 )
 def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is_read(
     tmp_path: Path, name: str, is_refused: bool
@@ -140,6 +141,15 @@ def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is
             load_settings(tmp_path, {"MARKETING_HOME": name})
     else:
         assert load_settings(tmp_path, {"MARKETING_HOME": name}).home == tmp_path / name
+
+
+def test_a_home_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    (tmp_path / "system").mkdir()
+    mounts.write_text(f"1 0 0:1 / {tmp_path}/system rw - proc proc rw\n")
+    with pytest.raises(SettingsError, match="cannot be created: set MARKETING_HOME"):
+        load_settings(tmp_path, {"MARKETING_HOME": "system/nope"}, mounts)
+    assert load_settings(tmp_path, {"MARKETING_HOME": "home"}, mounts).home == tmp_path / "home"
 
 
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
@@ -209,38 +219,28 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path) -> No
     assert network_file_system(tmp_path, tmp_path / "no mountinfo") == ""
 
 
-def test_a_folder_of_own_models_is_looked_for_beside_the_settings(tmp_path: Path) -> None:
-    assert load_settings(tmp_path, {}).own_models == tmp_path / "data" / "sandbox" / "models"
-    assert (
-        load_settings(tmp_path, {"MARKETING_MODELS": "team/models"}).own_models
-        == tmp_path / "team" / "models"
-    )
-
-
 @pytest.mark.parametrize(
     "url",
     [
         "data",
         "data/live",
         "data/live/backup",
-        "file://{}/data",
         "{}/data/other/../live/x",
         "link",
         "~/data/live",
     ],
 )
-@pytest.mark.parametrize("variable", ["MARKETING_BACKUP_URL", "MARKETING_LAKE_URL"])
-def test_what_is_kept_elsewhere_and_the_home_are_not_one_in_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, url: str
+def test_a_backup_and_the_home_are_not_one_in_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "data" / "live").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "data" / "live")
-    with pytest.raises(SettingsError, match=f"{variable}.* contain one another"):
-        load_settings(tmp_path, LIVE | {variable: url.format(tmp_path)})
-    for beside in ("data/backup", "s3://bucket/data/live", "data/livelier"):
-        load_settings(tmp_path, LIVE | {variable: beside})
+    with pytest.raises(SettingsError, match=r"contain one another.*MARKETING_BACKUP_DIR"):
+        load_settings(tmp_path, LIVE | {"MARKETING_BACKUP_DIR": url.format(tmp_path)})
+    for beside in ("data/backup", "data/livelier"):
+        load_settings(tmp_path, LIVE | {"MARKETING_BACKUP_DIR": beside})
 
 
 def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(
@@ -249,9 +249,9 @@ def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(
     monkeypatch.chdir(tmp_path)
     text = "[accounts.{0}]\nurl = 'https://n.example/1'\nkey_env = '{0}'\nshard = '{0}'\n"
     (tmp_path / "accounts.toml").write_text(text.format("NORTH") + text.format("SOUTH"))
-    load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/backup"})
+    load_settings(tmp_path, {"MARKETING_BACKUP_DIR": "data/live/backup"})
     with pytest.raises(SettingsError, match="contain one another"):
-        load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/SOUTH"})
+        load_settings(tmp_path, {"MARKETING_BACKUP_DIR": "data/live/SOUTH"})
 
 
 @pytest.mark.parametrize(
@@ -291,8 +291,8 @@ def test_variables_that_do_nothing_are_named_with_the_nearest_one(tmp_path: Path
     (tmp_path / "accounts.toml").write_text(
         "[accounts.north]\nurl = 'https://n.example/1'\nkey_env = 'MARKETING_NORTH'\n"
     )
-    values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_URI": "x", "MARKETING_Q": "", "OTHER": "x"}
+    values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_DIRS": "x", "MARKETING_Q": "", "OTHER": "x"}
     values |= {"MARKETING_HOME": "h", "MARKETING_LOG": "INFO", "MARKETING_KEEP": "logs=9"}
     one, other = load_settings(tmp_path, values).unknown
-    assert one == "MARKETING_BACKUP_URI is no setting (did you mean MARKETING_BACKUP_URL?): it does nothing"
+    assert one == "MARKETING_BACKUP_DIRS is no setting (did you mean MARKETING_BACKUP_DIR?): it does nothing"
     assert other == "MARKETING_Q is no setting: it does nothing"

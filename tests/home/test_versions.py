@@ -32,7 +32,6 @@ COMMANDS = (
     ("ui", "--port", "3999"),
     ("rebuild",),
     ("publish",),
-    ("plan",),
 )
 
 
@@ -74,11 +73,7 @@ def files(home: Path) -> dict[str, bytes]:
     found = {
         path.relative_to(home).as_posix(): path.read_bytes() for path in home.rglob("*") if path.is_file()
     }
-    return {
-        name: content
-        for name, content in found.items()
-        if not name.startswith(("logs/", ".machine", ".in-use"))
-    }
+    return {name: content for name, content in found.items() if not name.startswith(("logs/", ".in-use"))}
 
 
 def test_a_migration_is_carried_out_once(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +102,7 @@ def test_what_cannot_be_completed_is_as_it_was_and_says_to_rebuild(
             "alter table source.lists alter column name set data type integer using 'x'",
         )
     version = version_of(made)
-    for words in (("push", "status"), ("sync",)):
+    for words in (("push", "status"), ("sync", "--sandbox")):
         ran = command(*words)
         assert (ran.code, "run `marketing-sync rebuild`" in ran.err) == (1, True), ran.text
         assert (version_of(made), lists(made)) == (version, ["Guests"])
@@ -183,7 +178,7 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(
     ledger = made / "archive" / "ledger.sqlite"
     with contextlib.closing(sqlite3.connect(ledger)) as connection:
         connection.execute("pragma user_version = 99")
-    ran = command("plan", sandbox=sandbox)
+    ran = command("sync", "--dry-run", sandbox=sandbox)
     assert (ran.code, "newer version" in ran.err) == (2, True), ran.text
 
 

@@ -59,8 +59,6 @@ class File:
     tags: dict[int, dict[str, bool]] = field(
         default_factory=dict
     )  # contact -> tag -> whether it is there in the end
-    moves: list[tuple[int, int, int]] = field(default_factory=list)  # contact, from, to
-    deletions: list[tuple[int, int]] = field(default_factory=list)  # contact, list
 
     def add(self, *cells: Cell, bad: str = "", is_unknown: bool = False) -> None:
         self.rows.append(list(cells))
@@ -262,38 +260,4 @@ def tags(made: Account, rng: random.Random, count: int, *, bad: int = 3, unknown
         file.add(*cells, bad=str(reason))
     for number in range(unknown):
         file.add(f"nobody.{number}@example.com", None, "vip", "add", is_unknown=True)
-    return file
-
-
-def moves(made: Account, rng: random.Random, count: int, *, bad: int = 2) -> File:
-    """Each contact at most once, from a list it is in to another, where it may be already."""
-    file = File("moves", ["email", "contact_id", "from", "to"])
-    people, numbers = addressed(made), [each.list_id for each in made.lists]
-    for member in rng.sample(people, min(len(people), count)):
-        target = rng.choice([number for number in numbers if number != member.list_id])
-        file.moves.append((member.contact_id, member.list_id, target))
-        file.add(*_who(rng, member), member.list_id, target)
-    one, first = people[0].email, numbers[0]
-    wrong = [
-        (one, None, first, 99999999, "a list"),
-        ("not an address", None, first, numbers[-1], "an address"),
-        (one, None, first, first, "nowhere"),
-    ]
-    for *cells, reason in rng.sample(wrong, _bearable(file, bad)):
-        file.add(*cells, bad=str(reason))
-    return file
-
-
-def deletions(made: Account, rng: random.Random, count: int, *, bad: int = 2) -> File:
-    """A contact leaves one list and stays in its others."""
-    file, people = File("deletions", ["email", "contact_id", "list_id"]), addressed(made)
-    for member in rng.sample(people, min(len(people) // 2, count)):
-        file.deletions.append((member.contact_id, member.list_id))
-        file.add(*_who(rng, member), member.list_id)
-    wrong = [
-        (people[0].email, None, 99999999, "a list"),
-        ("not an address", None, made.lists[0].list_id, "an address"),
-    ]
-    for *cells, reason in rng.sample(wrong, _bearable(file, bad)):
-        file.add(*cells, bad=str(reason))
     return file

@@ -16,6 +16,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.pipelines.sandboxes import move_account
+
 from . import generate, push_files
 from .account import Account
 from .push_files import File
@@ -81,6 +83,7 @@ def lab(
     """A copy of the synced home, and a service with a copy of the account."""
     made = copy.deepcopy(synced[0])
     with serve(made, variants, limit=limit) as service, copied(synced[1], place / "home") as home:
+        move_account(home, service.url)
         yield Lab(service, home, copy.deepcopy(made))
 
 
@@ -169,31 +172,6 @@ def test_a_field_alone_resubscribes_nobody(
         file.contacts[member.list_id, member.email.lower()] = (2, {field_id: "another town"})
         run = at.push("contacts", "--from", str(file.save(tmp_path / "contacts.csv")), "--apply")
         assert (run.code, at.wrong(file, run)) == (0, []), run
-
-
-def test_moves_and_deletions_change_what_they_name_and_nothing_else(
-    synced: tuple[Account, Path], tmp_path: Path
-) -> None:
-    with lab(synced, tmp_path, Variants(write_faults={"reset": 0.05, "500": 0.03, "cut": 0.03})) as at:
-        moved = push_files.moves(at.before, random.Random(5), 50)
-        deleted = push_files.deletions(at.before, random.Random(6), 20)
-        # Whoever is moved stays where he is for the deletions.
-        gone = {contact_id for contact_id, _, _ in moved.moves[:25]}
-        moved.rows, moved.moves = moved.rows[:25], moved.moves[:25]
-        kept = [number for number, (contact_id, _) in enumerate(deleted.deletions) if contact_id not in gone]
-        deleted.rows, deleted.deletions = (
-            [deleted.rows[n] for n in kept],
-            [deleted.deletions[n] for n in kept],
-        )
-        moves, deletions = moved.save(tmp_path / "moves.parquet"), deleted.save(tmp_path / "deletions.csv")
-        runs = [
-            at.push("moves", "--from", str(moves), "--apply"),
-            at.push("deletions", "--from", str(deletions), "--apply"),
-        ]
-        assert [run.code for run in runs] == [0, 2], "deletions have to be confirmed"
-        runs += [at.push("deletions", "--from", str(deletions), "--apply", "--yes")]
-        assert (runs[-1].code, differences(at.before, at.service.world, moved, deleted)) == (0, []), runs[-1]
-        assert list(spills(at.service, at.before, at.home, *runs)) == []
 
 
 def test_a_file_with_too_many_bad_rows_and_a_query_that_reads_files_send_nothing(

@@ -22,8 +22,6 @@ DRAWS: list[Callable[..., File]] = [
     push_files.activities,
     push_files.tags,
     push_files.contacts,
-    push_files.moves,
-    push_files.deletions,
 ]
 
 
@@ -50,10 +48,6 @@ def naively(service: Service, file: File) -> None:
         word = {} if status is None else {"status": "Disactive" if status == 2 else "Active"}
         fields = {f"fields[{name}]": value for name, value in values.items()}
         data(service, f"{MAIL}/synccontact", email=email, listid=list_id, **word, **fields)
-    for contact_id, source, target in file.moves:
-        data(service, f"{MAIL}/movecontact", id=contact_id, sourceid=source, listid=target)
-    for contact_id, source in file.deletions:
-        data(service, f"{MAIL}/deletecontact", id=contact_id, listid=source)
 
 
 @pytest.mark.parametrize("draw", DRAWS)

@@ -164,10 +164,21 @@ def test_what_is_no_json_by_anybodys_rules_is_broken(body: bytes) -> None:
         validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
 
 
-def test_bytes_that_are_no_text_cost_their_character_only() -> None:
-    body = b'{"contacts":{"items":[{"id":1,"email":"a\xffb"},{"id":2}]}}'
+def test_bytes_that_are_not_utf8_cost_their_value_and_are_reported() -> None:
+    body = b'{"contacts":{"items":[{"id":1,"email":"a\xffb","7":"Z\xfcrich","8":"Oslo"},{"id":2}]}}'
     (rows,) = parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
-    assert [record.email for record in rows.records if isinstance(record, Contact)] == ["a\ufffdb", None]
+    first, second = rows.records
+    assert isinstance(first, Contact)
+    assert (first.contact_id, first.email, first.custom_fields) == (1, None, {"8": "Oslo"})
+    assert isinstance(second, Contact)
+    assert [flaw.reason for flaw in rows.flawed] == ["email: not UTF-8; custom_fields.7: not UTF-8"]
+
+
+def test_an_entry_whose_key_is_not_utf8_is_rejected() -> None:
+    body = b'{"contacts":{"items":[{"id":"1\xff","email":"a@example.com"},{"id":2}]}}'
+    (rows,) = parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
+    assert [record.contact_id for record in rows.records if isinstance(record, Contact)] == [2]
+    assert len(rows.rejected) == 1
 
 
 def test_number_out_of_range_costs_its_entry_only() -> None:

@@ -104,8 +104,24 @@ def test_a_service_with_a_certificate_of_an_own_authority(
             monkeypatch.setenv(variable, str(server.authority))
             assert client.fetch(account.ME.bind())
         else:
-            with pytest.raises(Unreachable, match="SSL_CERT_FILE"):
+            with pytest.raises(Unreachable, match="; set SSL_CERT_FILE to"):
                 client.fetch(account.ME.bind())
+
+
+@pytest.mark.usefixtures("no_bundle")
+def test_the_variable_that_wins_is_named_when_a_certificate_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "others").mkdir()
+    with (
+        TlsServer(always(http(BODY)), tmp_path) as server,
+        TlsServer(always(http(BODY)), tmp_path / "others") as other,
+        client_of(server, tmp_path, []) as client,
+    ):
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other.authority))
+        with pytest.raises(Unreachable, match="that REQUESTS_CA_BUNDLE names: add those"):
+            client.fetch(account.ME.bind())
 
 
 @pytest.mark.usefixtures("no_bundle")
@@ -134,7 +150,7 @@ def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytes
     with (
         TlsServer(always(http(BODY)), tmp_path) as server,
         client_of(server, tmp_path, []) as client,
-        pytest.raises(OSError, match="holds no certificates: see SSL_CERT_FILE"),
+        pytest.raises(OSError, match=f"SSL_CERT_FILE={bundle} holds no certificates"),
     ):
         client.fetch(account.ME.bind())
 

@@ -73,10 +73,60 @@ def test_a_write_is_sent(client: Client, url: str) -> None:
     assert client.get("emailmarketing/getcontacttimeline", **timeline)
 
 
-def test_without_a_key_it_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MARKETING_API_KEY", raising=False)
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [("https://other.example/1", None), (None, "k"), ("https://other.example/1", ""), ("", "k"), ("", "")],
+)
+def test_address_and_key_come_from_one_source(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, key: str | None
+) -> None:
+    monkeypatch.setenv("MARKETING_API_URL", "https://api.example.com/1")
+    monkeypatch.setenv("MARKETING_API_KEY", "the-key-of-the-environment")
+    with pytest.raises(errors.InvalidCall, match="address and key belong together"):
+        Client(address, key)
+
+
+def test_a_client_without_arguments_takes_both_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("MARKETING_API_URL", url)
+    monkeypatch.setenv("MARKETING_API_KEY", DEFAULT_KEY)
+    with Client() as client:
+        assert client.get("app/me")
+    monkeypatch.delenv("MARKETING_API_KEY")
     with pytest.raises(errors.InvalidCall, match="MARKETING_API_KEY"):
-        Client("https://HOST/1")
+        Client()
+
+
+@pytest.mark.parametrize("address", ["nope", "api.example.com/1", "https://the-key@api.example.com/1"])
+def test_an_address_is_checked_before_anything_is_sent(address: str) -> None:
+    with pytest.raises(errors.InvalidCall, match="not an address") as refusal:
+        Client(address, "the-key")
+    assert "the-key" not in str(refusal.value)
+
+
+def test_a_refused_key_at_an_address_without_its_path_blames_both(url: str) -> None:
+    address = url.removesuffix("/1")
+    blames_both = pytest.raises(errors.AuthenticationFailed, match=f"{address} does not end in /1")
+    with Client(address, DEFAULT_KEY) as client, blames_both:
+        client.get("app/me")
+    with Client(url, "of-nobody") as client, pytest.raises(errors.AuthenticationFailed) as refusal:
+        client.get("app/me")
+    assert "does not end" not in str(refusal.value)
+
+
+def test_an_operation_that_another_method_calls_is_refused_with_its_name(client: Client) -> None:
+    with pytest.raises(errors.InvalidCall, match="is a write: use `send`"):
+        client.get("emailmarketing/addtag", email="a@example.com", tagname="vip")
+    with pytest.raises(errors.InvalidCall, match="is a write: use `send`"):
+        next(client.rows("emailmarketing/addtag"))
+    with pytest.raises(errors.InvalidCall, match="is a write: use `send`"):
+        service_asset("emailmarketing/addtag", email="a@example.com", tagname="vip")
+    with pytest.raises(errors.InvalidCall, match="is a read: use `get` or `rows`"):
+        client.send("emailmarketing/getlists")
+    with pytest.raises(errors.InvalidCall, match="has no records: use `get`"):
+        next(client.rows("emailmarketing/getcontact"))
+    assert client.requests == 0
 
 
 def test_an_asset_of_a_read(url: str) -> None:

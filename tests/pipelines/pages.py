@@ -24,37 +24,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+import duckdb
 import yaml
 from dotenv import dotenv_values
 
 from marketing_api.sandbox.server import serve
 from tests.fixtures import STANDING, Night
 from tests.pipelines.running import run
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.tables import query
+from warehouse.publish import published_path
 
 ROOT = Path(__file__).parents[2]
 ALL_PAGES = [
     str(page.relative_to(ROOT))
-    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
     if page.parent.name != "templates"
 ]
 
 #: Commands that are not run, and why.
 NOT_RUN = {
-    "marketing-sync restore": "it needs an empty machine: test_backup_command.py has one",
+    "marketing-sync restore": "it needs an empty machine: tests of the backup have one",
     "make dev": "it fills .venv from the package registry, as .ci/run has it do",
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
     "marketing-sync sandbox --port 8765 "
     "--contacts 600": "a server that stays up; the page's requests go to another one",
-    "marketing-sync doctor --probe": "it asks, and test_probe.py answers: the pages' sandbox has no limit, "
-    "which would be found",
     "marketing-sync init": "it asks for the key of a real account",
-    "make extras": "as `make dev`",
-    "dbt build": "test_models.py has dbt build a home",
-    "dbt docs generate": "and this takes as long",
-    "dbt source freshness": "test_dbt.py has dbt tell it",
 }
 #: Of docs/deployment.md: they need root, Docker, a cluster or a Dagster that runs. tests/test_deploy.py looks
 #: at the files that they use.
@@ -67,7 +63,7 @@ _ELSEWHERE = (
     "sudo -e /etc/marketing-sync/.env",
     "sudo cp /opt/marketing-sync/deploy/marketing-sync* /etc/systemd/system/ && sudo systemctl daemon-reload",
     "sudo systemctl enable --now marketing-sync.timer",
-    "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync check'",
+    "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync doctor'",
     '(umask 077; echo "DAGSTER_POSTGRES_PASSWORD=$(openssl rand -hex 24)" > .env)',
     "install -d -m 0700 secrets && install -o 10001 -m 0400 KEYFILE secrets/harbor.key",
     "make image-smoke",
@@ -85,6 +81,19 @@ _ELSEWHERE = (
     'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": '
     '"north"}\' -c push.yaml',
 )
+#: Of the dbt and Dagster examples: tests/examples has tests of them.
+_EXAMPLES = (
+    "pip install 'dbt-core~=1.11.0' 'dbt-duckdb~=1.11.0'",
+    "pip install 'dbt-core~=1.11.0' 'dbt-duckdb~=1.11.0' 'dagster-dbt==0.29.*' 'dagster-webserver==1.13.*'",
+    "export MARKETING_HOME=/path/to/home",
+    'python write_sources.py "$MARKETING_HOME/published/marketing.duckdb"',
+    "dbt build",
+    'mkdir -p "$HOME/dagster"',
+    'echo "telemetry: {enabled: false}" > "$HOME/dagster/dagster.yaml"',
+    'export DAGSTER_HOME="$HOME/dagster" MARKETING_HOME=/path/to/home',
+    "dagster dev -w /path/to/workspace.yaml",
+)
+NOT_RUN |= dict.fromkeys(_EXAMPLES, "it needs an environment of its own, and tests/examples run it")
 NOT_RUN |= dict.fromkeys(_ELSEWHERE, "it needs root, Docker, a cluster or a Dagster that runs")
 #: Programs that a machine may lack: there, what comes before them is run without them.
 OTHERS = {"curl", "jq"}
@@ -94,7 +103,7 @@ NIGHTS = ("make sync", "marketing-sync sync")
 #: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
 SAVED = {
-    **{(f"docs/{name}.md", "dotenv"): ".env" for name in ("backup", "lake", "sending-back", "tutorial")},
+    ("docs/backup.md", "dotenv"): ".env",
     ("docs/sending-back.md", "toml"): "activations.toml",
 }
 
@@ -103,6 +112,7 @@ SAVED = {
 UNEVENTFUL = {"docs/marts.md", "docs/sending-back.md"}
 
 READERS: dict[str, Callable[[str], object]] = {
+    "bash": lambda text: subprocess.run(["bash", "-n"], input=text, text=True, check=True),
     "csv": lambda text: list(csv.DictReader(io.StringIO(text), strict=True)),
     "dotenv": lambda text: dotenv_values(stream=io.StringIO(text)),
     "ini": lambda text: configparser.ConfigParser(interpolation=None).read_string(text),
@@ -179,6 +189,8 @@ def carry_out(page: str, night: Night, folder: Path) -> Told:
         (elsewhere / name).write_text(content, encoding="utf-8")
     before: str | None = None
     with serve(STANDING) as url, contextlib.chdir(elsewhere):
+        if any(block.language == "sh" for block in blocks(page)):
+            move_account(home, url)
         for block in blocks(page):
             if block.language in RUN:
                 before = (
@@ -204,7 +216,11 @@ def carry_out(page: str, night: Night, folder: Path) -> Told:
 def _run(block: Block, home: Path, service: Sandbox, night: Night) -> Iterator[str]:
     """What each of its commands printed."""
     if block.language == "sql":
-        found = query(home, block.text)
+        if "custom" in block.text:  # only the copy has these tables
+            with duckdb.connect(str(published_path(home)), read_only=True) as connection:
+                found = connection.execute(block.text).fetchall()
+        else:
+            found = query(home, block.text)
         assert found or block.page in UNEVENTFUL, f"no rows: {block.text}"
         yield "\n".join(" ".join(map(str, row)) for row in found)
     elif block.language == "python":
@@ -223,10 +239,12 @@ def _run(block: Block, home: Path, service: Sandbox, night: Night) -> Iterator[s
 
 def _run_line(line: str, home: Path, service: Sandbox) -> str:
     """A command of ours, and what a shell does with its output; or one of the shell's."""
-    ours, _, rest = line.partition(" | ") if line.startswith("marketing-sync ") else ("", "", line)
+    ours, _, rest = line.partition(" | ") if "marketing-sync " in line else ("", "", line)
     text = out = ""
     if ours:
-        ran = run(home, service, *shlex.split(ours)[1:])
+        before, _, words = ours.partition("marketing-sync ")
+        settings = dict(word.split("=", 1) for word in before.split())
+        ran = run(home, service, *shlex.split(words), **settings)
         assert ran.code == 0, (line, ran.text)
         out, text = ran.out, ran.text
     if rest and (rest.split()[0] not in OTHERS or shutil.which(rest.split()[0])):

@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import requests
+from msgspec.structs import replace as replace_struct
 
+from home.identity import FILE, identity_of
 from marketing_api.sandbox.app import RULES, App, Rule
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import CheckedCall
@@ -40,6 +44,13 @@ class Sandbox:
     def asked(self, since: int = 0) -> list[dict[str, Any]]:
         """The requests received after number `since`, oldest first: operation, params, status, outcome."""
         return list(self.control("log", since=since, limit=100_000)["items"])
+
+
+def move_account(home: Path, url: str) -> None:
+    """What a home was copied with is at `url` now: a sandbox of another test has another port."""
+    identity = identity_of(home)
+    moved = {name: replace_struct(owner, address=url) for name, owner in identity.accounts.items()}
+    (home / FILE).write_bytes(msgspec.json.encode(replace_struct(identity, accounts=moved)))
 
 
 class Dated:

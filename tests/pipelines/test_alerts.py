@@ -15,6 +15,7 @@ import duckdb
 import msgspec
 import pytest
 import requests
+from sqlalchemy import text
 
 from home.output import Findings
 from home.settings import SHARD_TAG, Settings
@@ -24,9 +25,6 @@ from tests.fixtures import Alerts, Command
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
-from warehouse.lake import Manifest
-from warehouse.policies import PersonalData
-from warehouse.publish import Published
 from warehouse.status_file import AccountStatus, HomeStatus
 from write_back.outbox.outbox import open_outbox
 
@@ -108,6 +106,21 @@ def create(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> str:
 def note(home: Path, *accounts: AccountStatus) -> None:
     home.mkdir(parents=True, exist_ok=True)
     (home / "status.json").write_bytes(msgspec.json.encode(HomeStatus(list(accounts))))
+
+
+Doctor = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def doctor(command: Command, folder: Path, home: Path) -> Doctor:
+    """`doctor()`: the exit code of `doctor --json`, and its document."""
+    (folder / "accounts.toml").write_text(ACCOUNTS)
+
+    def ask(**environment: str) -> tuple[int, dict[str, Any]]:
+        ran = command("doctor", "--json", **environment)
+        return ran.code, json.loads(ran.out)
+
+    return ask
 
 
 # -- runs
@@ -236,6 +249,69 @@ def test_of_a_home_that_is_elsewhere_runs_tell(look: Sensor, instance: dg.Dagste
     )
 
 
+# -- a clock that was ahead
+
+
+AHEAD = dt.timedelta(days=400)
+
+
+def test_a_message_that_is_dated_in_the_future_quiets_nothing(
+    look: Sensor, instance: dg.DagsterInstance
+) -> None:
+    look.passed = AHEAD
+    assert len(look()) == 1, "no shard was read for so long"
+    look.passed = dt.timedelta()
+    ended(instance, failing, "south")
+    (body,) = look()
+    assert [name.split(" (")[0] for name in body["problems"]] == ["nightly_sync of south"]
+    assert body["over"] == ["shard north:", "shard south:"]
+
+
+def test_a_sensor_that_began_in_the_future_has_begun(
+    instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    for shard in ("north", "south"):
+        note(settings.home / shard)
+    sensor = Sensor(instance, settings)
+    sensor.passed = AHEAD
+    sensor()
+    sensor.passed = dt.timedelta()
+    assert sensor() == []
+    (body,) = sensor(31)
+    assert list(body["problems"]) == ["account harbor:", "account meadow:"]
+
+
+def test_a_reading_that_is_dated_in_the_future_is_not_fresh(
+    look: Sensor, doctor: Doctor, command: Command, home: Path
+) -> None:
+    for shard, account in (("north", "harbor"), ("south", "meadow")):
+        for place in (look.settings.home, home):
+            note(place / shard, AccountStatus(account, utc_now() + AHEAD))
+    (body,) = look()
+    assert "still to come" in body["problems"]["account harbor:"]
+    code, found = doctor()
+    assert (code, [each["is_well"] for each in found["findings"]]) == (1, [False, False])
+    metric = 'marketing_sync_account_read_timestamp_seconds{account="harbor",shard="north"} 0.0'
+    assert metric in command("status", "--prometheus").out
+
+
+def test_a_success_that_is_dated_in_the_future_hides_no_missing_one(
+    look: Sensor, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = ended(instance, working, "north")
+    redate_run(instance, run_id, utc_now() + AHEAD)
+    (body,) = look(31)
+    assert list(body["problems"]) == ["shard north:", "shard south:"]
+
+
+def redate_run(instance: dg.DagsterInstance, run_id: str, moment: dt.datetime) -> None:
+    with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
+        connection.execute(
+            text("update runs set update_timestamp = :moment where run_id = :run"),
+            {"moment": moment.replace(tzinfo=None), "run": run_id},
+        )
+
+
 def test_the_hours_are_a_setting(instance: dg.DagsterInstance, settings: Settings) -> None:
     note(settings.home / "north", AccountStatus("harbor", utc_now() - 31 * HOUR))
     note(settings.home / "south", AccountStatus("meadow", utc_now()))
@@ -245,62 +321,30 @@ def test_the_hours_are_a_setting(instance: dg.DagsterInstance, settings: Setting
 # -- from outside
 
 
-Fleet = Callable[..., tuple[int, dict[str, Any]]]
-
-
-@pytest.fixture
-def fleet(command: Command, folder: Path, home: Path) -> Fleet:
-    """`fleet()`: the exit code of `doctor --fleet --json`, and its document."""
-    (folder / "accounts.toml").write_text(ACCOUNTS)
-
-    def ask(**environment: str) -> tuple[int, dict[str, Any]]:
-        ran = command("doctor", "--fleet", "--json", **environment)
-        return ran.code, json.loads(ran.out)
-
-    return ask
-
-
-def test_cron_is_told_of_shards_that_are_missing_or_late(fleet: Fleet, home: Path) -> None:
+def test_cron_is_told_of_shards_that_are_missing_or_late(doctor: Doctor, home: Path) -> None:
     note(home / "north", AccountStatus("harbor", utc_now() - 2 * HOUR))
-    code, found = fleet()
+    code, found = doctor()
     assert (code, [(each["what"], each["is_well"]) for each in found["findings"]]) == (
         1,
         [("north", True), ("south", False)],
     )
     assert found["findings"][0]["text"] == "1 account, read 2 hours ago"
-    assert "neither a home of it here" in found["findings"][1]["text"]
+    assert "its home is not here" in found["findings"][1]["text"]
     note(home / "south", AccountStatus("meadow", utc_now() - 40 * HOUR))
-    code, found = fleet()
+    code, found = doctor()
     assert (code, "account meadow: nothing was read since" in found["findings"][1]["text"]) == (1, True)
     note(home / "south")
-    assert "account meadow: it was never read" in fleet()[1]["findings"][1]["text"]
+    assert "account meadow: it was never read" in doctor()[1]["findings"][1]["text"]
     note(home / "south", AccountStatus("meadow", utc_now()))
-    assert fleet()[0] == 0
+    assert doctor()[0] == 0
 
 
-def test_what_is_not_here_is_looked_up_in_the_lake(fleet: Fleet, tmp_path: Path, command: Command) -> None:
-    now = utc_now()
-    for shard, account in (("north", "harbor"), ("south", "meadow")):
-        made = Manifest(shard, "V", Published(now, now, PersonalData.KEEP, 5, 1, 1), [])
-        made.accounts = [msgspec.to_builtins(AccountStatus(account, now - HOUR, contacts=7))]
-        path = tmp_path / "lake" / "shards" / shard / "manifest.json"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(msgspec.json.encode(made))
-    lake = {"MARKETING_LAKE_URL": str(tmp_path / "lake")}
-    assert fleet(**lake)[0] == 0
-    assert (
-        'marketing_sync_account_contacts{account="meadow",shard="south"} 7.0'
-        in command("metrics", **lake).out
-    )
-    assert fleet()[0] == 1
-
-
-def test_metrics_name_no_person_and_no_key(fleet: Fleet, command: Command, home: Path) -> None:
+def test_metrics_name_no_person_and_no_key(doctor: Doctor, command: Command, home: Path) -> None:
     read = dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
     note(home / "north", AccountStatus("harbor", read, 10, 1, 2, 3, 4))
     with open_outbox(home / "north"):
         pass
-    ran = command("metrics", HARBOR_KEY="k-secret-1234")
+    ran = command("status", "--prometheus", HARBOR_KEY="k-secret-1234")
     values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
     harbor = 'account{}{{account="harbor",shard="north"}}'
     found = {
@@ -316,12 +360,12 @@ def test_metrics_name_no_person_and_no_key(fleet: Fleet, command: Command, home:
     never = 'marketing_sync_account_read_timestamp_seconds{account="meadow",shard="south"}'
     assert values[never] == "0.0"
     assert "k-secret" not in ran.text
-    assert msgspec.json.decode(command("doctor", "--fleet", "--json").out, type=Findings).findings
+    assert msgspec.json.decode(command("doctor", "--json").out, type=Findings).findings
 
 
 def test_a_sync_notes_what_monitoring_reads(command: Command, service: Sandbox, home: Path) -> None:
     before = service.count
-    ran = command("metrics", sandbox=service)
+    ran = command("status", "--prometheus", sandbox=service)
     values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
     main = '{account="main",shard=""}'
     counted = query(home, "select count(*), count(*) filter (http_status = 429) from sync.requests")
@@ -337,11 +381,10 @@ def test_a_sync_notes_what_monitoring_reads(command: Command, service: Sandbox, 
     (read_at,) = query(home, "select epoch(max(as_of)) from sync.coverage where is_complete")
     assert float(values[f"marketing_sync_account_read_timestamp_seconds{main}"]) == int(read_at[0])
     assert float(values['marketing_sync_home_bytes{shard=""}']) > 1e6
-    assert command("doctor", "--fleet", sandbox=service).code == 0
     assert service.count == before
+    assert "ok  readings    1 account, read" in command("doctor", sandbox=service).out
 
 
 def test_monitoring_waits_for_nobody(command: Command, service: Sandbox, home: Path) -> None:
     with duckdb.connect(str(home / "warehouse.duckdb")):
-        for words in (("metrics",), ("doctor", "--fleet")):
-            assert command(*words, sandbox=service).code == 0
+        assert command("status", "--prometheus", sandbox=service).code == 0

@@ -4,6 +4,7 @@ never a traceback."""
 from __future__ import annotations
 
 import io
+import json
 import re
 import resource
 import shutil
@@ -21,7 +22,9 @@ import pytest
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
+from pipelines import cli
 from tests.fixtures import Command, StartSandbox
+from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer
 from tests.pipelines.running import Ran, finish, start, start_cold
 from tests.pipelines.sandboxes import Sandbox
 
@@ -72,7 +75,7 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
             ["call", "app/me", "--account", "other"],
             "no account is named 'other'; say which account with --account: main",
         ),
-        (["push", "nosuch", "people.csv"], "It is one of: contacts, tags, activities, moves, deletions"),
+        (["push", "nosuch", "people.csv"], "It is one of: contacts, tags, activities"),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),
         (["ui", "--port", "many"], "'many' is not a port; it takes a number from 1 to 65535"),
         (["ui", "--port", "99999"], "'99999' is not a port; it takes a number from 1 to 65535"),
@@ -92,21 +95,24 @@ def test_a_wrong_call_names_the_mistake_and_costs_no_request(
         (".env", "MARKETING_API_KEY=x\nnot a setting\n", ".env, line 2"),
         (".env", "MARKETING_LOOKBACK_DAYS=soon\n", "MARKETING_LOOKBACK_DAYS='soon'"),
         ("accounts.toml", "[accounts.a\n", "accounts.toml cannot be read"),
-        (
-            "accounts.toml",
-            '[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n',
-            "ABSENT (key_env) is not set",
-        ),
     ],
 )
 @pytest.mark.parametrize(
-    "words", [["sync"], ["check"], ["status"], ["call", "app/me"], ["rebuild"]], ids=lambda words: words[0]
+    "words", [["sync"], ["doctor"], ["status"], ["call", "app/me"], ["rebuild"]], ids=lambda words: words[0]
 )
 def test_a_malformed_file_is_named(
     command: Command, folder: Path, words: list[str], name: str, content: str, said: str
 ) -> None:
     (folder / name).write_text(content)
     says(command(*words), 2, said)
+
+
+@pytest.mark.parametrize("words", [["sync"], ["call", "app/me"]], ids=lambda words: words[0])
+def test_missing_key_is_named_by_commands_that_need_it(
+    command: Command, folder: Path, words: list[str]
+) -> None:
+    (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n')
+    says(command(*words), 2, "ABSENT (key_env) is not set")
 
 
 @pytest.mark.parametrize(
@@ -118,14 +124,14 @@ def test_a_malformed_file_is_named(
     ],
 )
 def test_a_key_in_the_wrong_place_is_not_shown(command: Command, settings: dict[str, str]) -> None:
-    ran = command("check", **settings)
-    says(ran, 2, "MARKETING_API_URL is not an address")
+    ran = command("call", "app/me", **settings)
+    says(ran, 2, "MARKETING_API_URL: not an address")
     assert "k-123456" not in ran.text
 
 
 def test_a_key_in_accounts_toml_is_not_shown(command: Command, folder: Path) -> None:
     (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "k-123456"\n')
-    ran = command("check")
+    ran = command("call", "app/me")
     says(ran, 2, "name of an environment variable")
     assert "k-123456" not in ran.text
 
@@ -138,14 +144,17 @@ def test_a_port_that_is_taken_is_said(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         says(
-            command("ui", "--port", port), 2, f"port {port} cannot be used (Address already in use)", "--port"
+            command("ui", "--sandbox", "--port", port),
+            2,
+            f"port {port} cannot be used (Address already in use)",
+            "--port",
         )
 
 
 # -- the service
 
 
-@pytest.mark.parametrize("words", [["sync"], ["check"], ["call", "app/me"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [["sync"], ["call", "app/me"]], ids=lambda words: words[0])
 def test_a_wrong_key_is_said(command: Command, sandbox: Sandbox, words: list[str]) -> None:
     says(
         command(*words, sandbox=sandbox, MARKETING_API_KEY="wr0ng"), 2, "the key is missing, wrong or revoked"
@@ -155,9 +164,8 @@ def test_a_wrong_key_is_said(command: Command, sandbox: Sandbox, words: list[str
 def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     live = {"MARKETING_API_URL": NOBODY, "MARKETING_API_KEY": "k"}
-    says(command("check", **live), 2, "refused", NOBODY)
     says(command("sync", **live), 1, "refused", NOBODY)
-    says(command("call", "app/me", **live), 1, "refused")
+    says(command("call", "app/me", **live), 1, "refused", NOBODY)
 
 
 def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: Sandbox) -> None:
@@ -165,9 +173,8 @@ def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: S
     that."""
     address = sandbox.url.removesuffix("/1")
     says(
-        command("check", sandbox=sandbox, MARKETING_API_URL=address),
+        command("call", "app/me", sandbox=sandbox, MARKETING_API_URL=address),
         2,
-        "not connected",
         f"{address} does not end in /1",
     )
 
@@ -222,6 +229,53 @@ def test_a_known_refusal_of_a_write_by_hand_says_what_to_do(command: Command) ->
             "The contact already exists",
             "to do: nothing, or change it",
         )
+
+
+def test_a_write_whose_response_begins_with_a_byte_order_mark_is_printed(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = '{"status": "ok", "dataType": "array"}'
+    data = {
+        "app/me": '{"business": {"businessName": "Harbor"}}',
+        "emailmarketing/addtag": '{"item": "Tagged"}',
+    }
+
+    def respond(asked: Asked) -> Reply:
+        return Reply(
+            body=f'\ufeff{{"response": {{"header": {header}, "data": {data[asked.operation]}}}}}'.encode()
+        )
+
+    with ScriptedServer(respond) as server:
+        words = ("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", "--yes")
+        ran = command(*words, MARKETING_API_URL=server.url, MARKETING_API_KEY="k3y-of-us")
+    assert (ran.code, json.loads(ran.out)) == (0, {"item": "Tagged"})
+
+
+def test_a_variable_that_is_no_setting_is_named(command: Command) -> None:
+    assert "MARKETING_RATE is no setting" in command("config", "show", MARKETING_RATE="abc").err
+
+
+def test_status_of_a_home_that_cannot_be_created_fails(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    says(command("status", MARKETING_HOME=str(tmp_path / "file" / "home")), 2, "cannot be created")
+
+
+def test_without_a_temporary_directory_it_says_what_to_set(
+    command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", find_none)
+    says(command("call", "app/me", sandbox=sandbox), 2, "no temporary directory", "set TMPDIR")
+
+
+def test_a_stream_of_another_encoding_is_written_in_utf8(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert cli.main(["--version"]) == 0
+    print("Zoë", flush=True)
+    assert written.getvalue().decode().endswith("Zoë\n")
 
 
 # -- the home
@@ -290,13 +344,8 @@ def test_a_damaged_file_is_named_with_the_way_out(
         }[damage]
     )
     damaged = warehouse.read_bytes()
-    if words == ["rebuild"]:
-        assert "the damaged one is" in command(*words, sandbox=sandbox).out
-        assert [path.read_bytes() for path in warehouse.parent.glob("warehouse.duckdb.damaged-*")] == [
-            damaged
-        ]
-    else:
-        says(command(*words, sandbox=sandbox), 1, "is damaged", "run `marketing-sync rebuild`")
+    says(command(*words, sandbox=sandbox), 1, "is damaged", "`marketing-sync restore`", "move it away")
+    assert warehouse.read_bytes() == damaged
 
 
 @contextmanager

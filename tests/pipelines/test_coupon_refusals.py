@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures import Command, StartSandbox
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.tables import source
 
 pytestmark = pytest.mark.usefixtures("unrecorded")
@@ -50,6 +50,7 @@ def test_a_refusal_of_those_who_have_coupons_is_reported_and_deletes_nothing(
     coupons = source(home)["coupons"]
     assert coupons
     service = start_sandbox("--coupon-missing", "all")
+    move_account(home, service.url)
     ran = command(*CHOSEN, "--all", sandbox=service)
     assert ran.code == 1
     assert "coupons, account main" in ran.out

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from home.exits import HomeError
 from home.failures import explain
 from home.folder import prepare_home
 from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
-from warehouse.disk import Workspace
+from warehouse.disk import Workspace, claim
 
 
 @pytest.fixture
@@ -119,5 +120,32 @@ def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_
         mine = alive.file("index.html")
         mine.write_text("in the making")
         prepare_home(home)
-        ours = {home / ".machine", home / "version", home / "dagster" / "dagster.yaml", mine}
+        ours = {home / "version", home / "dagster" / "dagster.yaml", mine}
         assert {path for path in home.rglob("*") if path.is_file()} == ours
+
+
+def test_dagsters_databases_are_created_by_one_process_at_a_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two syncs of a new home that begin at the same moment."""
+    own = prepare_home(home) / "dagster"
+    monkeypatch.setenv("DAGSTER_HOME", str(own))
+    is_turn_of_one = []
+
+    def look(opens: Callable[..., object]) -> Callable[..., object]:
+        def opened(*given: object) -> object:
+            is_turn_of_one.append(claim(own) is None)
+            return opens(*given)
+
+        return opened
+
+    name = "pipelines.dagster_internals.set_damaged_history_aside"
+    monkeypatch.setattr(name, look(set_damaged_history_aside))
+    monkeypatch.setattr(dg.DagsterInstance, "get", look(dg.DagsterInstance.get))
+    with instance_of_the_ui(home):
+        made = {path.name for path in own.rglob("*.db")}
+        free = claim(own)
+    assert is_turn_of_one == [True, True]
+    assert {"runs.db", "index.db", "schedules.db"} <= made, "some are created later, by nobody's turn"
+    assert free is not None, "runs take no turns"
+    os.close(free)

@@ -101,6 +101,22 @@ def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(
 
 
 @UNRECORDED
+@pytest.mark.parametrize("kept", ["first", "last"])
+@pytest.mark.slow
+def test_series_cut_to_less_than_a_week_is_read_whole(
+    command: Command, service: Sandbox, home: Path, kept: str
+) -> None:
+    begins = dt.datetime.now(dt.UTC).date() - 60 * DAY
+    service.control("switches", **{"series-cut": 5, "series-kept": kept})
+    words = ("sync", "--only", "reputation_stats")
+    ran = command(*words, sandbox=service, MARKETING_HISTORY_START=str(begins))
+    assert ran.code == 0, ran.text
+    assert incomplete(home) == []
+    listed = {day for (day,) in query(home, "select period_on from source.feedback_views")}
+    assert {begins + number * DAY for number in range(59)} <= listed
+
+
+@UNRECORDED
 @pytest.mark.slow
 def test_the_newest_days_alone_are_recognised_as_a_cut_too(
     command: Command, service: Sandbox, home: Path

@@ -123,6 +123,12 @@ def test_one_that_is_executed_goes_on(home: Path, instance: dg.DagsterInstance) 
     assert status(instance, run) is DagsterRunStatus.STARTED
 
 
+def test_one_that_began_in_the_future_is_failed(home: Path, instance: dg.DagsterInstance) -> None:
+    dead = started(instance, age_s=-400 * 86_400)
+    assert end_dead_runs(instance, {"": home}) == 1
+    assert status(instance, dead) is DagsterRunStatus.FAILURE
+
+
 def test_one_that_has_just_begun_is_left_alone(home: Path, instance: dg.DagsterInstance) -> None:
     started(instance, age_s=0)
     assert end_dead_runs(instance, {"": home}) == 0

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import PAGES, sandbox
+from docs.generate import PAGES, expected_types, sandbox
+from marketing_api.operations import ALL
+from marketing_api.records.reputation import SentimentTotals
 from marketing_api.redaction import Secret
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.switches import SWITCHES
@@ -37,6 +39,22 @@ def test_the_sandbox_page_names_every_switch_and_fault() -> None:
     text = sandbox()
     assert all(f"`--{name}`" in text for name in SWITCHES)
     assert all(f"`{name}`" in text for name in FAULTS)
+
+
+def test_the_page_of_responses_names_every_member_that_is_read() -> None:
+    """The members that a column is read from under another name than its own."""
+    named = {member.name.lower() for members in expected_types().values() for member in members}
+    fields = [
+        (record.__name__, name, info.validation_alias.choices)  # type: ignore[union-attr]
+        for operation in ALL.values()
+        for record in operation.records
+        for name, info in record.model_fields.items()
+        if info.validation_alias is not None and record is not SentimentTotals
+    ]
+    assert fields
+    for record, name, choices in fields:
+        wire = {name, *(str(choice).lower() for choice in choices)}
+        assert wire & named, f"{record}.{name}: none of {wire}"
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -18,7 +18,7 @@ from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Response
 from marketing_api.sandbox.server import serve
 from tests.fixtures import STANDING, Command, Night
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.tables import WHEN, Tables, query, rows
 
 pytestmark = pytest.mark.usefixtures("unrecorded")
@@ -151,6 +151,7 @@ def test_each_kind_of_change_is_listed_once_and_costs_no_data(
     calm_night: Night, home: Path, changed: Sandbox, command: Command
 ) -> None:
     shutil.copytree(calm_night.home, home)
+    move_account(home, changed.url)
     before = rows(home, "source", *WHEN, *_TOUCHED)
     first = command("sync", "--reads-only", "--all", sandbox=changed)
     assert listed(home) == sorted(EXPECTED, key=str)

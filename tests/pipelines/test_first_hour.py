@@ -3,23 +3,30 @@ where nobody listens."""
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 import os
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
+import msgspec
 import pytest
 
+from home.folder import prepare_home
 from home.settings import SettingsError, load_settings
+from marketing_api.clock import utc_now
 from marketing_api.redaction import Secret
 from marketing_api.retry import LONGEST_OUTAGE
 from tests.fixtures import Command
 from tests.pipelines.running import start_cold
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.waiting import HANGS_S
+from upkeep.backup import Snapshot
 from warehouse.connection import connect
+from warehouse.status_file import AccountStatus, HomeStatus
 
 NOWHERE = {"MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "k-123456"}
 
@@ -131,14 +138,14 @@ def test_a_file_without_a_key_is_named_and_not_shown(tmp_path: Path, content: st
             tmp_path, {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY_FILE": str(tmp_path / "key")}
         )
     assert "k-1" not in str(caught.value)
-    with pytest.raises(SettingsError, match="both"):
+    with pytest.raises(SettingsError, match="set the service's address"):
         load_settings(tmp_path, {"MARKETING_API_KEY": "k", "MARKETING_API_KEY_FILE": str(tmp_path / "key")})
 
 
 # -- nobody listens
 
 
-@pytest.mark.parametrize(("words", "code"), [(["check"], 2), (["call", "app/me"], 1), (["doctor"], 1)])
+@pytest.mark.parametrize(("words", "code"), [(["call", "app/me"], 1), (["doctor"], 1)])
 def test_a_closed_port_is_said_at_once(command: Command, words: list[str], code: int) -> None:
     began = time.monotonic()
     ran = command(*words, **NOWHERE)
@@ -169,9 +176,10 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
     (folder / ".env").write_text("MARKETING_TIMEZONE=Europe/Berlin\n")
     (folder / ".env").chmod(0o644)
     with connect(home / "warehouse.duckdb") as connection:
-        connection.execute("update sync.coverage set as_of = as_of - interval 5 day")
         connection.execute("update sync.runs set started_at = started_at - interval 3 day, ended_at = null")
-    ran = command("doctor", sandbox=service, MARKETING_BACKUP_URL=str(home.parent / "backup"))
+    read_at = utc_now() - dt.timedelta(days=5)
+    (home / "status.json").write_bytes(msgspec.json.encode(HomeStatus([AccountStatus("main", read_at)])))
+    ran = command("doctor", sandbox=service, MARKETING_BACKUP_DIR=str(home.parent / "backup"))
     assert ran.code == 1
     wrong = [line for line in ran.out.splitlines() if line.startswith("NO")]
     for said in (
@@ -203,6 +211,75 @@ def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -
     assert "nothing has been synced yet" in ran.out
 
 
+def test_doctor_names_files_that_the_user_cannot_write(
+    command: Command, home: Path, sandbox: Sandbox
+) -> None:
+    """As a command that was run as root leaves them."""
+    file = prepare_home(home) / "published" / "marketing.duckdb"
+    file.parent.mkdir()
+    file.touch()
+    if os.getuid():
+        file.chmod(0o400)
+    else:
+        os.chown(file, 12345, 12345)
+    ran = command("doctor", sandbox=sandbox)
+    assert ran.code == 1
+    assert f"NO  user        you cannot write 1 file of the home, such as {file}" in ran.out
+    assert f"sudo chown -R {os.getuid()} {home}" in ran.out
+
+
+def test_doctor_goes_on_when_the_system_refuses_one_look(
+    command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied", "tmp/runs")
+
+    monkeypatch.setattr("pipelines.commands.doctor.shutil.disk_usage", refuse)
+    ran = command("doctor", sandbox=sandbox)
+    assert ran.code == 1
+    assert "NO  home        [Errno 13] Permission denied: 'tmp/runs'" in ran.out
+    assert "ok  account" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[activations.vip\n", "cannot be read"),
+        (None, "there is no activations.toml"),
+        ("", "names no activation"),
+    ],
+)
+def test_doctor_names_activations_that_no_night_can_push(
+    command: Command, folder: Path, sandbox: Sandbox, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (folder / "activations.toml").write_text(content)
+    ran = command("doctor", sandbox=sandbox, MARKETING_ACTIVATIONS="on")
+    assert ran.code == 1
+    (line,) = (line for line in ran.out.splitlines() if " activations " in line)
+    assert line.startswith("NO")
+    assert said in line
+
+
+def test_doctor_counts_activations(command: Command, folder: Path, sandbox: Sandbox) -> None:
+    (folder / "activations.toml").write_text('[activations.vip]\nquery = "select 1"\ntag = "vip"\n')
+    ran = command("doctor", sandbox=sandbox, MARKETING_ACTIVATIONS="on")
+    assert ran.code == 0
+    assert "1 activation of activations.toml, pushed every night" in ran.out
+
+
+def test_doctor_takes_no_backup_of_the_future_for_new(
+    command: Command, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    place = tmp_path / "backup" / "main"
+    place.mkdir(parents=True)
+    made_at = utc_now() + dt.timedelta(days=400)
+    (place / "snapshot.json").write_bytes(msgspec.json.encode(Snapshot(made_at, "", {}, 0)))
+    ran = command("doctor", sandbox=sandbox, MARKETING_BACKUP_DIR=str(tmp_path / "backup"))
+    assert ran.code == 1
+    assert "NO  backup      made dated in the future" in ran.out
+
+
 def test_doctor_names_a_home_that_cannot_be_written(
     command: Command, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -226,10 +303,9 @@ def test_a_quiet_sync_prints_nothing_unless_something_lacks(command: Command, se
 
 @pytest.mark.slow
 def test_log_lines_may_be_json(home: Path) -> None:
-    began = start_cold(home, None, "check", **NOWHERE, MARKETING_LOG_FORMAT="json")
-    out, err = began.communicate(timeout=HANGS_S)
-    (line,) = map(json.loads, err.splitlines())
+    began = start_cold(home, None, "call", "app/me", **NOWHERE, MARKETING_LOG_FORMAT="json")
+    _, err = began.communicate(timeout=HANGS_S)
+    line = json.loads(err.splitlines()[0])
     assert (line["level"], line["logger"]) == ("WARNING", "marketing_api.retry")
     assert "no response yet" in line["message"]
     assert line["time"].endswith("+00:00")
-    assert "not connected" in out

@@ -115,6 +115,32 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     assert (due(moment, now) == "late") is is_late
 
 
+def test_a_reading_dated_in_the_future_is_of_unknown_age_and_overdue(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    moment = dt.datetime.now(dt.UTC) + dt.timedelta(days=400)
+    with connect(path) as connection:
+        ensure_schema(connection)
+        row = {"account": "a", "table_name": "lists", "scope": "all", "is_complete": True}
+        row |= {"as_of": moment, "due_at": moment + dt.timedelta(days=1)}
+        connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
+    build(path, select=selected("+data_freshness"))
+    found = ask(path, "select age_hours, oldest_age_hours, is_overdue from marts.data_freshness")
+    assert found == [(None, None, True)]
+
+
+def test_today_is_of_the_newest_request_whatever_clocks_showed(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with connect(path) as connection:
+        ensure_schema(connection)
+        for request, day in ((1, "2027-04-20"), (2, "2026-03-16")):
+            row = {"account": "a", "table_name": "lists", "scope": f"list_id={request}", "is_complete": True}
+            row |= {"as_of": f"{day} 02:00:00+00", "last_request": request}
+            connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
+    build(path, select=selected("+int_accounts"))
+    found = ask(path, "select today from staging.int_accounts")
+    assert found == [(dt.date(2026, 3, 16),)]
+
+
 @pytest.mark.slow
 def test_what_is_dated_in_the_future_is_said_and_hides_no_standstill(
     service: Sandbox, command: Command, home: Path

@@ -73,14 +73,21 @@ def test_status_of_nothing(command: Command) -> None:
 
 
 def test_plan(command: Command, service: Sandbox) -> None:
-    found = document(command("plan", "--json", "--max-requests", "60", sandbox=service), output.Plan)
+    found = document(
+        command("sync", "--dry-run", "--json", "--max-requests", "60", sandbox=service), output.Plan
+    )
     (account,) = found.accounts
     timelines = next(line for line in account.planned if line.what == "timelines")
     assert timelines.requests + timelines.left_out == timelines.of == 100
     assert timelines.why == {"new": timelines.requests}
     assert account.requests == sum(line.requests for line in account.planned) <= 60
     assert account.seconds == account.requests / account.rate
-    assert document(command("plan", "--json", MARKETING_HOME="elsewhere"), output.Plan).accounts == []
+    assert (
+        document(
+            command("sync", "--dry-run", "--json", "--sandbox", MARKETING_HOME="elsewhere"), output.Plan
+        ).accounts
+        == []
+    )
 
 
 def test_a_sync_says_what_it_came_to(command: Command, service: Sandbox) -> None:
@@ -95,13 +102,12 @@ def test_a_sync_says_what_it_came_to(command: Command, service: Sandbox) -> None
     assert by_name["contacts"].share_read == 1
 
 
-def test_check_and_doctor(command: Command, service: Sandbox) -> None:
-    for name in ("check", "doctor"):
-        found = document(command(name, "--json", sandbox=service), output.Findings)
-        assert found.is_well == all(each.is_well for each in found.findings)
-        assert any("connected as" in each.text for each in found.findings)
-    wrong = command("check", "--json", sandbox=service, MARKETING_API_KEY="wrong")
-    assert wrong.code == 2
+def test_doctor(command: Command, service: Sandbox) -> None:
+    found = document(command("doctor", "--json", sandbox=service), output.Findings)
+    assert found.is_well == all(each.is_well for each in found.findings)
+    assert any("connected as" in each.text for each in found.findings)
+    wrong = command("doctor", "--json", sandbox=service, MARKETING_API_KEY="wrong")
+    assert wrong.code == 1
     assert not document(wrong, output.Findings).is_well
 
 
@@ -134,16 +140,7 @@ def test_what_is_not_valid_is_named_and_refuses_the_push(
     assert [(bad.rows, bad.by_service) for bad in plan.invalid] == [([2], False)]
 
 
-def test_deletions_are_agreed_to_beforehand(command: Command, service: Sandbox, folder: Path) -> None:
-    (folder / "gone.csv").write_text("contact_id,list_id\n1,1\n")
-    ran = command(
-        "push", "deletions", "--from", "gone.csv", "--json", "--apply", "--reject-limit", "1", sandbox=service
-    )
-    assert ran.code in (1, 2)
-    assert not [entry for entry in service.asked() if "delete" in entry["operation"]]
-
-
-@pytest.mark.parametrize("words", [["status", "--json"], ["plan", "--json"]])
+@pytest.mark.parametrize("words", [["status", "--json"], ["sync", "--dry-run", "--json"]])
 def test_problems_go_to_standard_error(command: Command, words: list[str]) -> None:
     ran = command(*words, MARKETING_LOOKBACK_DAYS="soon")
     assert (ran.code, ran.out) == (2, "")

@@ -123,7 +123,7 @@ def noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
 def test_locks_are_taken_in_the_order_of_the_page(
     command: Command, service: Sandbox, noted: Noted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MARKETING_BACKUP_URL", str(tmp_path / "backup"))
+    monkeypatch.setenv("MARKETING_BACKUP_DIR", str(tmp_path / "backup"))
     people = "select email from source.contacts where status = 'active' order by email limit 2"
     for words in (
         ("sync", "--only", "business", "lists", "contacts"),

@@ -13,10 +13,12 @@ from email.message import EmailMessage
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from assets.published import REPORT
+from home import values
 from home.logs import logging_to_home
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.redaction import Secret
@@ -44,16 +46,12 @@ def server() -> Iterator[MailServer]:
 @pytest.fixture
 def settings(tmp_path: Path, server: MailServer) -> Settings:
     (tmp_path / "report").mkdir()
-    login = {"mail_user": "robot", "mail_password": Secret(PASSWORD)}
     to = ("ann@example.com", "bo@example.com")
     return Settings(
         tmp_path,
-        mail_host="127.0.0.1",
-        mail_port=server.port,
-        mail_tls="off",
+        mail_url=values.MailServer("127.0.0.1", server.port, "robot", Secret(PASSWORD), "none"),
         mail_from="r@example.com",
         mail_to=to,
-        **login,
     )
 
 
@@ -116,7 +114,7 @@ def test_it_holds_no_personal_data_although_the_copy_does(
     }
     rows = {
         "reviews": [review("Words of Zoe", "Zoe Planted")],
-        "freshness": [late | {"rejected_count": 0, "reason": "of Zoe Planted"}],
+        "freshness": [late | {"rejected_count": 0, "odd_date_count": 0, "reason": "of Zoe Planted"}],
         "campaigns": [campaign("For zoe@planted.example")],
     }
     make(monkeypatch, settings, report_of(NIGHT, account(**rows)))
@@ -153,6 +151,15 @@ def test_a_night_or_week_is_mailed_once(
     assert [after - before for before, after in pairwise(counts)] == mailed
 
 
+def test_a_mail_that_is_dated_in_the_future_holds_up_none(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (settings.home / "report" / "mailed-2099-01-01").touch()
+    make(monkeypatch, settings, report_of(NIGHT))
+    assert len(server.mails) == 1
+    assert [path.name for path in (settings.home / "report").glob("mailed-*")] == [f"mailed-{NIGHT:%Y-%m-%d}"]
+
+
 def test_the_night_is_of_the_schedule_s_calendar(
     settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +172,7 @@ def test_the_night_is_of_the_schedule_s_calendar(
 def test_nothing_is_mailed_without_a_server_or_data(
     settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT)).mailed
+    assert not make(monkeypatch, dataclasses.replace(settings, mail_url=None), report_of(NIGHT)).mailed
     assert not make(monkeypatch, settings, report_of(None)).mailed
     assert not make(monkeypatch, settings, ReportData(report_of(NIGHT).published, [])).mailed
     assert server.connections == 0
@@ -210,7 +217,8 @@ def test_what_fails_is_told_and_tried_again_when_it_was_surely_not_taken(
 def test_a_server_without_tls_gets_no_password(
     settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = make(monkeypatch, dataclasses.replace(settings, mail_tls="starttls"), report_of(NIGHT))
+    encrypted = values.MailServer("127.0.0.1", server.port, "robot", Secret(PASSWORD), "starttls")
+    made = make(monkeypatch, dataclasses.replace(settings, mail_url=encrypted), report_of(NIGHT))
     assert "STARTTLS extension not supported" in made.mailed
     assert (server.logins, server.mails) == ([], [])
 
@@ -218,9 +226,8 @@ def test_a_server_without_tls_gets_no_password(
 def test_nobody_listens(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        made = make(
-            monkeypatch, dataclasses.replace(settings, mail_port=taken.getsockname()[1]), report_of(NIGHT)
-        )
+        nobody = values.MailServer("127.0.0.1", taken.getsockname()[1], "", Secret(""), "none")
+        made = make(monkeypatch, dataclasses.replace(settings, mail_url=nobody), report_of(NIGHT))
     assert "refused" in made.mailed
 
 
@@ -231,21 +238,32 @@ def test_the_password_is_in_no_log(settings: Settings) -> None:
 
 
 MAIL = {
-    "MARKETING_MAIL_HOST": "mail.example",
+    "MARKETING_MAIL_URL": "smtp://mail.example",
     "MARKETING_MAIL_FROM": "r@example.com",
     "MARKETING_MAIL_TO": "ann@example.com, bo@example.com",
 }
 
 
 def test_settings_are_read(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text(f"{PASSWORD}\n")
-    found = load_settings(
-        tmp_path,
-        MAIL | {"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD_FILE": str(tmp_path / "secret")},
-    )
+    (tmp_path / "secret").write_text(f"smtps://robot:{quote(PASSWORD)}@mail.example\n")
+    others = {name: value for name, value in MAIL.items() if name != "MARKETING_MAIL_URL"}
+    found = load_settings(tmp_path, others | {"MARKETING_MAIL_URL_FILE": str(tmp_path / "secret")})
     assert found.mail_to == ("ann@example.com", "bo@example.com")
-    assert found.mail_password == Secret(PASSWORD)
+    assert found.mail_url == values.MailServer("mail.example", 465, "robot", Secret(PASSWORD), "tls")
     assert PASSWORD not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "port", "encryption"),
+    [
+        ("smtp://mail.example", 587, "starttls"),
+        ("smtps://a%40b:c%3Ad@mail.example:2465", 2465, "tls"),
+        ("smtp://localhost", 25, "none"),
+    ],
+)
+def test_only_a_server_of_this_machine_is_unencrypted(text: str, port: int, encryption: str) -> None:
+    found = values.mail_server(text)
+    assert (found.port, found.encryption) == (port, encryption)
 
 
 @pytest.mark.parametrize(
@@ -256,16 +274,10 @@ def test_settings_are_read(tmp_path: Path) -> None:
         ({"MARKETING_MAIL_FROM": "a@x.example,b@x.example"}, "a mail address is needed"),
         ({"MARKETING_MAIL_FROM": "a@x.example\nBcc: b@x.example"}, "a mail address is needed"),
         ({"MARKETING_MAIL_ON": "someday"}, "nightly, monday, .* or sunday is needed"),
-        ({"MARKETING_MAIL_TLS": "ssl"}, "starttls, tls or off"),
-        ({"MARKETING_MAIL_USER": "robot"}, "belong together"),
-        (
-            {
-                "MARKETING_MAIL_USER": "robot",
-                "MARKETING_MAIL_PASSWORD": PASSWORD,
-                "MARKETING_MAIL_TLS": "off",
-            },
-            "password unencrypted",
-        ),
+        ({"MARKETING_MAIL_URL": "mail.example"}, "smtps://USER:PASSWORD@HOST"),
+        ({"MARKETING_MAIL_URL": "smtps://robot@mail.example"}, "smtps://USER:PASSWORD@HOST"),
+        ({"MARKETING_MAIL_URL": f"smtps://robot:{quote(PASSWORD)}@mail.example:x"}, "is needed"),
+        ({"MARKETING_MAIL_URL": f"https://robot:{quote(PASSWORD)}@mail.example"}, "is needed"),
     ],
 )
 def test_settings_that_cannot_work_are_said(tmp_path: Path, changed: dict[str, str], why: str) -> None:
@@ -280,9 +292,7 @@ def test_publishing_mails_once(
 ) -> None:
     shutil.copytree(rough_night.home, home)
     named = {
-        "HOST": "127.0.0.1",
-        "PORT": str(server.port),
-        "TLS": "off",
+        "URL": f"smtp://127.0.0.1:{server.port}",
         "FROM": "r@example.com",
         "TO": "ann@example.com",
     }
@@ -326,7 +336,7 @@ def unusual(*days: int, figure: str = "visit_count") -> list[dict[str, Any]]:
 def test_unusual_days_are_posted_once_in_one_message(
     settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    told = dataclasses.replace(settings, mail_url=None, alert_url=alerts.url)
     for rows in (
         unusual(19, 18, 10),
         unusual(19, 18, 10),
@@ -345,7 +355,7 @@ def test_unusual_days_are_posted_once_in_one_message(
 def test_schema_changes_of_the_last_days_are_posted_once_in_one_message(
     settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    told = dataclasses.replace(settings, mail_url=None, alert_url=alerts.url)
     now = dt.datetime.now(dt.UTC)
     changes = [("main", now, "lists: new field colour"), (None, now, "marts.sizes: table dropped")]
     for found in (changes[:1], changes, changes):
@@ -359,7 +369,7 @@ def test_schema_changes_of_the_last_days_are_posted_once_in_one_message(
 def test_unusual_days_that_were_refused_are_posted_again(
     settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    told = dataclasses.replace(settings, mail_url=None, alert_url=alerts.url)
     monkeypatch.setattr(alerts, "status", 500)
     make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(19))))
     monkeypatch.setattr(alerts, "status", 204)
@@ -371,7 +381,7 @@ def test_unusual_days_that_were_refused_are_posted_again(
 def test_marks_of_days_that_no_account_can_post_again_are_removed(
     settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    told = dataclasses.replace(settings, mail_url=None, alert_url=alerts.url)
     make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(17, 18, 19))))
     for days, left in ((0, [17, 18, 19]), (1, [18, 19]), (9, [])):
         accounts = [
@@ -388,7 +398,7 @@ def test_without_an_alert_address_nothing_is_noted(
 ) -> None:
     make(
         monkeypatch,
-        dataclasses.replace(settings, mail_host=""),
+        dataclasses.replace(settings, mail_url=None),
         report_of(NIGHT, account(anomalies=unusual(19))),
     )
     assert list((settings.home / "report").iterdir()) == []

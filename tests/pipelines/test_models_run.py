@@ -57,7 +57,7 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
         failed = runs["nightly_sync"]
         assert failed.status is dg.DagsterRunStatus.FAILURE
         assert _ended(instance, failed.run_id)[READ_STEP] == dg.DagsterEventType.STEP_FAILURE.value
-        behind = dict.fromkeys(("models", "published", "own_models", "report"), _SUCCESS)
+        behind = dict.fromkeys(("models", "published", "report"), _SUCCESS)
         assert behind.items() < _ended(instance, failed.run_id).items()
         order = list(_ended(instance, failed.run_id))
         assert order.index(READ_STEP) < order.index("models"), "what is behind waits for the second try"
@@ -85,37 +85,29 @@ def _ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     return {str(event.step_key): event.event_type_value for event in events}
 
 
-@pytest.mark.attack
-def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(
+@pytest.mark.slow
+def test_a_custom_table_that_fails_costs_the_night_nothing_else(
     command: Command, sandbox: Sandbox, home: Path
 ) -> None:
     folder = home / "models"
     folder.mkdir(parents=True)
-    (folder / "grown.sql").write_text(
-        "{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}"
-    )
-    (folder / "wrong.sql").write_text("select no_such_column from {{ ref('contact_engagement') }}")
+    (folder / "people.sql").write_text("select count(*) as n from marts.contact_engagement")
+    (folder / "wrong.sql").write_text("select no_such_column from marts.contact_engagement")
     with no_report():
         ran = command("sync", sandbox=sandbox)
     assert ran.code == 1
-    assert "own models: 1 built, 0 tests passed" in ran.out
-    assert "model wrong: Binder Error" in ran.out
+    assert "custom.wrong was not made: the query cannot be run: Binder Error" in ran.out
     assert "published: " in ran.out
     with duckdb.connect(str(published_path(home)), read_only=True) as connection:
-        assert connection.execute("select n > 0 from custom.grown").fetchall() == [(True,)]
+        assert connection.execute("select n > 0 from custom.people").fetchall() == [(True,)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
-        assert {run.job_name: run.status for run in instance.get_runs()}[
-            "nightly_sync"
-        ] is dg.DagsterRunStatus.SUCCESS
+        runs = {run.job_name: run.status for run in instance.get_runs()}
+        assert runs["nightly_sync"] is dg.DagsterRunStatus.SUCCESS
+    assert "NO  custom      custom.wrong was not made" in command("doctor", sandbox=sandbox).out
+    published = command("publish", sandbox=sandbox)
+    assert (published.code, "custom.wrong was not made" in published.err) == (1, True)
     (folder / "wrong.sql").unlink()
-    built = command("models", "build", sandbox=sandbox)
-    assert (built.code, built.out.splitlines()[-1]) == (0, "1 built, 0 tests passed, 0 to look at")
-    assert query(home, "select count(*) from custom.grown") == [(2,)]
-    assert command("models", "build", "grown", "--full-refresh", sandbox=sandbox).code == 0
-    assert query(home, "select count(*) from custom.grown") == [(1,)]
-    unknown = command("models", "build", "nothing", sandbox=sandbox)
-    assert unknown.code == 2
-    assert "no model nothing" in unknown.err
+    assert command("publish", sandbox=sandbox).code == 0
 
 
 def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:

@@ -24,7 +24,7 @@ from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
 from tests.fixtures import STANDING
-from tests.pipelines.sandboxes import KEY, Sandbox, put_in
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account, put_in
 from tests.pipelines.tables import query
 from tests.waiting import HANGS_S
 from warehouse.rebuild import rebuild
@@ -82,6 +82,7 @@ def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert count > 4 * CAP
     monkeypatch.setattr(Warehouse, "list_ids", lambda *_: [list_id])
     with serve(STANDING) as url:
+        move_account(home, url)
         moved = Moving(Sandbox(url), list_id)
         put_in(monkeypatch, moved.respond)
         requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=HANGS_S)

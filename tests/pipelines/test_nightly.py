@@ -401,12 +401,18 @@ def test_the_schedule_reads_what_is_due_and_names_no_days(
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Asia/Tokyo")
 
 
-def test_the_schedule_runs_by_itself_for_a_real_account_only(settings: Settings) -> None:
+def test_the_schedule_is_off_only_where_the_sandbox_is_chosen(settings: Settings) -> None:
     def status(settings: Settings) -> dg.DefaultScheduleStatus:
         return build_definitions(settings).get_schedule_def("nightly").default_status
 
     assert status(settings) is dg.DefaultScheduleStatus.RUNNING
-    assert status(Settings(settings.home)) is dg.DefaultScheduleStatus.STOPPED
+    without_key = Settings(settings.home)
+    assert (
+        status(replace(without_key, sandbox_url="http://127.0.0.1:9/1")) is dg.DefaultScheduleStatus.STOPPED
+    )
+    assert status(without_key) is dg.DefaultScheduleStatus.RUNNING, (
+        "a lost key fails every night, and says why"
+    )
 
 
 @pytest.mark.parametrize("is_on", [True, False])

@@ -1,5 +1,5 @@
-"""Under `hash` and `drop`, nobody is found in the published file, in Parquet or in the report; joins still
-work when hashed."""
+"""Under `hash` and `drop`, nobody is found in the published file or in the report; joins still work when
+hashed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pipelines.report.render import write_report
 from tests.fixtures import Night
 from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed
-from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
@@ -26,28 +25,24 @@ WAYS = ("keep", "hash", "drop")
 
 @pytest.fixture(scope="module")
 def homes(nights: tuple[Night, Night], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The warehouse of a whole night, published, exported and reported in each way."""
+    """The warehouse of a whole night, published and reported in each way."""
     made = {}
     for way in WAYS:
         made[way] = home = tmp_path_factory.mktemp(way)
         shutil.copy(nights[1].home / "warehouse.duckdb", home)
         publish(home, Masking(PersonalData(way), personal_key(home)))
-        export_parquet(published_path(home), home / "parquet")
         write_report(home)
     return made
 
 
 def texts(home: Path) -> Iterator[tuple[str, str]]:
-    """(where, row) of the published tables, of each Parquet file, and of the report, which is one."""
+    """(where, row) of the published tables, and of the report, which is one."""
     with duckdb.connect(str(published_path(home)), read_only=True) as connection:
         for schema, name in connection.execute(
             "select schema_name, table_name from duckdb_tables()"
         ).fetchall():
             rows = connection.execute(f'select t::varchar from "{schema}"."{name}" as t').fetchall()
             yield from ((f"{schema}.{name}", row) for (row,) in rows)
-        for path in sorted((home / "parquet").rglob("*.parquet")):
-            rows = connection.execute("select t::varchar from read_parquet(?) as t", [str(path)]).fetchall()
-            yield from ((str(path.relative_to(home)), row) for (row,) in rows)
     yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
 
 
@@ -59,14 +54,11 @@ def test_nobody_is_found_unless_they_are_kept(homes: dict[str, Path]) -> None:
     assert len([text for text in people if " " in text]) > 20, "names and what was written"
     kept: set[str] = set()
     for where, row in texts(homes["keep"]):
-        table = where.split("/")[0]
-        if table not in kept and any(text in row for text in people):
-            kept.add(table)
-    assert kept >= {"source.contacts", "marts.contact_engagement", "parquet", "report"}
+        if where not in kept and any(text in row for text in people):
+            kept.add(where)
+    assert kept >= {"source.contacts", "marts.contact_engagement", "report"}
     for way in ("hash", "drop"):
-        rows = {
-            row: where for where, row in texts(homes[way])
-        }  # each once: those of Parquet are in the tables, too
+        rows = {row: where for where, row in texts(homes[way])}
         every = "\n".join(rows)
         found = [text for text in people if text in every]
         assert found == [], [(where, text) for row, where in rows.items() for text in found if text in row]

@@ -73,15 +73,18 @@ def test_what_was_never_read_is_read_with_what_needs_it(
     )
     assert 'query "from source.timeline_' in ran.out
     assert query(home, "select count(distinct contact_id) from source.timeline_events")[0][0] > 0
-    planned = command("plan", "--only", "campaign_stats", sandbox=service).out
+    planned = command("sync", "--dry-run", "--only", "campaign_stats", sandbox=service).out
     assert "campaign_stats" in planned
     assert "timelines" not in planned
-    planned, since = command("plan", "--only", "contacts", "--all", sandbox=service).out, service.count
+    planned, since = (
+        command("sync", "--dry-run", "--only", "contacts", "--all", sandbox=service).out,
+        service.count,
+    )
     told = int(planned.split("\nlistings", 1)[1].split()[0])
     ran = command("sync", "--only", "contacts", sandbox=service)
     assert (ran.code, "read first" in ran.out) == (0, False), ran.text
     assert told == asked(service, since)["getcontacts"]
-    assert command("plan", "--only", "contcats", sandbox=service).code == 2
+    assert command("sync", "--dry-run", "--only", "contcats", sandbox=service).code == 2
 
 
 @pytest.mark.slow
@@ -89,7 +92,7 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assets.fetch.BATCH_RESPONSES", 40)
-    assert "nothing has been synced yet" in command("plan", sandbox=service).out
+    assert "nothing has been synced yet" in command("sync", "--dry-run", sandbox=service).out
     assert command(*ONLY, sandbox=service).code == 0
     first = asked(service, 0)
     assert first["getcontacttimeline"] == CONTACTS
@@ -104,11 +107,13 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     assert "not due" in ran.out
 
     age(home, 1)
-    planned, since = command("plan", sandbox=service), service.count
+    planned, since = command("sync", "--dry-run", sandbox=service), service.count
     assert "the maximum age is kept" in planned.out
     assert "turn: not due yet" in planned.out, "reasons are explained"
     told = int(planned.out.split("\nlistings", 1)[1].split()[0])
-    assert "of listings" in command("plan", "--max-requests", "4", sandbox=service).out, "listings come first"
+    assert "of listings" in command("sync", "--dry-run", "--max-requests", "4", sandbox=service).out, (
+        "listings come first"
+    )
     assert service.count == since, "planning asks nothing"
     assert command(*ONLY, sandbox=service).code == 0
     night = asked(service, since)
@@ -156,7 +161,7 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
         "no coupons were asked yet"
     )
 
-    planned = command("plan", "--max-requests", "30", sandbox=service)
+    planned = command("sync", "--dry-run", "--max-requests", "30", sandbox=service)
     assert "the maximum age cannot be kept with this budget" in planned.out
     assert "it would take" in planned.out
     since = service.count

@@ -1,4 +1,4 @@
-"""What `plan` says of a night: for any budget its figures agree, and it promises the maximum age only when it
+"""What `sync --dry-run` says of a night: for any budget its figures agree, and it promises the maximum age only when it
 is kept."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assets.planning.crawl_plan import Rules
-from pipelines.commands.plan import LISTINGS, Night, night
+from pipelines.night_plan import LISTINGS, Night, night
 from tests.assets.planning.test_crawl_plan import plan
 
 KEPT = "the maximum age is kept"

@@ -13,7 +13,6 @@ import pytest
 
 from pipelines.report.render import write_report
 from tests.pipelines.planted import TOKEN, Planter, fill
-from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
 from warehouse.models import ModelSettings
 from warehouse.policies import PersonalData
@@ -48,7 +47,6 @@ def homes(filled: tuple[Path, Planter], tmp_path_factory: pytest.TempPathFactory
 
 def publish_all(home: Path, masking: Masking) -> None:
     publish(home, masking)
-    export_parquet(published_path(home), home / "parquet")
     write_report(home)
 
 
@@ -58,8 +56,7 @@ def plant(filled: tuple[Path, Planter]) -> Planter:
 
 
 def shown(home: Path) -> Iterator[tuple[str, str]]:
-    """(where, what) of every column of every table, here, in predecessors, in every Parquet export, and the
-    report."""
+    """(where, what) of every column of every table, here, in predecessors, and the report."""
     for path in (published_path(home), *earlier(home)):
         with duckdb.connect(str(path), read_only=True) as connection:
             tables = connection.execute(
@@ -70,20 +67,7 @@ def shown(home: Path) -> Iterator[tuple[str, str]]:
                     f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null'
                 ).fetchall()
                 yield f"{schema}.{table}.{column}", "\n".join(row for (row,) in rows)
-    with duckdb.connect() as connection:
-        for path in parquet(home):
-            yield (
-                f"parquet/{path.name}",
-                "\n".join(
-                    row for (row,) in connection.execute(f"select t::varchar from '{path}' as t").fetchall()
-                ),
-            )
     yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
-
-
-def parquet(home: Path) -> list[Path]:
-    """Of the export that is shown and of the one before."""
-    return sorted(path for folder in home.glob(".parquet-*") for path in folder.rglob("*.parquet"))
 
 
 def hits(plant: Planter, where: str, text: str) -> list[tuple[str, str]]:
@@ -105,7 +89,7 @@ def test_every_token_is_found_where_all_is_kept(homes: Homes, plant: Planter) ->
 
 
 @pytest.mark.parametrize("way", ["hash", "drop"])
-def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(
+def test_none_is_found_otherwise_in_any_column_predecessor_or_report(
     homes: Homes, plant: Planter, way: str
 ) -> None:
     columns = list(shown(homes[way]))
@@ -117,7 +101,7 @@ def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(
 def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, way: str) -> None:
     home = homes[way]
     assert len(earlier(home)) == 1, "the one that kept everything is gone"
-    files = [published_path(home), *earlier(home), *parquet(home), home / "report" / "index.html"]
+    files = [published_path(home), *earlier(home), home / "report" / "index.html"]
     found = [
         (place, str(path))
         for path in files

@@ -18,7 +18,7 @@ from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from tests.depth import DEEP
 from tests.fixtures import STANDING, Command, Night
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from warehouse.publish import published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -96,6 +96,7 @@ def test_the_copy_holds_the_run_that_wrote_it_night_after_night(
 
     if DEEP:  # as the schedule and the UI run it: a whole night more
         with serve(STANDING) as url:
+            move_account(home, url)
             assert run_job(Settings(home, (Connection("main", url, Secret(KEY)),)), "nightly_sync").success
             again = Sandbox(url).count
         check_noted(warehouse, published, "nightly_sync")

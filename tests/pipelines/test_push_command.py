@@ -22,7 +22,7 @@ from marketing_api.sandbox.server import serve
 from tests.fixtures import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from tests.waiting import wait_until
@@ -81,7 +81,7 @@ def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Pat
     assert re.search(r"unchanged\s+1\b", ran.out)
     assert re.search(r"new\s+1\b", ran.out)
     assert "row 4: there is no list" in ran.out
-    assert "nothing was sent: 33.3 % of the rows are not valid" in ran.out
+    assert "nothing was sent: 1 row is invalid, and at most 0 may be invalid, 5 % of 3 rows" in ran.out
     changed = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}ville")
     assert (
         f"{email}  city: {city} → {city}ville"
@@ -411,56 +411,6 @@ def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox,
     )
 
 
-# -- deletions
-
-
-def test_deletions_have_to_be_agreed_to(
-    command: Command, service: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = (
-        "push",
-        "deletions",
-        "--sql",
-        "select contact_id, list_id from source.contacts order by 1 limit 3",
-        "--apply",
-    )
-    monkeypatch.setattr(sys, "stdin", io.StringIO("3\n"))
-    says_no_terminal = command(*words, sandbox=service)
-    assert says_no_terminal.code == 2
-    assert "--yes" in says_no_terminal.err
-    assert service.count == 0
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda _: "2")
-    declined = command(*words, sandbox=service)
-    assert "nothing was sent" in declined.out
-    assert declined.code == 1, "0 only when what was asked for was done"
-    monkeypatch.setattr("builtins.input", lambda _: "3")
-    assert command(*words, sandbox=service).code == 0
-    assert [name for name in sent(service) if name != "getcontacts"] == ["app/me", *["deletecontact"] * 3]
-
-
-@pytest.mark.slow
-def test_what_a_push_took_away_is_no_listing_that_shrinks(
-    command: Command, service: Sandbox, home: Path
-) -> None:
-    largest = "(select list_id from source.contacts group by 1 order by count(*) desc, 1 limit 1)"
-    there = f"from source.contacts where list_id = {largest} and _deleted_at is null"
-    ((before,),) = query(home, f"select count(*) {there}")
-    taken = before * 2 // 3
-    words = (
-        "push",
-        "deletions",
-        "--sql",
-        f"select contact_id, list_id {there} order by 1 limit {taken}",
-        "--apply",
-        "--yes",
-    )
-    assert command(*words, sandbox=service).code == 0
-    ran = command("sync", "--only", "contacts", sandbox=service)
-    assert ran.code == 0, ran.text
-    assert query(home, f"select count(*) {there}") == [(before - taken,)]
-
-
 # -- the embedded sandbox
 
 
@@ -470,8 +420,13 @@ def test_without_a_key_it_goes_to_the_embedded_sandbox(
 ) -> None:
     home = tmp_path / "another"
     without = {"MARKETING_SANDBOX_CONTACTS": "100", "MARKETING_HOME": str(home)}
-    assert command("sync", "--reads-only", "--only", "business", "lists", "contacts", **without).code == 0
-    ran = command(*TAGS, "--apply", **without)
+    assert (
+        command(
+            "sync", "--sandbox", "--reads-only", "--only", "business", "lists", "contacts", **without
+        ).code
+        == 0
+    )
+    ran = command(*TAGS, "--apply", "--sandbox", **without)
     assert ran.code == 0, ran.text
     assert "done; 13 requests sent" in ran.out
     assert service.count == 0
@@ -492,10 +447,36 @@ def test_rows_come_from_standard_input_too(
     assert ran.out.rstrip().endswith("… | marketing-sync push tags --from - --apply")
 
 
+def test_a_file_in_another_encoding_is_sent_once_that_is_named(
+    command: Command, service: Sandbox, folder: Path
+) -> None:
+    (folder / "people.csv").write_bytes("email,list,city\njo@example.com,Newsletter,Köln\n".encode("cp1252"))
+    words = ("push", "contacts", "--from", str(folder / "people.csv"))
+    says(command(*words, sandbox=service), 2, "people.csv is not UTF-8 (line 2): save it as .xlsx")
+    ran = command(*words, "--encoding", "windows-1252", sandbox=service)
+    assert "city: Köln" in ran.out
+    assert ran.out.rstrip().endswith("--encoding windows-1252 --apply")
+    for unknown in ("ansi", "hex"):
+        says(
+            command(*words, "--encoding", unknown, sandbox=service), 2, f"'{unknown}' is not a known encoding"
+        )
+    assert service.count == 0
+
+
+def test_rows_of_a_query_that_are_the_same_are_one(command: Command, service: Sandbox, folder: Path) -> None:
+    people = "select email, 'vip' as tag from (select email, unnest([1, 2]) as visit from source.contacts"
+    ran = command("push", "tags", "--sql", f"{people} order by 1 limit 2)", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert "1 row of query" in ran.out
+    assert "1 row of the query left out, the same as another one" in ran.out
+    says(command(*TAGS, "--sheet", "People", sandbox=service), 2, "--encoding and --sheet are for files")
+
+
 def test_the_key_stands_nowhere_in_what_a_push_leaves_behind(
     command: Command, service: Sandbox, home: Path
 ) -> None:
     with serve(replace(STANDING, key=UNMISTAKABLE)) as url:
+        move_account(home, url)
         ran = command(
             *TAGS, "--apply", sandbox=Sandbox(url), MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"
         )

@@ -61,7 +61,7 @@ def refused(command: Command, service: Sandbox, home: Path, folder: Path) -> str
 def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_rejected_no_more(
     refused: str, command: Command, service: Sandbox, home: Path, folder: Path
 ) -> None:
-    ran = command("push", "rejected", sandbox=service)
+    ran = command("push", "status", "--rejected", sandbox=service)
     assert ran.code == 0
     header, *rows = records(ran.out)
     assert header == [
@@ -86,7 +86,7 @@ def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_
     assert query(home, "select distinct message from sync.writebacks where push_id = 1") == [
         ("corrected in push 2",)
     ]
-    left = command("push", "rejected", sandbox=service)
+    left = command("push", "status", "--rejected", sandbox=service)
     header, *rows = records(left.out)
     assert [name for name in header if name.startswith("rejected")] == [
         "rejected row",
@@ -97,16 +97,18 @@ def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_
     (folder / "third.csv").write_text(left.out.replace("no address", "cy@example.com"), encoding="utf-8")
     typed = shlex.split(left.err.splitlines()[1].replace("FILE", "third.csv"))[1:]
     assert command(*typed, "--verify", "none", "--apply", sandbox=service).code == 0
-    assert "no rejected rows are left" in command("push", "rejected", sandbox=service).err
+    assert "no rejected rows are left" in command("push", "status", "--rejected", sandbox=service).err
 
 
 def test_what_is_refused_once_more_stays_with_the_push_whose_request_it_is(
     refused: str, command: Command, service: Sandbox, folder: Path
 ) -> None:
-    (folder / "same.csv").write_text(command("push", "rejected", "1", sandbox=service).out, encoding="utf-8")
+    (folder / "same.csv").write_text(
+        command("push", "status", "1", "--rejected", sandbox=service).out, encoding="utf-8"
+    )
     command("push", "contacts", "--from", "same.csv", *OPTIONS, sandbox=service)
     rows = msgspec.json.decode(
-        command("push", "rejected", "--json", sandbox=service).out, type=output.RejectedRows
+        command("push", "status", "--rejected", "--json", sandbox=service).out, type=output.RejectedRows
     ).rows
     assert sorted((row.push, row.cells["Customer"]) for row in rows) == [
         (1, "ann@example.com"),
@@ -125,7 +127,7 @@ def test_a_refused_activity_is_not_forgotten_by_being_corrected(
     written_to(service, "deletecontact", id=gone, listid=list_id)
     name = write(folder, "calls.csv", "contact_id,description,datetime", f"{gone},called,2026-11-01 10:00")
     assert command("push", "activities", "--from", name, "--apply", sandbox=service).code == 1
-    text = command("push", "rejected", sandbox=service).out.replace(f",{gone},", f",{there},")
+    text = command("push", "status", "--rejected", sandbox=service).out.replace(f",{gone},", f",{there},")
     (folder / "corrected.csv").write_text(text, encoding="utf-8")
     assert command("push", "activities", "--from", "corrected.csv", "--apply", sandbox=service).code == 0
     before = service.count
@@ -141,11 +143,11 @@ def test_several_kinds_take_several_files_and_none_takes_the_place_of_another(
 ) -> None:
     name = write(folder, "tags.csv", "email,tag", "nobody,vip")
     command("push", "tags", "--from", name, "--reject-limit", "1", "--apply", sandbox=service)
-    says(command("push", "rejected", sandbox=service), 2, "one CSV cannot hold the rejected rows")
-    says(command("push", "rejected", "--out", "-", sandbox=service), 2, "name one push")
-    assert len(records(command("push", "rejected", "2", sandbox=service).out)) == 2
+    says(command("push", "status", "--rejected", sandbox=service), 2, "one CSV cannot hold the rejected rows")
+    says(command("push", "status", "--rejected", "--out", "-", sandbox=service), 2, "name one push")
+    assert len(records(command("push", "status", "2", "--rejected", sandbox=service).out)) == 2
     (folder / "out.csv").write_text("mine")
-    ran = command("push", "rejected", "--out", "out.csv", sandbox=service)
+    ran = command("push", "status", "--rejected", "--out", "out.csv", sandbox=service)
     assert (ran.code, ran.err) == (0, "")
     assert "2 files, since they are of several kinds" in ran.out
     assert "push contacts --from out-2.csv --map email=Customer --ignore NOTES" in ran.out
@@ -153,7 +155,9 @@ def test_several_kinds_take_several_files_and_none_takes_the_place_of_another(
     assert (folder / "out.csv").read_text() == "mine"
     assert (folder / "out-2.csv").stat().st_mode & 0o077 == 0
     found = msgspec.json.decode(
-        command("push", "rejected", "--json", sandbox=service).out, type=output.RejectedRows, strict=True
+        command("push", "status", "--rejected", "--json", sandbox=service).out,
+        type=output.RejectedRows,
+        strict=True,
     )
     assert sorted(
         (row.push, row.kind, *row.why.rows, row.why.by_service, row.why.is_permanent) for row in found.rows
@@ -169,15 +173,20 @@ def test_on_a_terminal_it_writes_into_the_home(
     refused: str, command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert f"{home}/pushes/rejected/contacts.csv" in command("push", "rejected", sandbox=service).out
-    assert f"{home}/pushes/rejected/contacts-2.csv" in command("push", "rejected", sandbox=service).out
+    assert (
+        f"{home}/pushes/rejected/contacts.csv" in command("push", "status", "--rejected", sandbox=service).out
+    )
+    assert (
+        f"{home}/pushes/rejected/contacts-2.csv"
+        in command("push", "status", "--rejected", sandbox=service).out
+    )
 
 
 def test_of_rows_that_are_lost_it_gives_numbers_and_reasons(
     refused: str, command: Command, service: Sandbox, home: Path
 ) -> None:
     (home / "pushes" / "1" / "rows.parquet").unlink()
-    ran = command("push", "rejected", sandbox=service)
+    ran = command("push", "status", "--rejected", sandbox=service)
     assert [(row[0], row[2]) for row in records(ran.out)[1:]] == [("2", "1"), ("3", "1"), ("4", "1")]
     assert "numbers and reasons alone" in ran.err
 
@@ -185,14 +194,20 @@ def test_of_rows_that_are_lost_it_gives_numbers_and_reasons(
 def test_without_rejected_rows_or_with_a_wrong_call_it_says_so(
     command: Command, service: Sandbox, folder: Path
 ) -> None:
-    nothing = command("push", "rejected", sandbox=service)
+    nothing = command("push", "status", "--rejected", sandbox=service)
     assert (nothing.code, nothing.out) == (0, "")
-    assert msgspec.json.decode(command("push", "rejected", "--json", sandbox=service).out) == {"rows": []}
-    says(command("push", "rejected", "7", sandbox=service), 2, "has no push 7")
+    assert msgspec.json.decode(command("push", "status", "--rejected", "--json", sandbox=service).out) == {
+        "rows": []
+    }
+    says(command("push", "status", "7", "--rejected", sandbox=service), 2, "has no push 7")
     (folder / "file").write_text("")
     write(folder, "tags.csv", "email,tag", "nobody,vip")
     command("push", "tags", "--from", "tags.csv", "--reject-limit", "1", "--apply", sandbox=service)
-    says(command("push", "rejected", "--out", "file/out.csv", sandbox=service), 2, "cannot be written")
+    says(
+        command("push", "status", "--rejected", "--out", "file/out.csv", sandbox=service),
+        2,
+        "cannot be written",
+    )
 
 
 # -- refusals
@@ -344,8 +359,8 @@ def test_what_needs_a_person_is_posted_once_without_anything_personal(
     )
     text = body["text"]
     assert "1 row: … is no action: it is add or remove" in text
-    assert "1 row: there is no such contact; to do: correct the address" in text
-    assert "push rejected 1" in text
+    assert "1 row: there is no such contact; to do: sync first" in text
+    assert "push status 1 --rejected" in text
     assert [word for word in ("@", "maybe", "vip", KEY) if word in str(body)] == []
     command(
         "push", "tags", "--from", name, "--ignore", "tag", sandbox=service, MARKETING_ALERT_URL=alerts.url

@@ -55,6 +55,23 @@ def home(filled: Path) -> Path:
     return filled
 
 
+@pytest.mark.parametrize(
+    "words", [("query", _ALL), ("tables",), ("report",), ("status",), ("status", "--prometheus")], ids=str
+)
+@pytest.mark.parametrize("key", ["key_env = 'NOT_SET'", "key_file = '/nonexistent/key'"])
+def test_commands_that_send_nothing_need_no_key(
+    command: Command, folder: Path, words: tuple[str, ...], key: str
+) -> None:
+    (folder / "accounts.toml").write_text(f"[accounts.main]\nurl = 'https://api.example/1'\n{key}\n")
+    ran = command(*words)
+    assert (ran.code, "NOT_SET" in ran.text, "/nonexistent" in ran.text) == (0, False, False), ran.text
+    assert command("call", "app/me").code == 2
+
+
+def test_address_alone_is_enough_for_a_query(command: Command) -> None:
+    assert command("query", _ALL, MARKETING_API_URL="https://api.example/1").code == 0
+
+
 def test_a_table_is_shown_with_times_of_the_account(command: Command) -> None:
     ran = command("query", _ALL)
     assert (ran.code, ran.err) == (0, "")

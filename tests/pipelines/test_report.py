@@ -55,7 +55,7 @@ def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
         connection.execute(
             "create table marts.period_summary as select account, 'week' as period, "
             "date_trunc('week', day_on)::date as begins_on, 1 as campaign_count, 0.5 as open_rate, "
-            "0.1 as click_rate, 4.5 as average_rating, 2 as clicker_count, "
+            "0.1 as click_rate, 4.5 as average_rating, 3 as rating_count, 2 as clicker_count, "
             f"{', '.join(f'sum({name}) as {name}' for name in SUMMED)} from marts.account_daily group by all"
         )
         connection.execute(f"set variable today = date '{TODAY}'")
@@ -123,7 +123,13 @@ FULL = {
     ],
     "spans": [
         {"begins_on": TODAY, "campaign_count": 2, "delivered_count": 98, "opened_count": 40}
-        | {"clicker_count": 9, "online_review_count": 3, "average_rating": 4.1, "redeemed_count": 5},
+        | {
+            "clicker_count": 9,
+            "online_review_count": 3,
+            "average_rating": 4.1,
+            "rating_count": 3,
+            "redeemed_count": 5,
+        },
         *[
             dict.fromkeys(
                 (
@@ -134,6 +140,7 @@ FULL = {
                     "clicker_count",
                     "online_review_count",
                     "average_rating",
+                    "rating_count",
                     "redeemed_count",
                 )
             )
@@ -186,7 +193,7 @@ FULL = {
             "click_rate": None,
             "joined_count": 4,
         }
-        | {"online_review_count": 2, "average_rating": 2.5, "redeemed_count": 1}
+        | {"online_review_count": 2, "average_rating": 2.5, "rating_count": 2, "redeemed_count": 1}
     ],
     "lists": [
         {
@@ -208,6 +215,8 @@ FULL = {
             "kind": "review site",
             "average_rating": 4.25,
             "average_rating_change_28d": -0.1,
+            "served_review_count_before": 1,
+            "served_review_count": 11,
             "review_count": 9,
             "review_count_28d": 2,
             "good_rate_28d": None,
@@ -236,6 +245,7 @@ FULL = {
             "read_part_count": 4,
             "is_overdue": True,
             "rejected_count": 0,
+            "odd_date_count": 0,
             "reason": "not asked yet",
         }
     ],
@@ -359,6 +369,48 @@ def test_that_there_is_none_is_only_said_of_what_was_read(coverage: float | None
     assert "There are no reviews yet." not in html
 
 
+def test_rating_is_compared_with_the_number_of_its_reviews() -> None:
+    html = page(account(**FULL))
+    assert "1 → 11" in html
+    assert "4.5 (3)" in html, "weeks"
+    assert "2.5 (2)" in html, "months"
+    unknown = {**FULL["channels"][0], "served_review_count_before": None, "average_rating_change_28d": None}
+    assert "→ 11" not in page(account(**FULL | {"channels": [unknown]}))
+
+
+def test_refused_listings_are_named_at_the_top() -> None:
+    refused = [
+        {"table_name": "contacts", "list_name": "Regulars"},
+        *({"table_name": name, "list_name": None} for name in ("campaigns", "goals", "users", "webhooks")),
+    ]
+    top = page(account(**FULL, refused=refused)).partition('class="figure-name"')[0]
+    assert "Not updated." in top
+    assert "contacts of “Regulars”, campaigns, goals, users and 1 more" in top
+    assert "--accept-shrink" in top
+    assert "Not updated." not in page(account(**FULL))
+
+
+@pytest.mark.parametrize(("unknown", "posts"), [((0,), 28), ((0, 5), None)])
+def test_networks_sum_the_28_whole_days_to_yesterday(unknown: tuple[int, ...], posts: int | None) -> None:
+    """Today's posts are never known before it is over. One network shows its mentions each day, the other
+    one only the days with posts."""
+    backs = range(40)
+    series = [("facebook", back, 2, None if back in unknown else 1) for back in backs]
+    series += [("linkedin", back, None, 1) for back in (3, 30)]
+    with duckdb.connect() as connection:
+        connection.execute("create schema marts")
+        connection.execute("create table days (network text, back int, mention_count int, post_count int)")
+        connection.executemany("insert into days values (?, ?, ?, ?)", series)
+        day = f"'main' as account, date '{TODAY}' - back as day_on"
+        connection.execute(f"create table marts.social_daily as select *, {day} from days")
+        connection.execute(
+            "create table marts.account_daily as from marts.social_daily where network = 'facebook'"
+        )
+        connection.execute(f"set variable today = date '{TODAY}'")
+        rows = connection.execute(QUERIES["networks"], {"account": "main"}).fetchall()
+    assert rows == [("facebook", 56, posts), ("linkedin", None, posts and 1)]
+
+
 @pytest.mark.parametrize("left_out", sorted(FULL))
 def test_any_part_may_be_missing(left_out: str) -> None:
     assert Elements(page(account(**FULL | {left_out: []}))).open == []
@@ -404,7 +456,7 @@ def test_what_is_not_known_is_a_dash_and_is_compared_with_nothing() -> None:
     found = {change.name: change for change in changes(account(days=rows))}
     assert found["Good reviews"][1:6] == ("7", UNKNOWN, UNKNOWN, UNKNOWN, "4")
     assert not found["Contacts left"].is_known
-    assert found["Rating on review sites"].last == "4.5"
+    assert found["Rating on review sites"].last == "4.5 (3)"
 
 
 def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
@@ -460,7 +512,7 @@ def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
             connection.execute(sql, {"account": "main"}).fetchall()
     report = read_report(path, dt.datetime.now(dt.UTC))
     assert [one.name for one in report.accounts] == ["main"]
-    assert [name for name, rows in report.accounts[0].rows.items() if not rows] == []
+    assert [name for name, rows in report.accounts[0].rows.items() if not rows] == ["refused"]
     assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600
 
 

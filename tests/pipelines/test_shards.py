@@ -90,22 +90,11 @@ def test_a_shard_without_a_file_of_accounts_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["sync"], ["push", "contacts", "--from", "x.csv"], ["status"], ["models", "build"]]
+    "words", [["sync"], ["push", "contacts", "--from", "x.csv"], ["status"], ["publish"]]
 )
 def test_a_command_of_one_home_asks_for_the_shard(command: Command, declared: Path, words: list[str]) -> None:
     ran = command(*words)
     assert (ran.code, "set MARKETING_SHARD to one of north, south" in ran.err) == (2, True)
-
-
-def test_hashes_of_several_shards_in_a_lake_need_one_key(declared: Path) -> None:
-    lake = BOTH | {
-        "MARKETING_SHARD": "north",
-        "MARKETING_LAKE_URL": "somewhere",
-        "MARKETING_PERSONAL_DATA": "hash",
-    }
-    with pytest.raises(SettingsError, match="MARKETING_PERSONAL_KEY is missing"):
-        load_settings(declared, lake)
-    assert load_settings(declared, lake | {"MARKETING_PERSONAL_KEY": "0123456789abcdef0123456789abcdef"})
 
 
 # -- runs

@@ -74,6 +74,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
         "ui",
         "--port",
         str(port),
+        "--sandbox",
         MARKETING_SANDBOX_CONTACTS="10",
     )
     try:

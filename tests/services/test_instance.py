@@ -77,5 +77,5 @@ def test_old_runs_go(instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: 
     with instance_of_the_ui(tmp_path) as ours:
         run_id = a_job.execute_in_process(instance=ours).run_id
     assert instance.all_logs(run_id)
-    assert prune_runs(utc_now()) == 1
+    assert prune_runs(tmp_path, utc_now()) == 1
     assert (instance.get_runs_count(), instance.all_logs(run_id)) == (0, [])

@@ -14,8 +14,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from home.identity import FILE
 from tests.depth import DEEP
 from tests.fixtures import Command, Night, StartSandbox, no_report
+from tests.pipelines.sandboxes import move_account
 from tests.warehouse.answering import contents
 from warehouse.archive import Archive
 from warehouse.archive.rewriting import forget_in_archive
@@ -102,7 +104,8 @@ def people(home: Path, nights: tuple[Night, Night]) -> list[Person]:
     """Of a home of a whole night."""
     home.mkdir()
     shutil.copytree(nights[0].home / "archive", home / "archive")
-    shutil.copy(nights[0].home / "warehouse.duckdb", home)
+    for name in ("warehouse.duckdb", FILE):
+        shutil.copy(nights[0].home / name, home)
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         found = [
             find_person(connection, None, address, None)
@@ -142,6 +145,7 @@ def test_nobody_comes_back_and_all_others_stay(
     assert not [body[:200] for body in bodies(home) if trace.people.search(body)]
 
     service = start_sandbox()
+    move_account(home, service.url)
     counts = {name: after[name].total() for name in PLACES}
     for _ in range(2 if DEEP else 1):
         with no_report():

@@ -69,16 +69,16 @@ def test_old_runs_go_with_all_that_they_logged(ui_home: Path) -> None:
     then = utc_now()
     new = run(ui_home)
     assert left(ui_home) == ({old, new},) * 3
-    assert prune_runs(then) == 1
+    assert prune_runs(ui_home, then) == 1
     assert left(ui_home) == ({new},) * 3
-    assert prune_runs(then) == 0
+    assert prune_runs(ui_home, then) == 0
 
 
 def test_runs_of_somebody_else_and_those_that_have_not_ended_stay(ui_home: Path) -> None:
     others, begun = run(ui_home, ours=False), run(ui_home)
     with closing(sqlite3.connect(ui_home / "dagster" / "history" / "runs.db")) as db, db:
         db.execute("update runs set status = 'STARTED' where run_id = ?", [begun])
-    assert prune_runs(utc_now()) == 0
+    assert prune_runs(ui_home, utc_now()) == 0
     assert left(ui_home)[0] == {others, begun}
 
 

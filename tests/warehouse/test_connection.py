@@ -117,45 +117,14 @@ def test_reading_cannot_write(path: Path) -> None:
         connection.execute("insert into source.numbers values (2)")
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "from read_csv('{folder}/night-job')",
-        "from '{folder}/x.csv'",
-        "copy source.numbers to '{folder}/x.csv'",
-        "attach '{folder}/x'",
-        "set enable_external_access = true",
-        "reset lock_configuration",
-        "load httpfs",
-        "insert into source.numbers values (2)",
-        "from names",
-    ],
-)
-def test_a_sealed_connection_reaches_nothing_but_the_file(path: Path, tmp_path: Path, sql: str) -> None:
-    names = [1]
-    assert names
-    with connect(path, is_sealed=True) as connection:
-        with pytest.raises(duckdb.Error):
-            connection.execute(sql.format(folder=tmp_path))
-        assert connection.execute("from source.numbers").fetchall() == [(1,)]
-
-
-def test_a_sealed_connection_is_shared_with_nobody_and_leaves_nothing_behind(path: Path) -> None:
-    with connect(path, is_sealed=True), pytest.raises(WarehouseLocked, match="this program"):
+def test_an_unshared_connection_waits_until_the_process_has_the_file_closed(path: Path) -> None:
+    with connect(path, is_unshared=True), pytest.raises(WarehouseLocked, match="this program"):
         read(path, "select 1", deadline_s=0)
-    with connect(path), pytest.raises(WarehouseLocked), connect(path, is_sealed=True, deadline_s=0):
+    with connect(path), pytest.raises(WarehouseLocked), connect(path, is_unshared=True, deadline_s=0):
         pass
-    with connect(path) as connection:
-        connection.execute(f"copy source.numbers to '{path.parent}/numbers.csv'")
+    with connect(path, is_unshared=True) as connection, pytest.raises(duckdb.Error, match="read-only"):
+        connection.execute("insert into source.numbers values (2)")
     assert is_free(path)
-
-
-def test_a_sealed_connection_may_spill_inside_the_home(path: Path) -> None:
-    with connect(path, is_sealed=True, memory_limit="40MB", threads=1) as connection:
-        assert connection.execute(
-            "select count(*) from (from range(2_000_000) t(n) order by hash(n) limit 1_900_000)"
-        ).fetchall()
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 # -- other processes
@@ -350,7 +319,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_as_it_is(path: Path, dama
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("create table a (b)")
     before = path.read_bytes()
-    with pytest.raises(NotAWarehouse, match="is damaged: run `marketing-sync rebuild`"), connect(path):
+    with pytest.raises(NotAWarehouse, match="is damaged: restore the last backup"), connect(path):
         pass
     assert path.read_bytes() == before
 

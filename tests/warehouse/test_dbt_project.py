@@ -8,12 +8,6 @@ from warehouse.dbt_project import PROJECT
 from warehouse.models import ModelSettings
 
 
-def test_only_what_runs_in_a_process_of_its_own_imports_dbt() -> None:
-    importing = re.compile(r"^\s*(from|import) dbt\b", re.MULTILINE)
-    found = {path.name for path in PROJECT.rglob("*.py") if importing.search(path.read_text())}
-    assert found == {"own_build.py"}
-
-
 def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_what_it_looks_at() -> None:
     nodes = ModelSettings().nodes()
     made = {node.relation for node in nodes if not node.is_test}

@@ -114,17 +114,17 @@ def test_rows_of_others_are_as_they_were_but_for_whole_occurrences(
 def test_any_column_that_is_declared_personal_is_theirs(
     warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    """Also one that an own model, or a later version, adds; and one that nobody declares is personal."""
-    warehouse.execute("create schema custom")
+    """Also one that a later version adds; and one that nobody declares is personal."""
+    warehouse.execute("create schema added")
     warehouse.execute(
-        "create table custom.people as select 'main' as account, 7::bigint as contact_id, ? as "
+        "create table added.people as select 'main' as account, 7::bigint as contact_id, ? as "
         "email_normalized",
         [ANN],
     )
     counts, after = forgotten(warehouse, tmp_path)
-    assert counts == {"custom.people": 1}
+    assert counts == {"added.people": 1}
     with after:
-        assert after.execute("select * from custom.people").fetchall() == [
+        assert after.execute("select * from added.people").fetchall() == [
             ("main", WHO.contact("main", 7), WHO.address(ANN))
         ]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from docs.lineage import Sources, follow
 from warehouse.dbt_project import Node, models
-from warehouse.lineage import Sources, follow
 from warehouse.masking import is_personal, lineage
 from warehouse.tables import SYNC_TABLES, TABLES
 

@@ -63,7 +63,8 @@ def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) 
         for schema, name in ask(path, "select schema_name, table_name from duckdb_tables()")
     }
     expected = {table.qualified for table in (*TABLES.values(), *SYNC_TABLES)} - INTERNAL_TABLES
-    assert names == expected | {"marts.sizes", "marts.sizes_again", "sync.published"}
+    of_the_copy = {"sync.published", "sync.questions", "sync.custom_tables"}
+    assert names == expected | of_the_copy | {"marts.sizes", "marts.sizes_again"}
     assert ask(path, "select contact_count from marts.sizes_again") == [(3,)]
     comments = dict(
         ask(path, "select column_name, comment from duckdb_columns() where table_name = 'contacts'")
@@ -75,7 +76,12 @@ def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) 
     assert ask(
         path, "select count(*) from duckdb_tables() where comment is null and table_name <> 'sizes_again'"
     ) == [(0,)]
-    assert (published.table_count, published.row_count) == (len(names) - 1, 1 + 3 + 1 + 1 + 1)
+    ((question_count,),) = ask(path, "select count(*) from sync.questions")
+    assert question_count > 50
+    assert (published.table_count, published.row_count) == (
+        len(names) - 1,
+        1 + 3 + 1 + 1 + 1 + question_count,
+    )
     assert published.data_as_of == dt.datetime(2026, 3, 2, 8, tzinfo=dt.UTC)
 
 

@@ -20,14 +20,12 @@ from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.archive.ledger import Ledger
-from warehouse.backup import back_up, kept_tables, restore
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
 from warehouse.policies import Kept
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, sizes
 from warehouse.sql import rows
-from warehouse.storage import Storage
 
 KEPT = Kept(requests=None)
 MONTH = 31 * 24 * 60
@@ -267,39 +265,13 @@ def test_a_response_without_its_body_says_so(years: Home) -> None:
         list(archive.responses(asked[:1]))
 
 
-@pytest.mark.slow
-def test_a_backup_brings_back_what_is_kept_and_the_checkpoint(years: Home, tmp_path: Path) -> None:
-    before, asked, storage = years.contents(), ids(years), Storage(str(tmp_path / "backup"))
-    years.archive.seal()
-    back_up(years.path, storage)
-    compact(years.path, KEPT, later(31 + 400))
-    back_up(years.path, storage)
-    home = tmp_path / "restored"
-    restore(home, storage)
-    assert files(home) == files(years.path)
-    report = rebuild(home, kept=[kept_tables(home, tmp_path / "kept.duckdb")])
-    assert report.since == dt.date(2026, 4, 1)
-    restored = Home(home)
-    assert restored.contents() == before
-    assert len(restored.archive.readable(asked)) < len(asked) / 5
-    restored.close()
-
-
-@pytest.mark.slow
-def test_a_backup_of_files_that_were_all_merged_is_that_of_the_same_home(years: Home, tmp_path: Path) -> None:
-    storage = Storage(str(tmp_path / "backup"))
-    back_up(years.path, storage)
-    compact(years.path, KEPT, later(700))
-    assert back_up(years.path, storage).sent
-
-
 def test_sizes_are_those_of_the_parts(tmp_path: Path) -> None:
     for name in (
         "archive/requests/a.parquet",
         "archive/b",
         "warehouse.duckdb",
         "warehouse.duckdb.wal",
-        ".machine",
+        ".in-use",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"12345")

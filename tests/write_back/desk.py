@@ -13,6 +13,7 @@ from marketing_api.client import Client
 from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
+from tests.waiting import HANGS_S
 from tests.write_back.plans import a_plan
 from write_back.item import Item, Plan, RetryPolicy, State
 from write_back.kinds import verify
@@ -23,7 +24,7 @@ from write_back.sending import Sending
 QUICK = RetryPolicy(
     workers=8,
     attempts=10,
-    timeout_s=0.5,
+    timeout_s=HANGS_S,
     first_look_s=0.05,
     last_look_s=0.15,
     repeat_s=0.0001,

@@ -149,6 +149,19 @@ def test_what_the_service_could_not_take_goes_with_the_next_push(
 
 
 @pytest.mark.slow
+def test_a_segment_may_be_a_custom_table(
+    command: Command, segment: Segment, service: Sandbox, home: Path, folder: Path
+) -> None:
+    (folder / "activations.toml").write_text(VIP.replace("source.segment", "custom.vips"))
+    segment(4)
+    (home / "models").mkdir()
+    (home / "models" / "vips.sql").write_text("from custom.people limit 3")
+    (home / "models" / "people.sql").write_text("from source.segment")
+    assert command("push", "activations", "--apply", sandbox=service).code == 0
+    assert (tagged(service), claimed(home)) == (3, 3)
+
+
+@pytest.mark.slow
 def test_who_leaves_an_activation_that_does_not_untag_keeps_the_tag(
     command: Command, segment: Segment, service: Sandbox, home: Path, folder: Path
 ) -> None:
@@ -161,20 +174,29 @@ def test_who_leaves_an_activation_that_does_not_untag_keeps_the_tag(
     assert (tagged(service), claimed(home)) == (4, 3)
 
 
-@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize(("before", "count"), [(6, 0), (13, 3)])
 @pytest.mark.slow
 def test_a_result_that_shrank_too_much_is_refused_until_it_is_accepted(
-    command: Command, segment: Segment, service: Sandbox, home: Path, count: int
+    command: Command, segment: Segment, service: Sandbox, home: Path, before: int, count: int
 ) -> None:
-    segment(6)
+    segment(before)
     command("push", "activations", "--apply", sandbox=service)
     segment(count)
     ran = command("push", "activations", "--apply", sandbox=service)
     assert ran.code == 2
     assert "--accept-shrink" in ran.err
-    assert tagged(service) == 6
+    assert tagged(service) == before
     assert command("push", "activations", "vip", "--accept-shrink", "--apply", sandbox=service).code == 0
     assert (tagged(service), claimed(home)) == (count, count)
+
+
+@pytest.mark.slow
+def test_small_result_may_shrink(command: Command, segment: Segment, service: Sandbox, home: Path) -> None:
+    segment(3)
+    command("push", "activations", "--apply", sandbox=service)
+    segment(1)
+    assert command("push", "activations", "--apply", sandbox=service).code == 0
+    assert (tagged(service), claimed(home)) == (1, 1)
 
 
 def test_who_enters_is_put_into_a_list_with_the_columns_of_the_query(
@@ -344,15 +366,22 @@ def test_a_changed_value_follows_by_itself(push: Push, segment: Segment, service
         assert push(at)[1] == []
 
 
+def test_a_tag_with_a_comma_is_refused(push: Push, segment: Segment) -> None:
+    segment(1)
+    said, operations = push(entry("vip", "Portland, Oregon"), code=2)
+    assert "its tag would be 2 tags, “Portland”, “Oregon”: write an entry for each of them" in said
+    assert operations == []
+
+
 def test_a_rejected_row_is_told_once_and_never_counts_again(
     push: Push, segment: Segment, service: Sandbox, home: Path
 ) -> None:
     segment(3, extra="union all select 'nobody'")
     said, operations = push(entry("vip"), words=("--reject-limit", "0"), code=2)
-    assert "25.0 % of the rows are not valid" in said
+    assert "1 row is invalid, and at most 0 may be invalid, 0 % of 100 rows" in said
     assert "allow more with --reject-limit" in said
     said, operations = push(entry("vip"), code=1)
-    assert "25.0 % of the rows; more than 5 rows stop the push" in said
+    assert "at most 5 may be invalid, 5 % of 100 rows, also where there are fewer" in said
     assert operations == ["addtag"] * 3, "of so few rows a share says nothing"
     segment(4, extra="union all select 'nobody'")
     said, operations = push(entry("vip"))
@@ -436,6 +465,50 @@ def test_a_contact_named_by_id_is_the_person_of_its_address(
     assert push(by_id)[1] == [], "the contacts want what the address had"
     assert "removetag" in push(entry("none", "x", "false"))[1]
     assert "vip" not in str(tags(service))
+
+
+@pytest.mark.slow
+def test_a_tag_that_a_person_gives_after_it_was_taken_away_stays(
+    command: Command, push: Push, segment: Segment, service: Sandbox, folder: Path
+) -> None:
+    segment(3)
+    push(entry("vip"))
+    (gone, *_) = sorted(tags(service))
+    without = entry("vip", where=f"email <> '{gone}'")
+    assert "removetag" in push(without)[1]
+    (folder / "rows.csv").write_text(f"email,tag\n{gone},vip\n")
+    assert command("push", "tags", "--from", "rows.csv", "--apply", sandbox=service).code == 0
+    assert push(without)[1] == push(without)[1] == []
+    assert tags(service)[gone] == {"vip"}
+    push(entry("vip"))
+    assert "removetag" in push(without)[1], "the entry wanted it again since, and does not any more"
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+@pytest.mark.slow
+def test_somebody_with_a_new_address_is_the_same_person(
+    command: Command, push: Push, segment: Segment, service: Sandbox, home: Path, is_wanted: bool
+) -> None:
+    segment(3)
+    push(entry("vip"))
+    (old, *_) = sorted(tags(service))
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        ids = connection.execute("select contact_id from source.contacts where email = ?", [old]).fetchall()
+        for (contact_id,) in ids:
+            words = (f"id={contact_id}", "email=new@example.com")
+            changed = command("call", "emailmarketing/editcontact", *words, "--yes", sandbox=service)
+            assert changed.code == 0
+        connection.execute(
+            "update source.contacts set email = 'new@example.com', email_normalized = 'new@example.com' "
+            "where email = ?",
+            [old],
+        )
+        connection.execute("update source.segment set email = 'new@example.com' where email = ?", [old])
+    now = entry("vip", where="true" if is_wanted else "email <> 'new@example.com'")
+    operations = push(now)[1]
+    assert operations == ([] if is_wanted else ["removetag"] * len(ids))
+    assert ("new@example.com" in tags(service)) == is_wanted
+    assert push(now)[1] == []
 
 
 # -- after a night

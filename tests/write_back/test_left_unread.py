@@ -21,7 +21,7 @@ from marketing_api.sandbox.server import serve
 from pipelines.push_jobs import AudienceSyncs
 from tests.fixtures import STANDING, Command
 from tests.pipelines.running import environment
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.write_back.test_push_jobs import job
@@ -66,6 +66,7 @@ def killed(known_account: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("killed")
     home = Path(shutil.copytree(known_account, folder / "home"))
     with serve(STANDING) as url:
+        move_account(home, url)
         push_and_kill(
             home, Sandbox(url), folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply"
         )

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from home.settings import INPUT_LIMIT
 from tests.depth import DEEP
 from tests.write_back.planner import Memory, check_every_row_has_one_fate
+from warehouse.sealed_connection import answer_query
 from write_back.account_state import Known
 from write_back.input.files import InputBudget, read_file, rows_of_batches
-from write_back.input.query import write_rows
+from write_back.input.query import PushQuery, write_rows
 from write_back.input.rows import Cell, InputError, Rows, rows_of_columns
 from write_back.item import Options
 from write_back.kinds import KINDS, make_plan
@@ -28,8 +29,6 @@ COLUMNS: Mapping[str, Mapping[str, Cell]] = {
     "contacts": {"email": "ann@example.com", "list": "1", "status": "active", "City": "Rome"},
     "tags": {"email": "ann@example.com", "contact_id": 101, "tag": "vip", "action": "add"},
     "activities": {"email": "ann@example.com", "description": "Met", "datetime": "2026-02-03 14:05"},
-    "moves": {"contact_id": 101, "from": 1, "to": 2},
-    "deletions": {"email": "ann@example.com", "list_id": 1},
 }
 #: A value of each type, of a whole number of 63 bits and one of 0 to 255.
 VALUES = (
@@ -89,7 +88,8 @@ def inputs(value: str, numbers: Iterable[tuple[int, int]], folder: Path) -> Iter
     sql = f"select try({value}) as value from (values {rows}) as numbers (n, b)"
     empty, target, file = (folder / name for name in ("empty.duckdb", "rows.arrow", "rows.parquet"))
     duckdb.connect(empty).close()
-    if refusal := write_rows(empty, INPUT_LIMIT, sql, target):
+    query = PushQuery(database=str(empty), sql=sql, result=str(target), memory_bytes=INPUT_LIMIT)
+    if refusal := answer_query(query, write_rows).problem:
         assert "cast it to varchar" in refusal, refusal
     else:
         with pa.ipc.open_stream(target) as batches:

@@ -119,7 +119,7 @@ class WantedStates(RuleBasedStateMachine):
     def begin(self, found: list[frozenset[str]]) -> None:
         self.folder = Path(tempfile.mkdtemp())
         shutil.copytree(WAREHOUSE["home"], self.folder / "home")
-        self.settings = Settings(self.folder / "home", folder=self.folder)
+        self.settings = Settings(self.folder / "home", folder=self.folder, is_sandbox_chosen=True)
         self.service = Service()
         self.entries = {name: Written("red", people) for name, people in zip(TAKING, found, strict=False)}
         self.entries[KEEPING] = Written(KEPT, found[-1])

@@ -190,8 +190,6 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             self.ledger.take_in(db, name)
             referred = {before.body_file for before in own} - {row.body_file for row in referring}
             equal += filter(None, referred)
-        if damaged := db.execute("delete from requests").rowcount:
-            log.warning("%d requests were damaged before they were sealed, and are lost", damaged)
         return equal
 
 

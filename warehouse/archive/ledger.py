@@ -2,8 +2,8 @@
 
 Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone; which ids
 stand in which sealed file, and the last whole response to every call, follow from the files. Every change is
-one transaction, and survives a power loss when it returns. A database that cannot be used is set aside; a new
-one has what can be read of it, and of the files. Not here: which requests are sealed when (`archive`)."""
+one transaction, and survives a power loss when it returns. Rows have checksums: a damaged ledger is refused,
+and comes back from a backup. Not here: which requests are sealed when (`archive`)."""
 
 import contextlib
 import datetime as dt
@@ -36,10 +36,6 @@ T = TypeVar("T")
 Event = dict[str, Any]
 
 NAME = "ledger.sqlite"
-#: The log of loads as it stands in a backup, a line for each; of a home that is restored it is taken in.
-LOADS = "loads.jsonl"
-#: The same of what runs left unfinished: a list of holder, request and assets.
-UNFINISHED = "unfinished.json"
 _VERSION = 1
 _SQL = statements(Path(__file__).with_suffix(".sql"))
 _TABLES = ("requests", "loads", "unfinished", "files", "answers")
@@ -106,10 +102,6 @@ class Ledger:
         with contextlib.ExitStack() as opening:
             opening.callback(self.close)
             self.run(self.catch_up)
-            for name, take_in in ((LOADS, _take_in_loads), (UNFINISHED, _take_in_unfinished)):
-                if (path := root / name).is_file():
-                    self.run(partial(take_in, path))
-                    path.unlink()
             opening.pop_all()
 
     def close(self) -> None:
@@ -132,8 +124,11 @@ class Ledger:
                     raise ArchiveFull(self._path, str(problem)) from problem
                 if code not in _DAMAGE:
                     raise ArchiveError(f"{self._path} cannot be used: {problem}") from problem
-                self._mend(problem)
-            return self._transaction(work, begin)
+                raise ArchiveDamaged(
+                    f"{self._path} is damaged ({problem}): restore the last backup with `marketing-sync "
+                    "restore`. Without one, move the file away and sync: what an interrupted sync had "
+                    "received is requested again, and the tables cannot be rebuilt from earlier responses"
+                ) from problem
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """A look at one moment, for which nobody waits."""
@@ -303,13 +298,12 @@ class Ledger:
         self.run(lambda db: _add_loads(db, map(msgspec.json.encode, events)))
 
     def loads(self, *, newest_first: bool = False) -> Iterator[Event]:
-        """What was logged, in its order or the other way round; what is damaged is passed over."""
-        for line in self._lines("desc" if newest_first else "asc"):
-            if line is not None:
-                yield msgspec.json.decode(line, type=Event)
-
-    def damaged_loads(self) -> int:
-        return sum(line is None for line in self._lines("asc"))
+        """What was logged, in its order or the other way round."""
+        sign, order, after = ("<", "desc", 1 << 62) if newest_first else (">", "asc", 0)
+        sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
+        while found := self.read(partial(_fetch, sql, after)):  # the years before may not be needed
+            for after, event in found:  # noqa: B007 (the last number of a page is where the next one begins)
+                yield msgspec.json.decode(event, type=Event)
 
     def rewrite_loads(self, events: Iterable[Event]) -> None:
         """Put another log in the place of this one, which `events` may be made of."""
@@ -321,22 +315,12 @@ class Ledger:
 
         self.run(work)
 
-    def _lines(self, order: str) -> Iterator[bytes | None]:
-        """Some at a time: the years before are not read by who wants the last."""
-        sign, after = (">", 0) if order == "asc" else ("<", 1 << 62)
-        sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
-        while found := self.read(partial(_fetch, sql, after)):
-            for row in found:
-                yield row[1] if row == _checked(*row[:-1]) else None
-            after = found[-1][0]
-
     # -- runs that did not come to their end
 
     def unfinished(self) -> dict[str, tuple[int, frozenset[str]]]:
         """Holder → the request from which on, and the assets."""
-        rows = self.read(lambda db: db.execute("select * from unfinished order by since").fetchall())
-        whole = (row for row in rows if row == _checked(*row[:-1]))
-        return {holder: (since, frozenset(json.loads(assets))) for holder, since, assets, _ in whole}
+        rows = self.read(partial(_fetch, "select * from unfinished where since >= ? order by since", 0))
+        return {holder: (since, frozenset(json.loads(assets))) for holder, since, assets in rows}
 
     def set_unfinished(self, holder: str, since: int, assets: Iterable[str]) -> None:
         """Without assets the holder has come to its end."""
@@ -350,49 +334,6 @@ class Ledger:
 
         self.run(work)
 
-    # -- damage
-
-    def _mend(self, problem: sqlite3.DatabaseError) -> None:
-        with self.alone() as is_alone:
-            if not is_alone:
-                raise ArchiveDamaged(
-                    f"{self._path} is damaged ({problem}), and another process records: end that one, and "
-                    "try again"
-                ) from problem
-            self._let_go()
-            aside = disk.set_aside(self._path, "-wal", "-shm")
-            log.warning(
-                "the archive's ledger is not usable (%s): building it again from the files, and from what "
-                "can be read of %s",
-                problem,
-                aside.name,
-            )
-            with contextlib.closing(sqlite3.connect(aside, isolation_level=None)) as old:
-
-                def work(db: sqlite3.Connection) -> None:
-                    requests, loads = (
-                        _salvaged(old, "requests", "request_id"),
-                        _salvaged(old, "loads", "number"),
-                    )
-                    db.executemany("insert into requests values (?, ?, ?, ?, ?)", requests)
-                    db.executemany("insert into loads values (?, ?, ?)", loads)
-                    self.catch_up(db)
-
-                self._transaction(work, "begin immediate")
-
-
-def _salvaged(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[Any, ...]]:
-    """The whole rows that can be read, whatever stands between them."""
-    keys = set[int]()
-    for order in ("asc", "desc"):
-        with contextlib.suppress(sqlite3.DatabaseError):
-            for (found,) in db.execute(f"select {key} from {table} order by {key} {order}"):
-                keys.add(found)
-    for each in sorted(keys):
-        with contextlib.suppress(sqlite3.DatabaseError):
-            rows = db.execute(f"select * from {table} where {key} = ?", [each]).fetchall()
-            yield from (row for row in rows if row == _checked(*row[:-1]))
-
 
 def month_of(name: str) -> str:
     """Of a sealed file, like 2026-11."""
@@ -400,7 +341,7 @@ def month_of(name: str) -> str:
 
 
 def _fetch(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    return db.execute(sql, [after]).fetchall()
+    return [_whole(row) for row in db.execute(sql, [after])]
 
 
 def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
@@ -408,34 +349,13 @@ def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = No
     which = "" if request_ids is None else "where request_id in (select value from json_each($ids))"
     ids = {"ids": json.dumps(list(request_ids or ()))}
     rows = db.execute(f"select * from requests {which} order by request_id", ids if which else {})
-    return {row[0]: Recorded(_decode(row[1]), row[2], row[3]) for row in rows if row == _checked(*row[:-1])}
+    return {id_: Recorded(_decode(head), packed, size) for id_, head, packed, size in map(_whole, rows)}
 
 
 def _add_loads(db: sqlite3.Connection, lines: Iterable[bytes]) -> None:
     number = db.execute("select coalesce(max(number), 0) from loads").fetchone()[0]
     values = (_checked(number, line) for number, line in enumerate(lines, number + 1))
     db.executemany("insert into loads values (?, ?, ?)", values)
-
-
-def _take_in_unfinished(path: Path, db: sqlite3.Connection) -> None:
-    with contextlib.suppress(ValueError):  # then it is all requested again
-        notes = msgspec.json.decode(path.read_bytes(), type=list[tuple[str, int, list[str]]])
-        values = [_checked(holder, since, json.dumps(sorted(assets))) for holder, since, assets in notes]
-        db.executemany("insert or replace into unfinished values (?, ?, ?, ?)", values)
-
-
-def _take_in_loads(path: Path, db: sqlite3.Connection) -> None:
-    """Once: a log that has loads was made of the file by a process that did not live to remove it."""
-    if db.execute("select 1 from loads").fetchone():
-        return
-    with path.open("rb") as file:
-        _add_loads(db, (msgspec.json.encode(event) for event in map(_event, file) if event is not None))
-
-
-def _event(line: bytes) -> Event | None:
-    with contextlib.suppress(ValueError, RecursionError):
-        return msgspec.json.decode(line, type=Event)
-    return None
 
 
 def _checked(*values: Any) -> tuple[Any, ...]:

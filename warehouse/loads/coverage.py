@@ -29,7 +29,7 @@ _RESULTS = pa.schema(
     [
         *((name, _TEXT) for name in ("table_name", "scope", "reason")),
         *((name, _NUMBER) for name in ("rows", "new", "service_count")),
-        *((name, _FLAG) for name in ("is_complete", "is_listed")),
+        *((name, _FLAG) for name in ("is_complete", "is_refused", "is_listed")),
     ]
 )
 _SCOPES = pa.schema([("table_name", _TEXT), ("scope", _TEXT), ("is_range", _FLAG)])

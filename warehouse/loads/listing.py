@@ -17,10 +17,10 @@ from warehouse.loads.scopes import ALL, Scope, in_scope, scopes_of, these
 from warehouse.loads.staging import entry_hash
 from warehouse.loads.target import ScopeResult, Target, upsert
 from warehouse.sql import literal, query, quoted
-from warehouse.tables import Snapshot, Table
+from warehouse.tables import TABLES, Snapshot, Table
 
-#: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may,
-#: whatever share they are.
+#: A listing may always lose this many rows, with those within them, whatever share that is: short lists
+#: come and go.
 FEW = 9
 
 
@@ -67,6 +67,11 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
     if target.make("absent", query("absent").format(columns=columns, **terms, **same)):
         for number, count in target.run(f"select _scope, count(*) from {target.temp('absent')} group by all"):
             scopes[number].absent = count
+        for table in TABLES.values():
+            if table.load.within == target.table.name:
+                within = f"{target.temp('absent')} a join {_live(table)} t on {target.on('a', 't')}"
+                for number, count in target.run(f"select _scope, count(*) from {within} group by all"):
+                    scopes[number].absent_within += count
 
 
 def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
@@ -74,8 +79,7 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     that.
 
     Members of a list may all be others from one day to the next, so these are judged as a share of all that
-    the account has. Parts of single entries are judged one by one, where many are gone, and together: many
-    small ones may be emptied by one fault."""
+    the account has. Scopes are judged one by one and together: one fault may empty many small ones."""
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not any(scope.absent for scope in checked):
         return []
@@ -84,41 +88,54 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     refused = _shrunk(checked, limit, every)
     target.report.refused += _sentences(target, refused, lambda scopes: _Shrinking.of(scopes).sentence(limit))
     for scope in refused:
-        scope.is_read = False
+        scope.is_read, scope.is_refused = False, True
     return refused
 
 
 def _shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> list[Scope]:
-    shrunk = [scope for scope in scopes if _Shrinking.of([scope]).is_beyond(limit, every)]
+    shrunk = [
+        scope
+        for scope in scopes
+        if _Shrinking.of([scope]).is_beyond(limit, every, _count_allowed(scope, every))
+    ]
     rest = [scope for scope in scopes if scope not in shrunk]
-    if every is None and _Shrinking.of(rest).is_beyond(limit, every):
+    if _Shrinking.of(rest).is_beyond(limit, every, FEW):
         shrunk += [scope for scope in rest if scope.absent]
     return shrunk
 
 
+def _count_allowed(scope: Scope, every: int | None) -> int:
+    """How many rows it may always lose: none to an empty listing of which the service does not count 0, which
+    may be a fault."""
+    return FEW if scope.received or scope.counts_nothing or every is None else 0
+
+
 def _count_rows(target: Target, scopes: Sequence[Scope]) -> None:
-    live = _count_by_scope(target, scopes, _live(target))
+    live = _count_by_scope(target, scopes, _live(target.table))
     received = _count_by_scope(target, scopes, f"(from {target.staged} where _is_listed)")
     for scope in scopes:
         scope.live, scope.received = live.get(scope.number, 0), received.get(scope.number, 0)
 
 
 class _Shrinking(NamedTuple):
-    """Rows that are known, that were listed, and that are known and were not listed."""
+    """Rows that are known, that were listed, that are known and were not listed, and that other tables hold
+    within these."""
 
     before: int
     now: int
     gone: int
+    gone_within: int
 
     @classmethod
     def of(cls, scopes: Sequence[Scope]) -> Self:
-        counts = [(scope.live, scope.received, scope.absent) for scope in scopes]
-        return cls(*map(sum, zip((0, 0, 0), *counts, strict=True)))
+        counts = [(scope.live, scope.received, scope.absent, scope.absent_within) for scope in scopes]
+        return cls(*map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
 
-    def is_beyond(self, limit: float, every: int | None) -> bool:
-        """`every`: the account's rows; None: of parts of single entries, which come and go."""
-        is_exchanged = self.gone > FEW and self.gone > limit * (self.before if every is None else every)
-        return is_exchanged or (every is not None and self.now < (1 - limit) * self.before)
+    def is_beyond(self, limit: float, every: int | None, few: int) -> bool:
+        """`every`: the account's rows; None: of parts of single entries."""
+        is_exchanged = self.gone > limit * (self.before if every is None else every)
+        is_shorter = self.now < (1 - limit) * self.before
+        return self.gone + self.gone_within > few and (is_exchanged or is_shorter)
 
     def sentence(self, limit: float) -> str:
         listed = f"{self.now} rows were listed where {self.before} are known, {self.gone} of them not"
@@ -185,12 +202,12 @@ def mark_deleted(target: Target, table: Table, rids: str) -> int:
     return int(target.value(sql))
 
 
-def _live(target: Target) -> str:
-    return f"(from {target.table.qualified} where account = getvariable('account') and _deleted_at is null)"
+def _live(table: Table) -> str:
+    return f"(from {table.qualified} where account = getvariable('account') and _deleted_at is null)"
 
 
 def _count_live(target: Target) -> int:
-    return int(target.value(f"select count(*) from {_live(target)}"))
+    return int(target.value(f"select count(*) from {_live(target.table)}"))
 
 
 def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
@@ -211,10 +228,11 @@ def _results(
     if target.table.load.is_whole:
         reasons = "; ".join([*report.refused, *report.unproven])
         reason = reasons or unread or (None if is_complete else "not everything could be had")
-        return [ScopeResult(ALL, is_complete and not reasons, _count_live(target), reason)]
+        is_read, is_refused = is_complete and not reasons, bool(report.refused)
+        return [ScopeResult(ALL, is_read, _count_live(target), reason, is_refused)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     scopes = [*kept, *refused]
-    counts = _count_by_scope(target, scopes if is_snapshot else refused, _live(target))
+    counts = _count_by_scope(target, scopes if is_snapshot else refused, _live(target.table))
     otherwise = 0 if is_snapshot else report.new + report.changed + report.unchanged
     return [_result(scope, counts.get(scope.number, otherwise), unread) for scope in scopes]
 
@@ -223,7 +241,7 @@ def _result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
     reason = scope.reason or (unread if scope.unreadable else None)
     if not (reason or scope.is_read):
         reason = "not every page could be had"
-    return ScopeResult(scope.label, scope.is_read, count, reason)
+    return ScopeResult(scope.label, scope.is_read, count, reason, scope.is_refused)
 
 
 # ---- details cost a request of their own: hashes of the listing's entries say which rows are new or changed

@@ -1,6 +1,5 @@
-"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`, of
-which one that is damaged is written anew from the other. Not here: applying (`warehouse`, `apply`), where the
-log stands (`archive.ledger`)."""
+"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`.
+Not here: applying (`warehouse`, `apply`), where the log is (`archive.ledger`)."""
 
 import base64
 import datetime as dt
@@ -14,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import duckdb
-import msgspec
 
 from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
@@ -139,49 +137,15 @@ def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | Non
     return found
 
 
-def logged_last(
-    connection: duckdb.DuckDBPyConnection, archive: Archive, *, is_checked: bool
-) -> dict[str, Load]:
+def logged_last(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict[str, Load]:
     """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all
-    without one are there. The log is repaired first where it lacks the load that was applied last, or
-    anything in it is damaged (not looked for again once `is_checked`)."""
-    newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
-    last = _without_outcome(connection, archive)
-    if newest not in (None, *last) or not (is_checked or archive.ledger.damaged_loads() == 0):
-        repair_log(connection, archive)
-        last = _without_outcome(connection, archive)
-    return last
-
-
-def _without_outcome(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict[str, Load]:
+    without one are there."""
     loads: list[Load] = []
     for event in archive.ledger.loads(newest_first=True):
         loads.append(Load.from_event(event))
         if outcome_of(connection, loads[-1].load_id):
             break
     return {load.load_id: load for load in reversed(loads)}
-
-
-def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Write the log anew where it lacks what the warehouse noted: that in the warehouse's order, then what
-    was never noted. Returns how many of its loads were damaged.
-
-    What neither has stays lost: a rebuild says so.
-    """
-    damaged = archive.ledger.damaged_loads()
-    logged = {Load.from_event(event).load_id: event for event in archive.ledger.loads()}
-    noted = dict(rows(connection, "select load_id, event from sync.loads order by rowid"))
-    missing = [load_id for load_id, event in noted.items() if event and load_id not in logged]
-    if damaged or missing:
-        known = logged | {load_id: msgspec.json.decode(noted[load_id]) for load_id in missing}
-        order = dict.fromkeys([*noted, *logged])
-        archive.ledger.rewrite_loads(known[load_id] for load_id in order if load_id in known)
-        log.warning(
-            "the load log lacked %d entries that the warehouse has (%d were damaged): they were restored",
-            len(missing),
-            damaged,
-        )
-    return damaged
 
 
 def write_load(
@@ -209,7 +173,6 @@ def write_load(
             f"{what}_count": sum(getattr(report, what) for report in reports)
             for what in ("new", "changed", "deleted", "rejected")
         },
-        "event": msgspec.json.encode(event).decode(),
     }
     rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
     rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})

@@ -28,7 +28,9 @@ class Scope:
     nothing is ever removed).
 
     `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be
-    understood, or were left open. `absent`: rows that are there and that its listing does not have."""
+    understood, or were left open. `counts_nothing`: the service states a count of 0. `absent`: rows that are
+    there and that its listing does not have; `absent_within`: rows of other tables that would go with
+    them."""
 
     number: int
     values: tuple[Any, ...] | None
@@ -38,7 +40,10 @@ class Scope:
     responses: set[int] = field(default_factory=set)
     unreadable: int = 0
     is_flawed: bool = False
+    counts_nothing: bool = False
+    is_refused: bool = False
     absent: int = 0
+    absent_within: int = 0
     live: int = 0
     received: int = 0
 
@@ -52,6 +57,7 @@ class Scope:
         """One of its responses, and what keeps it from being believed."""
         self.responses.add(head.index)
         self.unreadable += unreadable
+        self.counts_nothing |= head.counts_nothing
         if head.flaw:
             self.is_read, self.is_flawed, self.reason = False, True, head.flaw
 

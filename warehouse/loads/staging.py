@@ -63,6 +63,7 @@ class ResponseHead:
     extent: tuple[int, int] | None = None  # of the same: (served, total) entries
     is_looked_at: bool = True
     flaw: str = ""  # why it is not whole after all
+    counts_nothing: bool = False  # whether it is a listing that states a count of 0
     entries: Counter[str] = field(default_factory=Counter)  # by table, readable or not
     unreadable: Counter[str] = field(default_factory=Counter)  # by table: entries, and collections left open
 
@@ -172,6 +173,7 @@ def _is_whole(head: ResponseHead, response: Response) -> bool:
     if head.flaw:
         return False
     head.flaw = parsing.shortage(response)
+    head.counts_nothing = response.call.operation.is_listing and parsing.service_count(response) == 0
     return True
 
 

@@ -24,12 +24,13 @@ from warehouse.tables import EXTRA, Table
 @dataclass(frozen=True, slots=True)
 class ScopeResult:
     """One scope of one table after a load; `rows` is None when it should stay as it was, counted up by what
-    is new."""
+    is new. `is_refused`: the shrink check refused its listing."""
 
     scope: str
     is_complete: bool
     rows: int | None
     reason: str | None = None
+    is_refused: bool = False
 
 
 class Target:

@@ -26,3 +26,15 @@
 {% macro observed_before(observed_on, last_on, days) -%}
     ({{ observed_on }} <= {{ last_on }} - {{ days }})
 {%- endmacro %}
+
+{# Whether what the service dates so can have happened: not before 2000, when there was no such service, and
+   not after `last_on`, mostly the account's today. One wrong date must not stretch a table by years;
+   data_coverage counts such dates. #}
+{% macro is_plausible(day, last_on) -%}
+    ({{ day }} between date '2000-01-01' and {{ last_on }})
+{%- endmacro %}
+
+{# The same of moments that are too many to turn each into a date. #}
+{% macro is_plausible_moment(moment, until_at) -%}
+    ({{ moment }} >= timestamptz '2000-01-01 00:00+00' and {{ moment }} < {{ until_at }})
+{%- endmacro %}

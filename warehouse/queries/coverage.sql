@@ -9,7 +9,8 @@ select getvariable('account') as account, n.table_name, n.scope,
     case when is_later then getvariable('as_of') else o.as_of end as as_of,
     case when is_later then getvariable('last_request') else o.last_request end as last_request,
     getvariable('due_at') as due_at, n.is_complete,
-    coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason, n.is_listed
+    coalesce(n.rows, coalesce(o.rows, 0) + n.new) as rows, n.service_count, n.reason, n.is_refused,
+    n.is_listed
 from read n
 left join sync.coverage o
     on o.account = getvariable('account') and o.table_name = n.table_name and o.scope = n.scope;

@@ -9,11 +9,12 @@ import difflib
 import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from write_back.input.rows import Cell, InputError, Rows, as_seen, shown, text_of
+from home.formatting import plural
+from write_back.input.rows import Cell, InputError, Rows, Stored, as_seen, shown, text_of
 from write_back.item import Options
 
 
@@ -74,6 +75,15 @@ def names_somebody(cells: Sequence[Cell]) -> bool:
     return not any("@" in word for word in words) and not _WHO.isdisjoint(map(_bare, words))
 
 
+def has_needed(header: Sequence[Cell], spec: Spec, mapping: Mapping[str, str]) -> bool:
+    """Whether the row can be a header with all columns that the spec needs, by its words and --map."""
+    ours = {fold(theirs): name for name, theirs in mapping.items()}
+    words = [text for cell in header if (text := text_of(cell))]
+    meanings = _meanings(spec, ())
+    found = {name for word in words for name in meanings.get(_bare(ours.get(fold(word), word)), ())}
+    return not any(found.isdisjoint(group) for group in spec.needs)
+
+
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
     """Whether the column holds contacts' ids, by its title or by what --map says."""
     ours = {fold(theirs): name for name, theirs in mapping.items()}.get(fold(title), title)
@@ -94,7 +104,24 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     _check(names, found, [title for title in left if title not in called])
     faults = _faults(rows, found.values(), clears=options.clear_empty)
     warnings += _unseen(rows, found.values())
+    warnings += _stored(rows, found.values())
     return _picked(rows, names, found, mapped, tuple(warnings), faults)
+
+
+def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:
+    """Rows that are alike in all columns but those ignored, as joins make them, as one, with a note."""
+    left_out = set(map(fold, ignored))
+    columns = [column for title, column in rows.cells.items() if fold(title) not in left_out]
+    faulty = {number for faults in rows.cell_faults.values() for number in faults}
+    first: dict[object, int] = {}
+    for place, cells in enumerate(zip(*columns, strict=True)):
+        number = rows.numbers[place]
+        first.setdefault(number if number in faulty else cells, place)
+    repeated = len(rows) - len(first)
+    if not repeated or not columns:
+        return rows
+    note = f"{plural(repeated, 'row')} of the query left out, the same as another one"
+    return replace(rows.at(first.values()), warnings=(*rows.warnings, note))
 
 
 def _picked(
@@ -131,6 +158,15 @@ def _faults(rows: Rows, titles: Iterable[str], *, clears: bool) -> dict[int, str
 def _unseen(rows: Rows, titles: Collection[str]) -> list[str]:
     hidden = [shown(title) for title in rows.hidden if title in titles]
     return [f"hidden in the sheet, and used: column {', '.join(hidden)}"] if hidden else []
+
+
+def _stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
+    for title in titles:
+        if count := sum(isinstance(cell, Stored) for cell in rows.cells[title]):
+            yield (
+                f"column {shown(title)}: the stored values of {plural(count, 'cell')} are used, because the "
+                "number format is not supported; Excel may display something else"
+            )
 
 
 class _Names:
@@ -228,7 +264,8 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     if not missing and not unknown:
         return
     _check_header(unknown, len(found) + len(unknown))
-    parts, advice, known = list(_missing(names, found, missing)), ["name a column with --map ours=theirs"], ""
+    parts, known = list(_missing(names, found, missing)), ""
+    advice = [f"name a column with {_map_example(names, found, missing, unknown)}"]
     if missing:
         advice.append("or add it to the input")
     if unknown:
@@ -238,6 +275,17 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
         known = f"; known are {_list(dict.fromkeys(names.all))}"
         advice.append("leave one out with --ignore NAME")
     raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
+
+
+def _map_example(
+    names: _Names, found: Mapping[str, str], missing: list[tuple[str, ...]], unknown: list[str]
+) -> str:
+    """The --map for the first unknown column: what it is called nearly, else what is missing, or free."""
+    if not unknown:
+        return "--map ours=theirs"
+    free = [name for name in names.all if names.exact[fold(name)] not in found]
+    likely = [*_nearest(unknown[0], free), *(names.spec.names[group[0]][0] for group in missing), *free]
+    return _map_option(next(iter(likely), "OURS"), unknown[0])
 
 
 def _check_header(unknown: list[str], count: int) -> None:
@@ -268,9 +316,14 @@ def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, .
 
 def near(name: str, known: Iterable[str]) -> str:
     """Which of them may be meant, as an end of what is said of it."""
-    by_fold = {fold(each[:_LONGEST_NAME]): each for each in reversed(list(known))}
+    return "".join(f" (did you mean {shown(found)}?)" for found in _nearest(name, known))
+
+
+def _nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The one of them that is called nearly so, if any is."""
+    by_fold = {fold(title[:_LONGEST_NAME]): title for title in reversed(list(known))}
     found = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
-    return f" (did you mean {shown(by_fold[found[0]])}?)" if found else ""
+    return [by_fold[title] for title in found]
 
 
 def _list(names: Iterable[str]) -> str:

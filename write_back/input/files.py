@@ -2,10 +2,10 @@
 
 What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of
 DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is left open, and do not
-count blank rows. Not here: queries (`query`), what columns mean (`columns`)."""
+count blank rows. Not here: how bytes become text (`encodings`), which sheet of a workbook is read
+(`workbook`), queries (`query`), what columns mean (`columns`)."""
 
 import codecs
-import collections
 import contextlib
 import copy
 import csv
@@ -15,8 +15,8 @@ import re
 import stat
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, count, takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,9 +26,11 @@ import pyarrow.parquet as pq
 from home.formatting import plural
 from home.settings import INPUT_LIMIT
 from write_back.input.columns import names_somebody
+from write_back.input.encodings import TextFile, checked
 from write_back.input.rows import (
     BATCH,
     CannotBeSent,
+    Cell,
     InputError,
     Rows,
     cell_of,
@@ -37,15 +39,15 @@ from write_back.input.rows import (
     shared,
     shown,
 )
-from write_back.input.workbook import Line, first_sheet
+from write_back.input.workbook import choose_sheet
 
-_PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _PAGES = (b"<", b"%PDF")
 #: The first three for any header, the others for one that names somebody with them.
 _DELIMITERS, _TABBED = ",;\t|^~", "\t,;|^~"
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Lines in which a header ends; letters of one that are looked at, below csv's own limit for a cell; bytes
-#: that are decoded at once; what a cell takes at least, once it is read.
+#: that are unpacked together; what a cell takes at least, once it is read.
 _HIGHEST_HEADER, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
 
 
@@ -73,28 +75,41 @@ class InputBudget:
             yield batch
 
 
-def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
-    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises
-    InputError."""
+def read_file(
+    path: Path,
+    *,
+    stdin: BinaryIO | None = None,
+    limit: int = INPUT_LIMIT,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    fits: Callable[[Sequence[Cell]], bool] = names_somebody,
+) -> Rows:
+    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. `encoding`: of a
+    text file without a mark; `sheet`: of a workbook, else the first whose header `fits`. Raises InputError.
+    """
     is_piped_in = str(path) == "-"
     name, suffix = "standard input" if is_piped_in else path.name, path.suffix.lower()
     content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _content(path, limit)
     InputBudget(name, limit).take(len(content))
     budget = InputBudget(name, limit)
-    if content.startswith(_PARQUET):
-        return _read_parquet(name, content, budget)
     if content.startswith(_ZIP):
-        return _read_excel(name, content, budget)
+        return _read_excel(name, content, budget, sheet, fits)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
-    return _read_text(name, suffix, content, budget)
+    if sheet is not None:
+        raise InputError(f"{name} is no Excel workbook and has no sheets: leave --sheet out")
+    if content.startswith(_PARQUET):
+        return _read_parquet(name, content, budget)
+    _check_is_text(name, suffix, content)
+    text = TextFile(name, content, encoding)
+    if suffix in _JSON_SUFFIXES or _begins_with_object(text):
+        return _read_json_lines(name, text, budget)
+    return _read_csv(name, text, budget, _TABBED if suffix in (".tsv", ".tab") else _DELIMITERS)
 
 
-def _read_text(name: str, suffix: str, content: bytes, budget: InputBudget) -> Rows:
-    """JSON lines, or CSV; InputError for what only seems to be one."""
-    while content.startswith(codecs.BOM_UTF8 * 2):
-        content = content.removeprefix(codecs.BOM_UTF8)
-    begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
+def _check_is_text(name: str, suffix: str, content: bytes) -> None:
+    """InputError for what only seems to be CSV or JSON lines."""
+    begins = content[:100].removeprefix(codecs.BOM_UTF8).removeprefix(codecs.BOM_UTF8).lstrip()
     if begins.startswith(_PAGES):
         raise InputError(
             f"{name} is a web page, XML or a PDF, whatever its name says: open it in a spreadsheet, and save "
@@ -102,9 +117,11 @@ def _read_text(name: str, suffix: str, content: bytes, budget: InputBudget) -> R
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
-    if suffix in _JSON_SUFFIXES or begins.replace(b" ", b"").startswith(b'{"'):
-        return _read_json_lines(name, content, budget)
-    return _read_csv(name, content, budget, _TABBED if suffix in (".tsv", ".tab") else _DELIMITERS)
+
+
+def _begins_with_object(text: TextFile) -> bool:
+    first = next((line for line in text.lines() if not line.isspace()), "")
+    return first[:100].replace(" ", "").startswith('{"')
 
 
 def _content(path: Path, limit: int) -> bytes:
@@ -133,24 +150,16 @@ def _content(path: Path, limit: int) -> bytes:
 
 #: A spreadsheet's own hint, not shown as a row; also as written by a program that took it for one.
 _HINT = re.compile(r"\"?sep=(\\t|[^\"])?\"?[,;\t ]*", re.IGNORECASE)
-_MARK = "\ufeff"
 
 
-def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
+def _read_csv(name: str, text: TextFile, budget: InputBudget, delimiters: str) -> Rows:
     """Rows that are quoted as a whole are read once more, as the texts that they are."""
-    encoding, notes = _encoding(name, content)
-
-    # CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the
-    # memory.
-    def lines() -> Iterator[str]:
-        """Without the hint, and without a second mark of the encoding, which some programs put there."""
-        stream = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
-        first = stream.readline(_LONGEST_HEADER).lstrip(_MARK)
-        return stream if _HINT.fullmatch(first.rstrip("\r\n")) else chain([first], stream)
-
-    begin = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="").readline(_LONGEST_HEADER)
-    hint = _HINT.fullmatch(begin.lstrip(_MARK).rstrip("\r\n"))
+    hint = _HINT.fullmatch(next(text.lines()).rstrip("\r\n"))
     delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
+
+    def lines() -> Iterator[str]:
+        return islice(text.lines(), 1 if hint else 0, None)
+
     delimiter = delimiter or _delimiter(delimiters, lines)
 
     def cells() -> Iterator[str]:
@@ -163,7 +172,8 @@ def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -
         inner = _delimiter(delimiters, cells)
         if len(_header(cells(), inner)) > 1:
             records = _records(name, cells(), budget, inner)
-    return rows_of_records(name, records, is_header=names_somebody, warnings=notes)
+    rows = map(checked, records) if text.is_damaged else records
+    return rows_of_records(name, rows, is_header=names_somebody)
 
 
 def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
@@ -180,10 +190,10 @@ def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
 
 def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
-    cell."""
+    cell. A blank may stand between a delimiter and the quotation mark behind it."""
     number = 1
     try:
-        for record in csv.reader(lines, delimiter=delimiter, strict=True):
+        for record in csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True):
             budget.take(cells=len(record) or 1)
             yield record
             number += 1
@@ -209,34 +219,15 @@ def _header(lines: Iterator[str], delimiter: str) -> list[str]:
     return next(named, next(iter(records), []))
 
 
-def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
-    """And what a person is to look at, where it is a guess."""
-    if content.startswith(_UTF_16):
-        return "utf-16", []
-    if b"\0" in content:
-        raise InputError(f"{name} is not text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
-    for encoding in ("utf-8-sig", "cp1252", "latin-1"):  # the last one takes everything
-        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
-        with contextlib.suppress(UnicodeDecodeError):
-            collections.deque(codecs.iterdecode(chunks, encoding), maxlen=0)
-            break
-    called = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}.get(encoding)
-    note = (
-        f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan "
-        "before sending"
-    )
-    return encoding, [note] if called else []
-
-
 # -- JSON lines: an object a line, whose members may be in any order and be left out
 
 
-def _read_json_lines(name: str, content: bytes, budget: InputBudget) -> Rows:
+def _read_json_lines(name: str, text: TextFile, budget: InputBudget) -> Rows:
     """A row has the number of its line. What is no flat object is an error of the whole, as an open quotation
     mark is."""
     numbers: list[int] = []
     records: list[dict[str, Any]] = []
-    for number, line in enumerate(io.BytesIO(content), 1):
+    for number, line in enumerate(text.lines(), 1):
         if line.strip():
             numbers.append(number)
             records.append(_json_record(f"{name}: line {number}", line))
@@ -250,19 +241,19 @@ def _read_json_lines(name: str, content: bytes, budget: InputBudget) -> Rows:
     # the objects may all have other members
     InputBudget(name, budget.limit).take(cells=len(titles) * len(records))
     columns = [[record.get(title) for record in records] for title in titles]
+    if text.is_damaged:
+        columns = list(map(checked, columns))
     return rows_of_columns(name, list(map(cell_of, titles)), columns, numbers)
 
 
-def _json_record(where: str, line: bytes) -> dict[str, Any]:
+def _json_record(where: str, line: str) -> dict[str, Any]:
     try:
-        record = json.loads(
-            line.decode("utf-8-sig"), object_pairs_hook=_members, parse_constant=int
-        )  # NaN is none
-        if b"\\u" in line:
+        record = json.loads(line, object_pairs_hook=_members, parse_constant=int)  # NaN is none
+        if "\\u" in line:
             json.dumps(record, ensure_ascii=False).encode()  # half a letter (`\ud800`) is none
     except (ValueError, RecursionError):
         raise InputError(
-            f"{where} is not a whole JSON object in UTF-8: write one object a line, each member once"
+            f"{where} is not a whole JSON object: write one object a line, each member once"
         ) from None
     if not isinstance(record, dict):
         raise InputError(f"{where} is not a JSON object: write one object a line, without a list around them")
@@ -277,47 +268,40 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-# -- Excel: the first sheet that is shown, with the values that Excel stored for its formulas
+# -- Excel: a sheet with the values that Excel stored for its formulas
 
 
-def _read_excel(name: str, content: bytes, budget: InputBudget) -> Rows:
+def _read_excel(
+    name: str,
+    content: bytes,
+    budget: InputBudget,
+    sheet: str | None,
+    fits: Callable[[Sequence[Cell]], bool],
+) -> Rows:
     """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_size(archive, budget)
-            return _read_sheet(name, archive, budget)
+            found, lines, notes = choose_sheet(name, archive, budget.take, sheet, fits)
     except InputError:
         raise
     except Exception as problem:  # damaged files have many ways of it
         raise InputError(
             f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV"
         ) from None
-
-
-def _read_sheet(name: str, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
-    sheet = first_sheet(name, archive)
-    lines, hidden = list[Line](), list[int]()
-    for line in sheet.lines:
-        budget.take(cells=len(line.cells) or 1)
-        if not line.is_hidden:
-            lines.append(line)
-        elif any(line.cells):
-            hidden.append(line.number)
-    notes = []
-    if sheet.sheet_count > 1:
-        notes.append(f"{name} has {sheet.sheet_count} sheets; only the first, {sheet.title}, is read")
-    if hidden:
+    if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
         which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
         notes.append(
             f"{plural(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet if they are "
             "meant, too"
         )
+    lines = [line for line in lines if not line.is_hidden]
     return rows_of_records(
         name,
         [line.cells for line in lines],
         numbers=[line.number for line in lines],
         is_header=names_somebody,
-        hidden=sheet.hidden_columns,
+        hidden=found.hidden_columns,
         warnings=notes,
     )
 

@@ -1,383 +1,175 @@
-"""What a spreadsheet shows of a number: by its format, as ECMA-376 part 1, 18.8.30 and 18.8.31 describe them,
-in English.
+"""What Excel displays of a cell, for the usual number formats: percent, decimals, thousands, currency, dates
+and times, leading zeros, accounting; in English. ECMA-376 part 1, 18.8.30 and 18.8.31, describes them all.
 
-Dates in the form of the reader's own system stand as 2026-01-31, since a file does not say which that is. Not
+A cell with another format becomes `Stored`: it keeps its stored value, and the plan names its column. Not
 here: reading workbooks (`workbook`)."""
 
 import datetime as dt
 import re
-from decimal import ROUND_HALF_UP, Context, Decimal
-from fractions import Fraction
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from itertools import groupby, takewhile
+from itertools import islice
 from typing import NamedTuple
 
-from write_back.input.rows import number_text
+from write_back.input.rows import Seen, Stored, held, number_text
 
-#: Formats that are not written into the file.
+#: Formats that a workbook names by number only; the reader's own short date is read as 2026-01-31. Others
+#: are `UNKNOWN`: they depend on the reader's system.
 BUILTIN = {
-    **{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?"},
-    **{13: "# ??/??", 14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM"},
-    **{19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm", 37: "#,##0 ;(#,##0)"},
-    **{38: "#,##0 ;[Red](#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;[Red](#,##0.00)"},
-    **{45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@"},
-    **dict.fromkeys((41, 42, 43, 44), '#,##0.00_);(#,##0.00);"-"_);@'),
+    **{0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 14: "yyyy-mm-dd"},
+    **{15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm"},
+    **{21: "h:mm:ss", 22: "yyyy-mm-dd h:mm", 37: "#,##0 ;(#,##0)", 38: "#,##0 ;[Red](#,##0)"},
+    **{39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;[Red](#,##0.00)", 45: "mm:ss", 49: "@"},
 }
-#: Parts of a format: a literal (quoted, escaped), what is not shown or as wide as a blank, what stands for
-#: digits, dates and texts. What is in brackets is looked into further.
-_PART = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|\[(?P<bracket>[^\]]*)\]?|(?P<fill>\*.)|(?P<blank>_.)'
-    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<fraction>(?<=[s\]])\.0+)"
-    r"|(?P<exponent>E[+-])|(?P<date>y+|m+|d+|h+|s+|e+|b+)|(?P<digit>[0#?])|(?P<point>\.)|(?P<comma>,)"
-    r"|(?P<percent>%)|(?P<slash>/)|(?P<text>@)|(?P<end>;)|(?P<other>.)",
+UNKNOWN = "[unknown]"
+#: Letters of the longest format that Excel takes.
+_LONGEST = 255
+
+#: Texts that stand for themselves; `_x` is a blank, a fill of blanks or a colour is nothing.
+_LITERAL = re.compile(
+    r'"([^"]*)"|\\(.)|([-+$€£¥():=<> ])|\[\$([^]-]+)(?:-[^]]*)?\]|_.|\* '
+    r"|\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?\d+)\]",
     re.IGNORECASE | re.DOTALL,
 )
-#: Within brackets: elapsed time, for which numbers a section is, a currency with a language.
-_ELAPSED = re.compile(r"h+|m+|s+", re.IGNORECASE)
-_LIMIT = re.compile(r"([<>=]{1,2})(-?\d{1,15}(?:\.\d{1,15})?)", re.ASCII)
-_DAYS = ("Saturday", "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
-_MONTHS = tuple(dt.date(2000, month, 1).strftime("%B") for month in range(1, 13))
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
-_DATES = {"date", "elapsed", "half"}
-#: The system's own forms of a day and a time, and the first day that a spreadsheet does not show.
-_SYSTEM_DAY, _SYSTEM_TIME, _DAY_LIMIT = "f800", "f400", 2_958_466
-#: As a spreadsheet rounds, for numbers of any size.
-_ROUNDING = Context(prec=700, rounding=ROUND_HALF_UP)
-_ENGLISH = re.compile(r"[0-9a-f]*09", re.IGNORECASE)
-
-
-class Unshown(ValueError):
-    """A spreadsheet shows nothing but #####."""
-
-
-class _Part(NamedTuple):
-    kind: str
-    text: str
+#: English, or another language of a format that shows no words.
+_LANGUAGE = re.compile(
+    r"\[\$-(?:(?:[0-9a-f]{0,2}09|en-[a-z]{2})\]"
+    r"|(?!f[48]00)(?:[0-9a-f]{1,4}|[a-z]{2}-[a-z]{2})\](?!.*(?:mmm|ddd|am/pm)))",
+    re.IGNORECASE,
+)
+#: `m` after hours or before seconds.
+_MINUTES = re.compile(r"(?<=h)[^a-z;]*mm?(?!m)|(?<!m)mm?(?=[^a-z;]*s)")
+#: Digits with a comma between thousands, places before the point and after it; or accounting's blanks.
+_NUMBER = re.compile(
+    r"([\0%]*)(?:((?:#+(,)(?=[#0]{3}(?![#0])))?#*(0*)(?:(\.)(0*)(#*))?(?<=[#0.])|\?+)([\0%]*))?"
+)
+#: Where the shape of a format has a literal, and AM/PM.
+_TEXT, _HALF_DAY = "\0", "\1"
+_DATE_PART = re.compile(f"{_HALF_DAY}|y+|m+|d+|h+|n+|s+")
+#: For `strftime`; `n` are minutes.
+_DATE_FORMS = {
+    **{"yyyy": "%Y", "yy": "%y", "mmmm": "%B", "mmm": "%b", "mm": "%m", "m": "%-m"},
+    **{"dddd": "%A", "ddd": "%a", "dd": "%d", "d": "%-d", "hh": "%H", "h": "%-H"},
+    **{"nn": "%M", "n": "%-M", "ss": "%S", "s": "%-S", _HALF_DAY: "%p"},
+}
+#: Of dates, with the number of days until they end. Before March 1900 Excel is a day off: it has a 29th of
+#: February 1900. The 1904 system begins 1,462 days later.
+_DAY_0, _END, _LATER = dt.datetime(1899, 12, 30), 2_958_465.99999, 1_462
+_FIRST_DAY = dt.datetime(1900, 3, 1)
 
 
 class _Section(NamedTuple):
-    """`condition`: sign and limit, for whom it is; empty: by its place."""
+    """The part of a format for some values, in lower case; a zero byte has the place of each literal."""
 
-    parts: tuple[_Part, ...]
-    condition: tuple[str, float] | None
+    shape: str
+    literals: list[str]
 
-    @property
-    def is_date(self) -> bool:
-        return any(part.kind in _DATES for part in self.parts)
-
-    def count_of(self, kind: str) -> int:
-        return sum(part.kind == kind for part in self.parts)
+    def fill(self, shown: str, text: str = "") -> str:
+        """With the literals in their places, and the text in the place of `@`."""
+        literals = iter(self.literals)
+        return re.sub("[\0@]", lambda place: text if place[0] == "@" else next(literals), shown)
 
 
-def shown_text(text: str, code: str) -> str:
-    """A text with a format."""
-    sections = _sections(code)
+class _UnknownFormat(Exception):
+    """The format is none of the usual ones, or not for this value."""
+
+
+def show_text(text: str, code: str) -> str:
+    """What a text displays with a format."""
+    sections = _parse(code)
     last = sections[-1]
-    if len(sections) < 4 and not last.count_of("text"):
+    if len(sections) < 4 and "@" not in last.shape:
         return text
-    return "".join(text if part.kind == "text" else _literal(part) for part in last.parts)
+    return last.fill(last.shape, text) if last.shape.strip("\0") in ("", "@") else Stored(text, text)
 
 
-def shown_number(value: float, code: str, *, since_1904: bool = False) -> tuple[str, dt.datetime | None]:
-    """A number with a format, and the moment that it stands for where the format shows a whole date. Raises
-    Unshown."""
-    section, is_unsigned = _section_for(value, _sections(code))
-    if section is None:
-        return "", None
+def show_number(value: float, code: str, *, since_1904: bool = False) -> Seen:
+    """What a number displays with a format. Its value is a moment where the format has a whole date."""
+    sections, moment = _parse(code), _moment(value, since_1904)
+    is_whole = set("ymd") <= {part[0] for part in _DATE_PART.findall(sections[0].shape)}
+    stored = moment if moment and moment >= _FIRST_DAY and is_whole else value
     try:
-        if section.is_date:
-            return _shown_date(value, section, since_1904)
-        text = _formatted(abs(value), section)
-    except Unshown:
-        raise
-    except (ArithmeticError, ValueError):  # a format that no spreadsheet takes
-        return number_text(value) or "", None
-    is_zero = not any(digit in text for digit in "123456789")
-    return (text if is_unsigned or value >= 0 or is_zero else f"-{text}").strip(), None
-
-
-# -- formats
+        return Seen(_show(value, moment, sections).strip(), stored)
+    except (_UnknownFormat, ArithmeticError):  # the latter of huge numbers
+        return Stored(held(Seen("", stored)) or "", stored)
 
 
 @lru_cache(maxsize=1 << 10)
-def _sections(code: str) -> tuple[_Section, ...]:
-    found: list[list[re.Match[str]]] = [[]]
-    for match in _PART.finditer(code):
-        if match.lastgroup == "end":
-            found.append([])
-        else:
-            found[-1].append(match)
-    return tuple(_section(matches) for matches in found)
+def _parse(code: str) -> list[_Section]:
+    """The sections of a format: for positive and negative numbers, zero and texts."""
+    code = _LANGUAGE.sub("", code) if len(code) <= _LONGEST else UNKNOWN
+    literals = filter(None, map(_literal, _LITERAL.finditer(code)))
+    shape = _LITERAL.sub(lambda match: _TEXT if _literal(match) else "", code).lower()
+    shape = shape.replace("am/pm", _HALF_DAY)
+    shape = _MINUTES.sub(lambda minutes: minutes[0].replace("m", "n"), shape)
+    return [_Section(part, list(islice(literals, part.count(_TEXT)))) for part in shape.split(";")]
 
 
-def _section(matches: list[re.Match[str]]) -> _Section:
-    brackets = [match["bracket"] for match in matches if match["bracket"]]
-    limits = list(filter(None, map(_LIMIT.fullmatch, brackets)))
-    parts = list(map(_part, matches))
-    if form := _system_form(brackets, parts):
-        parts = list(_sections(form)[0].parts)
-    condition = (limits[0][1], float(limits[0][2])) if limits else None
-    return _Section(_with_minutes(parts), condition)
+def _literal(match: re.Match[str]) -> str:
+    if match.lastindex:
+        return match[match.lastindex]
+    return " " if match[0].startswith("_") else ""
 
 
-def _system_form(brackets: list[str], parts: list[_Part]) -> str | None:
-    """What stands for a form of the reader's own system, and for names that are not English."""
-    languages = [each.partition("-")[2].lower() for each in brackets if each[0] == "$" and "-" in each]
-    has_names = any(part.kind == "date" and len(part.text) > 2 and part.text[0] in "md" for part in parts)
-    if _SYSTEM_DAY in languages or (has_names and not all(map(_ENGLISH.fullmatch, languages))):
-        return "yyyy-mm-dd"
-    return "h:mm:ss" if _SYSTEM_TIME in languages else None
+def _show(value: float, moment: dt.datetime | None, sections: list[_Section]) -> str:
+    if any("[" in section.shape for section in sections):  # a condition, for one
+        raise _UnknownFormat
+    section, is_negative = _choose_section(value, sections)
+    if section.shape in ("general", "@") and not is_negative:
+        return number_text(value) or ""
+    if moment and _DATE_PART.search(section.shape):
+        return _show_date(moment, section)
+    return _show_number(value, section, has_sign=is_negative)
 
 
-def _part(match: re.Match[str]) -> _Part:
-    kind = match.lastgroup or ""
-    if kind == "bracket":
-        return _bracket(match[kind])
-    if kind in ("quoted", "escaped", "other"):
-        return _Part("literal", match[kind])
-    return _Part(kind, match[0].lower() if kind == "date" else match[0])
+def _choose_section(value: float, sections: list[_Section]) -> tuple[_Section, bool]:
+    """The section for a number, and whether it is the one for negative numbers."""
+    has_text = len(sections) > 3 or "@" in sections[-1].shape
+    numbers = sections[:-1] if has_text and len(sections) > 1 else sections
+    is_negative = value < 0 and len(numbers) > 1
+    is_zero = value == 0 and len(numbers) > 2
+    section = numbers[1 if is_negative else 2 if is_zero else 0]
+    if not section.shape and len(numbers) < 3:
+        raise _UnknownFormat
+    return section, is_negative
 
 
-def _bracket(text: str) -> _Part:
-    if _ELAPSED.fullmatch(text):
-        return _Part("elapsed", text.lower())
-    return _Part("literal", text[1:].partition("-")[0] if text[:1] == "$" else "")
+def _show_number(value: float, section: _Section, *, has_sign: bool) -> str:
+    """`has_sign`: the section is for negative numbers, and has a sign of its own."""
+    match = _NUMBER.fullmatch(section.shape)
+    if match is None:
+        raise _UnknownFormat
+    before, pattern, *places, after = match.groups("")
+    number = Decimal(f"{abs(value):.15g}").scaleb(2 * section.shape.count("%"))
+    digits = _show_digits(number, *places) if pattern.strip("?") else " " * len(pattern)
+    shown = section.fill(before + digits + after)
+    is_signed = value < 0 and not has_sign
+    if (value and "?" in pattern) or (is_signed and (not pattern or shown.startswith(" "))):
+        raise _UnknownFormat
+    return f"-{shown}" if is_signed and digits.strip("0.,") else shown
 
 
-def _with_minutes(parts: list[_Part]) -> tuple[_Part, ...]:
-    """`m` behind hours or before seconds is one of minutes, of the kind `n`."""
-    times = [place for place, part in enumerate(parts) if part.kind in ("date", "elapsed")]
-    for before, place, after in zip([None, *times], times, [*times[1:], None], strict=False):
-        is_behind = before is not None and parts[before].text[0] == "h"
-        is_before = after is not None and parts[after].text[0] == "s"
-        part = parts[place]
-        if part.kind == "date" and part.text in ("m", "mm") and (is_behind or is_before):
-            parts[place] = _Part("date", "n" * len(part.text))
-    return tuple(parts)
+def _show_digits(number: Decimal, comma: str, zeros: str, point: str, decimals: str, optional: str) -> str:
+    rounded = number.quantize(Decimal(1).scaleb(-len(decimals + optional)), ROUND_HALF_UP)
+    whole, _, rest = f"{rounded:{comma}f}".partition(".")
+    whole = whole.lstrip("0").rjust(len(zeros), "0")
+    return whole + point + rest[: len(decimals)] + rest[len(decimals) :].rstrip("0")
 
 
-def _section_for(value: float, sections: tuple[_Section, ...]) -> tuple[_Section | None, bool]:
-    """The one for the value, None where nothing is to be shown of it; and whether its sign is not."""
-    numbers = (
-        sections[:3] if len(sections) < 4 and not sections[-1].count_of("text") else sections[:-1] or sections
-    )
-    if any(section.condition for section in numbers):
-        return _section_that_fits(value, numbers)
-    place = 0 if value > 0 else 1 if value < 0 else 2
-    if place >= len(numbers):
-        place = 0
-    section = numbers[place]
-    return (section if section.parts or len(sections) == 1 else None), place == 1
-
-
-def _section_that_fits(value: float, sections: tuple[_Section, ...]) -> tuple[_Section, bool]:
-    """The first of those with conditions, and whether the sign is not shown."""
-    for section in sections:
-        if section.condition is None or _fits(value, *section.condition):
-            return section, section is not sections[0] and section.condition is None
-    raise Unshown
-
-
-def _fits(value: float, sign: str, limit: float) -> bool:
-    is_true = {"<": value < limit, ">": value > limit, "=": value == limit}
-    return value != limit if sign == "<>" else any(is_true[each] for each in sign)
-
-
-def _literal(part: _Part) -> str:
-    return part.text if part.kind == "literal" else " " if part.kind == "blank" else ""
-
-
-# -- numbers
-
-
-def _formatted(value: float, section: _Section) -> str:
-    parts = section.parts
-    if section.count_of("general") or (section.count_of("text") and not section.count_of("digit")):
-        plain = number_text(value) or ""
-        return "".join(plain if part.kind in ("general", "text") else _literal(part) for part in parts)
-    if not section.count_of("digit"):
-        return "".join(map(_punctuation, parts))
-    number = Decimal(f"{value:.15g}").scaleb(2 * section.count_of("percent"))
-    if section.count_of("exponent"):
-        return _scientific(number, parts)
-    if section.count_of("slash"):
-        return _fraction(number, parts)
-    return _fixed_point(number, parts)
-
-
-def _punctuation(part: _Part) -> str:
-    return part.text if part.kind in ("percent", "point", "comma", "slash") else _literal(part)
-
-
-def _between_digits(part: _Part) -> str:
-    """A comma there groups or divides, and is none of its own."""
-    return "" if part.kind == "comma" else _punctuation(part)
-
-
-def _fixed_point(number: Decimal, parts: tuple[_Part, ...]) -> str:
-    kinds = [part.kind for part in parts]
-    first, last = kinds.index("digit"), len(kinds) - 1 - kinds[::-1].index("digit")
-    end = kinds.index("point") if "point" in kinds[:last] else last + 1
-    thousands = len(list(takewhile("comma".__eq__, kinds[last + 1 :])))
-    smallest = Decimal(1).scaleb(-kinds[end:].count("digit"))
-    rounded = number.scaleb(-3 * thousands).quantize(smallest, context=_ROUNDING)
-    whole, _, rest = f"{rounded:f}".partition(".")
-    is_grouped = "comma" in kinds[first:end]
-    shown = _whole(parts[:end], "" if whole == "0" else whole, is_grouped=is_grouped)
-    return shown + _decimals(parts[end:], rest)
-
-
-def _whole(parts: tuple[_Part, ...], digits: str, *, is_grouped: bool) -> str:
-    """The digits in their places, from the last; those that find none stand in front of the first."""
-    found: list[str] = []
-    left, count, places = list(digits), 0, sum(part.kind == "digit" for part in parts)
-    for part in reversed(parts):
-        if part.kind != "digit":
-            found.append(_between_digits(part))
-            continue
-        places -= 1
-        wanted = len(left) if places == 0 else 1
-        taken = [left.pop() for _ in range(min(wanted, len(left)))] or [
-            {"0": "0", "?": " "}.get(part.text, "")
-        ]
-        for digit in taken:
-            found.append("," if is_grouped and count and count % 3 == 0 and digit.isdigit() else "")
-            found.append(digit)
-            count += bool(digit.strip())
-    return "".join(reversed(found))
-
-
-def _decimals(parts: tuple[_Part, ...], digits: str) -> str:
-    """From the point on; zeros at the end are left out where the format has # or ?."""
-    found: list[str] = []
-    wanted = "".join(part.text for part in parts if part.kind == "digit")
-    kept = len(digits)
-    while kept and digits[kept - 1] == "0" and wanted[kept - 1] != "0":
-        kept -= 1
-    place = 0
-    for part in parts:
-        if part.kind == "digit":
-            found.append(digits[place] if place < kept else " " if part.text == "?" else "")
-            place += 1
-        else:
-            found.append(_between_digits(part))
-    return "".join(found)
-
-
-def _scientific(number: Decimal, parts: tuple[_Part, ...]) -> str:
-    at = next(place for place, part in enumerate(parts) if part.kind == "exponent")
-    mantissa = parts[:at]
-    kinds = [part.kind for part in mantissa]
-    step = kinds[: kinds.index("point")].count("digit") if "point" in kinds else kinds.count("digit")
-    exponent = number.adjusted() // step * step if number else 0
-    decimals = kinds.count("digit") - step
-    rounded = number.scaleb(-exponent).quantize(Decimal(1).scaleb(-decimals), context=_ROUNDING)
-    if rounded and rounded.adjusted() >= step:
-        exponent += step
-    sign = "-" if exponent < 0 else "+" if parts[at].text.endswith("+") else ""
-    shown = _whole(parts[at + 1 :], str(abs(exponent)) if exponent else "", is_grouped=False)
-    return f"{_fixed_point(number.scaleb(-exponent), mantissa)}E{sign}{shown}"
-
-
-def _fraction(number: Decimal, parts: tuple[_Part, ...]) -> str:
-    at = next(place for place, part in enumerate(parts) if part.kind == "slash")
-    has_whole = (
-        len([1 for is_digit, _ in groupby(parts[:at], lambda part: part.kind == "digit") if is_digit]) > 1
-    )
-    whole = int(number) if has_whole else 0
-    top, bottom = _nearest(Fraction(number) - whole, parts[at + 1 :])
-    if has_whole and top == bottom:
-        whole, top = whole + 1, 0
-    if has_whole and not top:
-        return str(whole)
-    return (f"{whole} " if whole else "") + f"{top}/{bottom}"
-
-
-def _nearest(number: Fraction, denominator: tuple[_Part, ...]) -> tuple[int, int]:
-    """Numerator and denominator: the one that the format names, or one of as many digits."""
-    fixed = "".join(part.text for part in denominator if part.text.isdigit())
-    if fixed.strip("0"):
-        return int(number * int(fixed) + Fraction(1, 2)), int(fixed)
-    near = number.limit_denominator(10 ** sum(part.kind == "digit" for part in denominator) - 1)
-    return near.numerator, near.denominator
-
-
-# -- dates and durations
-
-
-def _shown_date(value: float, section: _Section, since_1904: bool) -> tuple[str, dt.datetime | None]:
-    """Seconds are rounded to the nearest, what is longer down."""
-    if value < 0 or value >= _DAY_LIMIT:
-        raise Unshown
-    digits = max((len(part.text) - 1 for part in section.parts if part.kind == "fraction"), default=0)
-    seconds = (Decimal(f"{value:.15g}") * 86_400).quantize(Decimal(1).scaleb(-digits), context=_ROUNDING)
-    days, in_day = divmod(seconds, 86_400)
-    if days >= _DAY_LIMIT:
-        raise Unshown
-    date = _date(int(days), since_1904)
-    weekday = _DAYS[(int(days) + (6 if since_1904 else 0)) % 7]
-    forms = _forms(date, weekday, in_day, has_half=section.count_of("half") > 0)
-    shown = [_date_part(part, forms, seconds, digits) for part in section.parts]
-    return "".join(shown).strip(), _moment(date, in_day, section)
-
-
-def _forms(
-    date: tuple[int, int, int], weekday: str, in_day: Decimal, *, has_half: bool
-) -> dict[str, tuple[str, ...]]:
-    """Letter of a date's part → how it is shown, by how often the letter stands there."""
-    (year, month, day), hour = date, int(in_day // 3600)
-    name = _MONTHS[month - 1]
-    return {
-        "y": (f"{year % 100:02}", f"{year:04}"),
-        "e": (f"{year:04}",),
-        "b": (f"{(year + 543) % 100:02}", f"{year + 543}"),
-        "d": _number_forms(day) + _name_forms(weekday),
-        "m": _number_forms(month) + _name_forms(name) + (name[0],),
-        "n": _number_forms(int(in_day // 60 % 60)),
-        "h": _number_forms((hour % 12 or 12) if has_half else hour),
-        "s": _number_forms(int(in_day % 60)),
-    }
-
-
-def _date_part(part: _Part, forms: dict[str, tuple[str, ...]], seconds: Decimal, digits: int) -> str:
-    """`digits`: decimals that `seconds` are rounded to."""
-    letter, size = part.text[:1], len(part.text)
-    if part.kind == "date":
-        place = (size > 2) if letter in "yb" else size - 1
-        return forms[letter][min(place, len(forms[letter]) - 1)]
-    if part.kind == "elapsed":
-        return f"{int(seconds // _SECONDS[letter]):0{size}}"
-    if part.kind == "half":
-        half = "AM" if seconds % 86_400 < 43_200 else "PM"
-        return half if size > 3 else half[0]
-    if part.kind == "fraction":
-        return f"{seconds % 1:.{digits}f}"[1 : size + 1]
-    return part.text if part.kind == "digit" else _punctuation(part)
-
-
-def _moment(date: tuple[int, int, int], in_day: Decimal, section: _Section) -> dt.datetime | None:
-    """To the nearest second; None where the format shows no whole date, or one that never was."""
-    letters = {part.text[0] for part in section.parts if part.kind == "date"}
-    if not {"m", "d"} <= letters or letters.isdisjoint("ye") or date == (1900, 2, 29) or not date[2]:
+def _moment(value: float, since_1904: bool) -> dt.datetime | None:
+    """To the nearest second; None for what is no date."""
+    later = _LATER if since_1904 else 0
+    if not 0 <= value < _END - later:
         return None
-    seconds = int(in_day.quantize(Decimal(1), context=_ROUNDING))
-    return dt.datetime(*date) + dt.timedelta(seconds=seconds)
+    return _DAY_0 + dt.timedelta(days=later, seconds=int(value * 86_400 + 0.5))
 
 
-def _date(days: int, since_1904: bool) -> tuple[int, int, int]:
-    """Year, month and day. Spreadsheets show the 29th of February 1900, which never was, and a day 0."""
-    if since_1904:
-        date = dt.date(1904, 1, 1) + dt.timedelta(days=min(days, _DAY_LIMIT - 1463))
-    elif days in (0, 60):
-        return (1900, 1, 0) if days == 0 else (1900, 2, 29)
-    else:
-        date = dt.date(1899, 12, 31 if days < 60 else 30) + dt.timedelta(days=days)
-    return date.year, date.month, date.day
-
-
-def _number_forms(number: int) -> tuple[str, ...]:
-    return str(number), f"{number:02}"
-
-
-def _name_forms(name: str) -> tuple[str, ...]:
-    return name[:3], name
+def _show_date(moment: dt.datetime, section: _Section) -> str:
+    parts = _DATE_PART.findall(section.shape)
+    is_early = moment < _FIRST_DAY and any(part[0] in "ymd" for part in parts)
+    rest = _DATE_PART.sub("", section.shape).strip("\0/.,")
+    if is_early or rest or not set(parts) <= _DATE_FORMS.keys():
+        raise _UnknownFormat
+    hours = "I" if _HALF_DAY in parts else "H"
+    forms = (_DATE_FORMS[part].replace("H", hours) for part in parts)
+    return section.fill(_DATE_PART.sub(lambda _: moment.strftime(next(forms)), section.shape))

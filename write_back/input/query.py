@@ -1,99 +1,77 @@
-"""The rows of one SELECT on the warehouse. It runs in a process of its own, which can neither write nor reach
-anything but the tables, and is ended at its limits of time and memory. Not here: files (`files`), what
-columns mean (`columns`)."""
+"""The rows of one SELECT on the warehouse, read in a sealed process (`warehouse.sealed_query`). Not here:
+files (`files`), what columns mean (`columns`)."""
 
-import json
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
-from home.door import open_warehouse, scratch
+from home.door import open_warehouse
 from home.settings import Settings
-from warehouse.child import START_S, Child, Ended, Silent, other_side
-from warehouse.connection import bounded_memory, connect
-from warehouse.duckdb_errors import is_out_of_memory, query_problem
-from warehouse.sql import not_one_select
+from warehouse.custom_tables import CustomFile, make_needed, read_files
+from warehouse.disk import scratch
+from warehouse.sealed_connection import serve_queries
+from warehouse.sealed_query import QueryFailed, SealedQuery, run_sealed
 from write_back.input.files import InputBudget, rows_of_batches
 from write_back.input.rows import BATCH, InputError, Rows, shown
 
-#: What the process may take beside what DuckDB counts.
-_MORE_BYTES = 1_000_000_000
+_RESULT = "the query's result"
 #: Types whose values would come out as others: -1 for 2^128 - 1, a time without its offset.
-_OTHERWISE = ("UHUGEINT", "TIME WITH TIME ZONE")
-_LIMITS = {
-    Silent: "it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS",
-    Ended: "it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT",
-}
+_LOSSY_TYPES = ("UHUGEINT", "TIME WITH TIME ZONE")
+
+
+class PushQuery(SealedQuery, frozen=True, kw_only=True):
+    """May read the tables of the user's files, which are made for it."""
+
+    files: Mapping[str, CustomFile] = msgspec.field(default_factory=dict)
 
 
 def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
-    """Times without a zone are taken from those of `zone`, as which an input has them, too. They take so many
-    seconds, as many bytes as an input may have, and as much memory. Raises InputError, and what
-    `warehouse.connection.connect` raises."""
-    limit = settings.input_limit
+    """The rows, with times that have no zone taken as those of `zone`. The result may be as large as an
+    input, and the query may take that much memory. Raises InputError, and what `connect` raises."""
     with (
-        open_warehouse(settings, is_sealed=True, memory_limit=None),  # so that the process need not wait
+        open_warehouse(settings, is_unshared=True, memory_limit=None),  # so that the process need not wait
         scratch(settings.home, "queries") as workspace,
-        Child(__name__, str(settings.warehouse_path), str(limit), zone, folder=workspace.folder()) as child,
     ):
         target = workspace.file("rows.arrow")
+        query = PushQuery(
+            database=str(settings.warehouse_path),
+            sql=sql,
+            result=str(target),
+            memory_bytes=settings.input_limit,
+            zone=zone,
+            memory_setting="MARKETING_INPUT_LIMIT",
+            files=read_files(settings.home),
+        )
         try:
-            child.receive(START_S)
-            child.send(json.dumps([sql, str(target)]))
-            refusal = json.loads(child.receive(settings.query_seconds))
-        except (Silent, Ended) as end:
-            reason = _LIMITS[type(end)].format(seconds=settings.query_seconds, memory=_memory(limit))
-            raise InputError(f"the query cannot be run: {reason}") from None
-        if refusal:
-            raise InputError(refusal)
+            run_sealed(__name__, query, settings.query_seconds)
+        except QueryFailed as failure:
+            raise InputError(str(failure)) from None
         with pa.ipc.open_stream(target) as batches:
-            return rows_of_batches("query", batches.schema, batches, InputBudget("the query's result", limit))
+            budget = InputBudget(_RESULT, settings.input_limit)
+            return rows_of_batches("query", batches.schema, batches, budget)
 
 
-def write_rows(path: Path, limit: int, sql: str, target: Path, zone: str = "UTC") -> str:
-    """Why there are none; empty when they are in `target`."""
+def write_rows(connection: duckdb.DuckDBPyConnection, query: PushQuery) -> str:
+    """Write the rows as a stream of Arrow batches. Raises QueryFailed."""
+    make_needed(connection, query, query.files)
+    budget, found = InputBudget(_RESULT, query.memory_bytes), connection.sql(query.sql)
+    for name, kind in zip(found.columns, found.types, strict=True):
+        if any(lossy in str(kind) for lossy in _LOSSY_TYPES):
+            raise QueryFailed(f"the query's column {shown(name)} is of the type {kind}: cast it to varchar")
     with (
-        connect(path, is_sealed=True, memory_limit=_memory(limit), zone=zone) as connection,
-        bounded_memory(_MORE_BYTES + limit),
+        found.to_arrow_reader(BATCH) as batches,
+        pa.ipc.new_stream(Path(query.result), batches.schema) as file,
     ):
         try:
-            if reason := not_one_select(connection, sql):
-                return f"the query {reason}"
-            budget, found = InputBudget("the query's result", limit), connection.sql(sql)
-            for name, kind in zip(found.columns, found.types, strict=True):
-                if any(each in str(kind) for each in _OTHERWISE):
-                    return f"the query's column {shown(name)} is of the type {kind}: cast it to varchar"
-            with (
-                found.to_arrow_reader(BATCH) as batches,
-                pa.ipc.new_stream(target, batches.schema) as file,
-            ):
-                for batch in budget.batches(batches):
-                    file.write(batch)
-        except InputError as problem:
-            return str(problem)
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
-            reason = (
-                _LIMITS[Ended].format(memory=_memory(limit))
-                if is_out_of_memory(problem)
-                else query_problem(problem)
-            )
-            return f"the query cannot be run: {reason}"
+            for batch in budget.batches(batches):
+                file.write(batch)
+        except InputError as refusal:
+            raise QueryFailed(str(refusal)) from None
     return ""
 
 
-def _memory(limit: int) -> str:
-    return f"{limit // 10**6 + 1}MB"
-
-
-def _serve(path: Path, limit: int, zone: str) -> None:
-    lines, send = other_side()
-    send("ready")
-    for line in lines:
-        sql, target = json.loads(line)
-        send(json.dumps(write_rows(path, limit, sql, Path(target), zone)))
-
-
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    serve_queries(PushQuery, write_rows)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import chain, count, islice, pairwise, zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from home.exits import WrongUse
@@ -35,9 +35,13 @@ _FAILED |= {"#BLOCKED!", "#UNKNOWN!", "#BUSY!", "#CONNECT!", "#ERROR!", "#PYTHON
 MARKS = _NOTHING | _FAILED
 #: Neither seen nor part of what is: of these a joiner between letters of some scripts and in emoji is.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<![^\x00-\xff])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\xff])"
 )
+
+
+#: A formula that is one text.
+_TEXT_FORMULA = re.compile(r'="((?:[^"]|"")*)"')
 
 
 class Seen(str):
@@ -45,16 +49,27 @@ class Seen(str):
     there."""
 
     __slots__ = ("value",)
-    value: float | dt.datetime
+    value: float | dt.datetime | str
 
-    def __new__(cls, text: str, value: float | dt.datetime) -> "Seen":
+    def __new__(cls, text: str, value: float | dt.datetime | str) -> Self:
         seen = super().__new__(cls, text)
         seen.value = value
         return seen
 
 
+class Stored(Seen):
+    """The value itself, where the cell's number format is none of the usual ones: what a person sees of it is
+    unknown."""
+
+    __slots__ = ()
+
+
 class CannotBeSent(Exception):
     """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the value."""
+
+
+class Covered(CannotBeSent):
+    """A cell that a merged cell of another column covers: empty in titles and headers, unknown in rows."""
 
 
 class InputError(WrongUse):
@@ -133,6 +148,8 @@ def cell_of(value: Any) -> Cell:
     """Any value of a file or query as a cell; CannotBeSent for what has no text, and for infinity."""
     if type(value) is str:
         text = value.strip()
+        if text[:2] == '="':
+            return _formula_text(text)
         return (
             text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text
         ) or None
@@ -141,6 +158,15 @@ def cell_of(value: Any) -> Cell:
     if isinstance(value, list):
         return ",".join(filter(None, map(_listed, value))) or None
     return _typed(value)
+
+
+def _formula_text(formula: str) -> str | None:
+    """The text 0170 of `="0170"`, as which a spreadsheet keeps zeros in a CSV. Raises CannotBeSent for
+    another formula."""
+    match = _TEXT_FORMULA.fullmatch(formula)
+    if match is None:
+        raise CannotBeSent(f"it is the formula {shown(formula)}: write the text that it shows")
+    return match[1].replace('""', '"').strip() or None
 
 
 def _listed(value: Any) -> str | None:
@@ -200,8 +226,8 @@ def _duration(value: dt.timedelta) -> str:
     return f"{'-' if value < dt.timedelta() else ''}{hours}:{seconds // 60:02}:{seconds % 60:02}{rest}"
 
 
-#: Rows that are decoded, turned into columns or planned together; what that takes in memory is let go of
-#: before the next ones.
+#: Rows that are decoded or turned into columns together; what that takes in memory is let go of before the
+#: next ones.
 BATCH = 50_000
 #: Rows in which the header is looked for.
 _HIGHEST_HEADER = 30
@@ -231,12 +257,19 @@ def rows_of_records(
     if above := [number for number, record in begin[:place] if _filled(record)]:
         rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
         notes.append(f"{rows} above the header (row {begin[place][0]}): left out")
+    _check_header(name, *begin[place])
     header = list(map(_cell, begin[place][1]))
     while header[-1] is None:
         header.pop()
     rest = chain(begin[place + 1 :], numbered)
     below, columns, wrong = _in_columns(rest, len(header))
     return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
+
+
+def _check_header(name: str, number: int, cells: Sequence[Any]) -> None:
+    for cell in cells:
+        if isinstance(cell, CannotBeSent) and not isinstance(cell, Covered):
+            raise InputError(f"{name}: the header, row {number}, has a cell that cannot be read: {cell}")
 
 
 def _in_columns(
@@ -270,6 +303,15 @@ def _begin(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int,
             return
 
 
+def header_of(
+    records: Iterable[Sequence[Any]], is_header: Callable[[Sequence[Cell]], bool]
+) -> Sequence[Cell]:
+    """The record that names the columns; none where all are empty."""
+    begin = list(_begin(enumerate(records)))
+    place = _header_place(begin, is_header)
+    return [] if place is None else list(map(_cell, begin[place][1]))
+
+
 def _header_place(
     numbered: Sequence[tuple[int, Sequence[Any]]], is_header: Callable[[Sequence[Cell]], bool]
 ) -> int | None:
@@ -291,6 +333,8 @@ def _cell(value: Any) -> Cell:
     """As `cell_of`, where it matters only whether there is something."""
     try:
         return cell_of(value)
+    except Covered:
+        return None
     except CannotBeSent:
         return "(cannot be sent)"
 

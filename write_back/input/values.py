@@ -38,8 +38,10 @@ _LINK, _BLANK = "mailto:", "%20"
 #: How a reason ends that is about no more than that.
 _TAKE_AWAY = "take that away"
 #: What a local part and a label of a domain may be, with letters of any script.
-_LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+)*")
-_LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,63}(?<!-)")
+_LOCAL = re.compile(
+    r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+)*"
+)
+_LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\ufffd]{1,63}(?<!-)")
 
 
 def address(cell: Cell) -> str:
@@ -115,13 +117,6 @@ def identifier(cell: Cell, what: str) -> int:
     return number
 
 
-def identifier_or_none(cell: Cell) -> int | None:
-    try:
-        return identifier(cell, "")
-    except BadValue:
-        return None
-
-
 def status(text: str) -> str:
     """One of `STATUSES`."""
     if (word := _STATUSES.get(text.lower())) is None:
@@ -137,7 +132,9 @@ def ip_address(text: str) -> str:
 
 
 _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+#: What programs write in place of a letter that they could not read.
+_LOST = "\ufffd"
 
 
 #: How a spreadsheet shortens a long number, whose last digits are lost, and how it says that digits are text.
@@ -163,12 +160,15 @@ def check_text(text: str, what: str, limit: int) -> str:
         raise BadValue(f"{what} is too long: {len(text):,} characters, at most {limit:,}")
     if not text.isprintable() and _CONTROL.search(text):  # the former takes a third of the time
         raise BadValue(f"{what} has a control character in it")
+    if _LOST in text:
+        raise BadValue(f"{what} has {_LOST}, by which programs replace a letter: write it again")
     return text
 
 
 def action(cell: Cell) -> str:
-    """`add` when the cell is empty."""
-    text = text_of(cell) or "add"
+    text = text_of(cell)
+    if text is None:
+        raise BadValue("the action is missing, which other rows have: write add or remove")
     if (word := text.lower()) not in ("add", "remove"):
         raise BadValue(f"{shown(text)} is no action: it is add or remove")
     return word
@@ -207,6 +207,7 @@ _QUOTES = "\"'`“”„‘’«»[]{}"
 def _listed(text: str) -> Sequence[str]:
     """The tags of a cell: a list of JSON, Python or PostgreSQL, quoted words, or what commas or another sign
     separate."""
+    text = _without_colons(text)
     if _ENTITY.search(text):
         raise BadValue(
             f"{shown(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
@@ -230,6 +231,13 @@ def _separator(text: str) -> str:
     if len(signs) > 1:
         raise BadValue("there are several kinds of signs between the tags: put commas between them")
     return signs[0]
+
+
+def _without_colons(text: str) -> str:
+    """`vip ::: news` with a sign between the tags that is one character, outside of quotation marks."""
+    parts = text.split('"')
+    parts[::2] = [part.replace(":::", ";") for part in parts[::2]]
+    return '"'.join(parts)
 
 
 def _is_quoted(part: str, mark: str) -> bool:

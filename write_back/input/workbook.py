@@ -1,26 +1,31 @@
-"""Reading a workbook (.xlsx, also in its strict form): what the first sheet that is shown shows.
+"""Reading a workbook (.xlsx, also in its strict form): which sheet is read, and what it shows.
 
 Read here rather than by openpyxl, which tells neither which rows are hidden nor how a number is shown without
 reading the sheet twice, and no strict form. Not here: formats of numbers (`number_formats`)."""
 
 import datetime as dt
+import math
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from write_back.input.number_formats import BUILTIN, Unshown, shown_number, shown_text
-from write_back.input.rows import CannotBeSent, InputError, Seen
+from write_back.input.columns import names_somebody, near
+from write_back.input.number_formats import BUILTIN, UNKNOWN, show_number, show_text
+from write_back.input.rows import CannotBeSent, Cell, Covered, InputError, header_of, shown
 
 #: A character that XML cannot hold, or the `_` of a text that looks like one.
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]{1,7}", re.ASCII)
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})", re.ASCII)
 _TRUE = ("1", "true")
+#: What every package of this kind has.
+_TYPES = "[Content_Types].xml"
 _NOT_CALCULATED = "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
 #: The folder that names, beside each part of a package, the parts that belong to it.
 _RELATIONS = "_rels"
@@ -34,29 +39,83 @@ class Line(NamedTuple):
     is_hidden: bool
 
 
+class Merged(NamedTuple):
+    """Cells that are shown as one, which has the value of the first; columns from 0."""
+
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+
 @dataclass
 class Sheet:
-    """`hidden_columns` (from 0) are known once `lines` are read."""
+    """`hidden_columns` (from 0) and `merged` are known once its lines are read."""
 
     title: str
-    sheet_count: int
-    lines: Iterator[Line]
+    path: str
+    is_hidden: bool
     hidden_columns: set[int] = field(default_factory=set)
+    merged: list[Merged] = field(default_factory=list)
 
 
-def first_sheet(name: str, archive: zipfile.ZipFile) -> Sheet:
-    """Raises InputError, and what zipfile and ElementTree raise for damaged files."""
+#: Other files that are ZIP archives, too, by a part that each of them has.
+_OTHERS = {
+    "content.xml": "an OpenDocument file (.ods)",
+    "xl/workbook.bin": "a binary workbook (.xlsb)",
+    "Index/Document.iwa": "a Numbers document (.numbers)",
+    "Index.zip": "a Numbers document (.numbers)",
+}
+_COVERED = "it is part of a merged cell that begins in another column: unmerge that and fill each cell"
+#: Called with the number of cells of each row (`InputBudget.take`); raises InputError for too many.
+Take = Callable[..., None]
+
+
+def choose_sheet(
+    name: str,
+    archive: zipfile.ZipFile,
+    take: Take,
+    title: str | None,
+    fits: Callable[[Sequence[Cell]], bool],
+) -> tuple[Sheet, list[Line], list[str]]:
+    """The sheet of that title, else the first visible one whose header `fits`, else the first visible one;
+    with its lines and notes for the plan. Raises InputError, and what zipfile and ElementTree raise for
+    damaged files."""
+    _check_is_workbook(name, archive)
     book = _Book(archive)
-    shown = [
-        sheet
-        for sheet in book.root.findall("{*}sheets/{*}sheet")
-        if sheet.get("state", "visible") == "visible"
-    ]
-    paths = [path for sheet in shown if (path := book.path_of(sheet)) in archive.namelist()]
-    if not paths:
+    if title is not None:
+        sheet = _find_sheet(name, book.sheets, title)
+        return sheet, book.read_lines(sheet, take), []
+    shown_sheets = [sheet for sheet in book.sheets if not sheet.is_hidden]
+    if not shown_sheets:
         raise InputError(f"{name} has no sheet with cells")
-    found = Sheet(shown[0].get("name", ""), len(shown), iter(()))
-    found.lines = book.lines(paths[0], found.hidden_columns)
+    first: list[Line] | None = None
+    for sheet in shown_sheets:
+        lines = book.read_lines(sheet, take)
+        first = lines if first is None else first
+        if fits(header_of((line.cells for line in lines if not line.is_hidden), names_somebody)):
+            break
+    else:
+        sheet, lines = shown_sheets[0], first or []
+    others = len(shown_sheets) - 1
+    note = f"{name}: the sheet {shown(sheet.title)} is read, one of {others + 1}; --sheet chooses another"
+    return sheet, lines, [note] if others else []
+
+
+def _check_is_workbook(name: str, archive: zipfile.ZipFile) -> None:
+    parts = set(archive.namelist())
+    if "xl/workbook.xml" in parts or (_TYPES in parts and "xl/workbook.bin" not in parts):
+        return
+    what = next((what for part, what in _OTHERS.items() if part in parts), "a ZIP archive (.zip)")
+    raise InputError(f"{name} is {what}, which cannot be read: save the table as .xlsx or CSV UTF-8")
+
+
+def _find_sheet(name: str, sheets: Sequence[Sheet], title: str) -> Sheet:
+    found = next((sheet for sheet in sheets if sheet.title.casefold() == title.casefold()), None)
+    if found is None:
+        titles = [sheet.title for sheet in sheets]
+        there = ", ".join(map(shown, titles[:20]))
+        raise InputError(f"{name} has no sheet {shown(title)}{near(title, titles)}; it has {there}")
     return found
 
 
@@ -66,9 +125,9 @@ class _Book:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._path = next(iter(self._relations("").get("officeDocument", {}).values()), "xl/workbook.xml")
-        self.root = self._xml(self._path)
+        self._root = self._xml(self._path)
         self._related = self._relations(self._path)
-        properties = self.root.find("{*}workbookPr")
+        properties = self._root.find("{*}workbookPr")
         self.since_1904 = properties is not None and properties.get("date1904") in _TRUE
         self._texts = [_text(each) for each in self._parts("sharedStrings", "{*}si")]
 
@@ -86,9 +145,17 @@ class _Book:
             found.setdefault(kind, {})[each.get("Id", "")] = target
         return found
 
-    def path_of(self, sheet: Element) -> str:
-        relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
-        return self._related.get("worksheet", {}).get(relation, "")
+    @cached_property
+    def sheets(self) -> list[Sheet]:
+        """Those with cells: charts have none."""
+        parts, paths = set(self._archive.namelist()), self._related.get("worksheet", {})
+        found = []
+        for sheet in self._root.findall("{*}sheets/{*}sheet"):
+            relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
+            path, state = paths.get(relation, ""), sheet.get("state", "visible")
+            if path in parts:
+                found.append(Sheet(sheet.get("name", ""), path, is_hidden=state != "visible"))
+        return found
 
     def _parts(self, kind: str, tag: str) -> list[Element]:
         return [
@@ -103,31 +170,45 @@ class _Book:
             for each in self._parts("styles", "{*}numFmts/{*}numFmt")
         }
         ids = [each.get("numFmtId", "0") for each in self._parts("styles", "{*}cellXfs/{*}xf")]
-        return [own.get(each) or BUILTIN.get(int(each), "General") for each in ids]
+        return [own.get(each, BUILTIN.get(int(each), UNKNOWN)) for each in ids]
 
     def _format(self, cell: Element) -> str:
         style = int(cell.get("s") or 0)
         return self._formats[style] if style < len(self._formats) else "General"
 
-    def lines(self, path: str, hidden_columns: set[int]) -> Iterator[Line]:
-        number = 0
-        with self._archive.open(path) as sheet:
-            for _, element in ElementTree.iterparse(sheet):  # noqa: S314 (as above)
+    def read_lines(self, sheet: Sheet, take: Take) -> list[Line]:
+        """Its rows, with what merged cells show."""
+        lines = []
+        for line in self._lines(sheet):
+            take(cells=len(line.cells) or 1)
+            lines.append(line)
+        _fill_merged(lines, sheet.merged, take)
+        return lines
+
+    def _lines(self, sheet: Sheet) -> Iterator[Line]:
+        last = 0
+        with self._archive.open(sheet.path) as stream:
+            for _, element in ElementTree.iterparse(stream):  # noqa: S314 (as above)
                 tag = element.tag.rpartition("}")[2]
                 if tag == "row":
-                    number = int(element.get("r") or number + 1)
+                    number = int(element.get("r") or last + 1)
+                    if number <= last:
+                        raise ValueError("rows out of order")
                     yield self._line(number, element)
+                    last = number
                     element.clear()
                 elif tag == "col" and element.get("hidden") in _TRUE:
-                    hidden_columns.update(
+                    sheet.hidden_columns.update(
                         range(int(element.get("min", "1")) - 1, min(int(element.get("max", "1")), 16_384))
                     )
+                elif tag == "mergeCell":
+                    sheet.merged.append(_merged(element.get("ref", "")))
 
     def _line(self, number: int, row: Element) -> Line:
         is_hidden = row.get("hidden") in _TRUE or row.get("zeroHeight") in _TRUE or _has_no_height(row)
         line, place = Line(number, [], is_hidden), -1
         for cell in row.iterfind("{*}c"):
-            place = _column_index(cell.get("r")) if cell.get("r") else place + 1
+            place = _place(cell.get("r"))[1] if cell.get("r") else place + 1
             line.cells.extend([None] * (place + 1 - len(line.cells)))
             line.cells[place] = self._cell(cell)
         return line
@@ -136,14 +217,14 @@ class _Book:
         kind, raw = cell.get("t", "n"), cell.findtext("{*}v") or ""
         code = self._format(cell)
         if kind == "inlineStr":
-            return shown_text(_text(cell.find("{*}is")), code)
+            return show_text(_text(cell.find("{*}is")), code)
         if kind == "str":
-            return shown_text(_unescaped(raw), code)
+            return show_text(_unescaped(raw), code)
         if not raw:
             has_formula = cell.find("{*}f") is not None
             return CannotBeSent(_NOT_CALCULATED.format(cell.get("r", ""))) if has_formula else None
         if kind == "s":
-            return shown_text(self._texts[int(raw)], code)
+            return show_text(self._texts[int(raw)], code)
         if kind == "b":
             return "TRUE" if raw in _TRUE else "FALSE"
         if kind == "e":
@@ -151,22 +232,48 @@ class _Book:
         return self._number(_serial(raw, self.since_1904) if kind == "d" else float(raw), code)
 
     def _number(self, value: float, code: str) -> str | CannotBeSent:
-        try:
-            text, moment = shown_number(value, code, since_1904=self.since_1904)
-        except Unshown:
-            return CannotBeSent("a cell shows nothing but #####: it holds no date that there is")
-        return Seen(text, value if moment is None else moment)
+        if not math.isfinite(value):
+            return CannotBeSent("the cell has no number that can be sent")
+        return show_number(value, code, since_1904=self.since_1904)
 
 
-def _column_index(reference: str | None) -> int:
-    """`AB12` → 27."""
+def _fill_merged(lines: list[Line], merged: Sequence[Merged], take: Take) -> None:
+    """Give each row of a merged cell its value, unless the row has nothing else. In other columns that the
+    cell covers, a row's value is unknown."""
+    numbers = [line.number for line in lines]
+    is_empty = [not any(line.cells) for line in lines]
+    for area in merged:
+        width = area.last_column - area.first_column
+        places = range(bisect_left(numbers, area.first_row), bisect_right(numbers, area.last_row))
+        value: str | CannotBeSent | None = None
+        for place in places:
+            number, cells, _ = lines[place]
+            if is_empty[place]:
+                continue
+            take(cells=width + 1)
+            cells.extend([None] * (area.last_column + 1 - len(cells)))
+            if number == area.first_row:
+                value = cells[area.first_column]
+            covered = None if value is None else Covered(_COVERED)
+            cells[area.first_column : area.last_column + 1] = [value, *[covered] * width]
+
+
+def _merged(reference: str) -> Merged:
+    """`B2:C4` → rows 2 to 4 of the columns 1 and 2."""
+    first, _, last = reference.partition(":")
+    (first_row, first_column), (last_row, last_column) = _place(first), _place(last or first)
+    return Merged(first_row, last_row, first_column, last_column)
+
+
+def _place(reference: str | None) -> tuple[int, int]:
+    """Row and column (from 0): `AB12` → 12, 27."""
     match = _REFERENCE.fullmatch(reference or "")
     if match is None:
         raise ValueError("not the reference of a cell")
-    place = 0
+    column = 0
     for letter in match[1]:
-        place = place * 26 + ord(letter) - 64
-    return place - 1
+        column = column * 26 + ord(letter) - 64
+    return int(match[2]), column - 1
 
 
 def _has_no_height(row: Element) -> bool:

@@ -1,5 +1,4 @@
-"""The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py`
-says what that is.
+"""The kinds of push, each with all of its knowledge in one file; `kind.py` says what that is.
 
 A new one is a class in a file here, a line in the registry below, what can be typed (`home.options`),
 and a test. Nothing else in the program names a kind."""
@@ -8,20 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
 from write_back.input.columns import pick
 from write_back.input.rows import InputError, Rows
-from write_back.item import DONE, RETRY_POLICY, EffectKind, Options, Plan, RetryPolicy, State
+from write_back.item import DONE, RETRY_POLICY, Options, Plan, RetryPolicy, State
 from write_back.kinds.activities import ACTIVITIES
 from write_back.kinds.contacts import CONTACTS
 from write_back.kinds.kind import Kind
-from write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from write_back.kinds.tags import TAGS
 from write_back.outbox.outbox import Outbox
+from write_back.outbox.store import OutboxTooNew
 from write_back.verification import Labels, ReadBack
 
 if TYPE_CHECKING:
@@ -30,26 +28,27 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVITIES",
     "CONTACTS",
-    "DELETIONS",
     "KINDS",
-    "MOVES",
     "TAGS",
     "Kind",
-    "kinds_that",
     "make_plan",
     "verify",
 ]
 
+
+class _Kinds(dict[str, Kind]):
+    def __missing__(self, name: str) -> Kind:
+        raise OutboxTooNew(
+            f"the outbox has a push of {name}, which this version does not send: use the version that made "
+            "it, or move the outbox away"
+        )
+
+
 #: By name, in the order in which they are listed and read back.
-KINDS: dict[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
-
-
-def kinds_that(effect: EffectKind) -> tuple[Kind, ...]:
-    return tuple(kind for kind in KINDS.values() if kind.effect is effect)
-
+KINDS = _Kinds({kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES)})
 
 #: A lost response of these is looked into before anything is sent again.
-NOT_IDEMPOTENT = kinds_that(EffectKind.NOTES)
+NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
@@ -61,8 +60,7 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
             "allowed; nothing is sent"
         )
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    joining, leaving = kinds_that(EffectKind.JOINS), kinds_that(EffectKind.LEAVES)
-    return kind.planning(kind, rows, known, outbox, options, picked, joining, leaving).plan()
+    return kind.planning(kind, rows, known, outbox, options, picked).plan()
 
 
 def verify(
@@ -79,13 +77,11 @@ def verify(
     drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
     people."""
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
-    list_kinds = (*kinds_that(EffectKind.JOINS), *kinds_that(EffectKind.LEAVES))
-    reading = ReadBack(outbox, client, labels or {}, list_kinds, stop or threading.Event(), policy)
+    reading = ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy)
     try:
-        for _, alike in groupby(KINDS.values(), lambda kind: type(kind).read_back):
-            together = list(alike)
-            if entries := [entry for kind in together for entry in sent if entry.kind == kind]:
-                together[0].read_back(reading, entries, how)
+        for kind in KINDS.values():
+            if entries := [entry for entry in sent if entry.kind == kind]:
+                kind.read_back(reading, entries, how)
     except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
         return "stopped" if isinstance(problem, Stopped) else str(problem)
     return None

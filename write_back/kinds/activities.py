@@ -7,10 +7,11 @@ is whose (`unknown_outcomes`)."""
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from marketing_api.contact_lookup import Fetch, Timeline, Unread, fetch_timelines, read_timeline
+from marketing_api.contact_lookup import Directory, Fetch, Timeline, Unread, fetch_timelines, read_timeline
+from marketing_api.errors import Refused
 from marketing_api.records.contacts import ADDACTIVITY, TIMELINE
 from marketing_api.write_result import unescaped
 from write_back.account_state import Event, Person, Who, read_who
@@ -19,13 +20,14 @@ from write_back.input.columns import Spec
 from write_back.input.rows import text_of
 from write_back.input.values import BadValue, Moment, moment
 from write_back.item import Effect, EffectKind, Item, Past, State
-from write_back.kinds.kind import BY_WHO, WHO, Kind
+from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning, bound, standing
-from write_back.unknown_outcomes import Presence, look_for, wanted
+from write_back.unknown_outcomes import Presence, is_shown, look_for, wanted
 from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
+_CUT = "the service does not show the timeline as far back, so it may have the activity already"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
 _SEVERAL = (
     "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
@@ -48,6 +50,9 @@ class ActivitiesPlanning(Planning):
         subjects = (subject for row, person in people for subject in person.subjects([row.activity]))
         self._past = self.last(subjects)
         unsent = [each for each in people if self.attempt(each[0].number, self._is_unsent, *each)]
+        self._read_lately = self.known.timelines_read_lately(
+            person.ids[0] for _, person in unsent if person.ids
+        )
         for row, person in self._not_in_timelines(unsent):
             self.attempt(row.number, self._send, row, person)
 
@@ -63,7 +68,8 @@ class ActivitiesPlanning(Planning):
     def _is_unsent(self, row: _Row, person: Person) -> bool:
         """BadValue when an earlier row says the same."""
         self.not_said(row.number, {f"{person.name_of(person.contacts[0])}|{row.activity}": None})
-        pasts = sorted(self._pasts(row, person), key=lambda past: (not past.is_done, not past.is_open))
+        unsettled = [past for past in self._pasts(row, person) if past.message != _CUT]  # looked at again
+        pasts = sorted(unsettled, key=lambda past: (not past.is_done, not past.is_open))
         before = standing(pasts[:1], pasts[0].content) if pasts else None
         return not self.is_settled(row.number, person, before, person.contacts[0])
 
@@ -106,7 +112,11 @@ class ActivitiesPlanning(Planning):
             ADDACTIVITY.name,
             bound(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
             tuple(Effect(f"{name}|{row.activity}", str(contact_id or "")) for name in dict.fromkeys(names)),
-            {"description": row.description, "at": moment.at},
+            {
+                "description": row.description,
+                "at": moment.at,
+                **({} if contact_id in self._read_lately else {"look_up": 1}),
+            },
             person.email,
             contact_id,
             must_look_up=contact_id is None,
@@ -164,7 +174,7 @@ def _presence(
 
 class Activities(Kind):
     """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix
-    seconds}`."""
+    seconds}`, and `look_up`, 1 where the timeline is looked at before it is sent."""
 
     name = "activities"
     columns = Spec(
@@ -173,6 +183,23 @@ class Activities(Kind):
     )
     effect = EffectKind.NOTES
     planning = ActivitiesPlanning
+
+    def outgoing(
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
+    ) -> Outgoing:
+        """A timeline that was not read lately is looked at first: another home, or another program, may have
+        written the same."""
+        outgoing = super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
+        if not entry.expected.get("look_up"):
+            return outgoing
+        contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0
+        timeline = read_timeline(directory.fetch(TIMELINE.bind(id=contact_id)))
+        activity = wanted(entry)
+        if is_shown(activity, timeline):
+            return Outgoing([], IN_TIMELINE)
+        if look_for([activity], timeline)[entry.item_id] is Presence.HIDDEN:
+            raise Refused(_CUT)
+        return outgoing
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

@@ -2,32 +2,35 @@
 possible.
 
 A row is compared list by list with how the contact stands (`account_state`); what differs goes in one
-request, unless lists turn out to need different ones when the contact is looked up, which it is wherever it
-could be subscribed (`consent`)."""
+request, unless lists turn out to need different ones when the contact is looked up.
+
+What a row changes decides the operation. `synccontact` adds a contact to lists or changes its status: the
+person is looked up on all lists first (`consent`), and the request always says a status. `editcontact`
+changes anything else, by the contact's id: it adds nobody, leaves the status, and reaches the person under a
+new address, too."""
 
 import hashlib
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
-from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
+from marketing_api.contact_lookup import Directory, Found, Seen, Unread, is_nobody, read_contacts, read_found
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.records.contacts import EDITCONTACT, STATUSES, SYNCCONTACT
-from marketing_api.write_result import new_id, says_absent, unescaped
+from marketing_api.records.contacts import EDITCONTACT, GETCONTACT, STATUSES, SYNCCONTACT
+from marketing_api.write_result import new_id, unescaped
 from write_back.account_state import Content, ListReader, Member, Present
 from write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide, is_raised, subscribes
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
 from write_back.input.values import BadValue
-from write_back.item import DONE, Effect, EffectKind, Item, Past, State
-from write_back.kinds.kind import LIST, Kind, Outgoing
+from write_back.item import DONE, Effect, EffectKind, Item, State
+from write_back.kinds.kind import Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
 from write_back.verification import Compared, ReadBack, Readings
@@ -35,8 +38,8 @@ from write_back.verification import Compared, ReadBack, Readings
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05
 
-_ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
 RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
+ADDED_AGAIN = "was taken off the list before: added again, which starts the list's automations once more"
 #: What is sent for a status: the service's own word where it has any, else the code.
 _SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "bounced": "3"}
 _MEANT = {sent: word for word, sent in _SENT_AS.items()}
@@ -64,12 +67,15 @@ class Row(NamedTuple):
 
 class _Part(NamedTuple):
     """What a row wants of one list, and how the contact stands there. `present`: the statuses that are known
-    of those with the address there, or were when they were taken off; `fields`: by id; `differing`: those of
-    them that are not so yet."""
+    of those with the address there, or were when they were taken off; `elsewhere`: the person's status on
+    other lists, by list; `ids`: the contacts there; `fields`: by id; `differing`: those of them that are not
+    so yet."""
 
     list_id: int
     now: Present
     present: set[str | None]
+    elsewhere: dict[int, str]
+    ids: list[int]
     decision: Decision
     fields: dict[str, str]
     differing: list[str]
@@ -79,9 +85,10 @@ class _Part(NamedTuple):
         return self.now.exists and not self.differing and self.decision.status is None
 
     @property
-    def held(self) -> str | None:
-        """A status other than active."""
-        return next((word for word in self.present if is_raised(word, ACTIVE)), None)
+    def held(self) -> dict[str, str]:
+        """List → a status other than active."""
+        known = [*self.elsewhere.items(), *((self.list_id, word) for word in self.present if word)]
+        return {str(list_id): word for list_id, word in known if is_raised(word, ACTIVE)}
 
 
 class ContactsPlanning(Planning):
@@ -150,20 +157,17 @@ class ContactsPlanning(Planning):
             for list_id in lists
         }
         self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
-        self._removed = self.last([*self._on_their_lists(rows), *self._past], *self.leaving)
-        self._gone = known.refusing(row.key for row in rows)
+        self._gone = known.gone(row.key for row in rows)
+        self._same = self._by_id()
         for list_id in sorted(lists - known.as_of.keys()):
             self.warn(
                 f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
 
-    def _on_their_lists(self, rows: list[Row]) -> Iterator[str]:
-        """What took a contact off a list is remembered by its id, or its address where that was looked up."""
-        for row in rows:
-            for member in self._members.get(row.key, ()):
-                if member.list_id in row.lists:
-                    yield f"{member.contact_id}|{member.list_id}"
+    def _by_id(self) -> dict[int, list[Member]]:
+        """The contacts on all their lists, under whichever address."""
+        return self.known.by_id({one.contact_id for members in self._members.values() for one in members})
 
     def _plan(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -171,7 +175,7 @@ class ContactsPlanning(Planning):
         for list_id in row.lists:
             part = self._compare(row, list_id, [member for member in members if member.list_id == list_id])
             if (content := self._wanted(row, part)) is not None:
-                self._show(row, part, members)
+                self._show(row, part)
                 groups.setdefault(content, []).append(part)
         items = [(self._item(row, content, parts), parts) for content, parts in groups.items()]
         for item, parts in items:  # all of them, or none when one is not valid
@@ -180,42 +184,52 @@ class ContactsPlanning(Planning):
 
     def _compare(self, row: Row, list_id: int, there: list[Member]) -> _Part:
         past, reader = self._past.get(row.subject(list_id)), self._readers[list_id]
-        now = reader.present(there, past, self.known.as_of.get(list_id), self._removal(row, list_id, there))
+        now = reader.present(there, past, self.known.as_of.get(list_id))
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         if self.options.fill_only and now.exists:
             fields = reader.empty(now, fields)
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        present = self._statuses(row, list_id, now, there)
-        if now.exists and not present:  # who is looked up later
-            decision = Decision(row.status)
-        else:
-            wanted = row.status if now.exists else row.status or ACTIVE
-            decision = decide(present, wanted, may_raise=self._may_raise(row))
-        return _Part(list_id, now, present, decision, fields, differing)
+        present, elsewhere = self._statuses(row, list_id, now, there), self._elsewhere(row, list_id)
+        decision = self._decide(row, present, elsewhere, exists=now.exists)
+        contact_ids = [member.contact_id for member in there]
+        return _Part(list_id, now, present, elsewhere, contact_ids, decision, fields, differing)
+
+    def _decide(
+        self, row: Row, present: set[str | None], elsewhere: Mapping[int, str], *, exists: bool
+    ) -> Decision:
+        if exists and not present:  # who is looked up later
+            return Decision(row.status)
+        wanted = row.status if exists else row.status or ACTIVE
+        return decide(present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row))
+
+    def _elsewhere(self, row: Row, list_id: int) -> dict[int, str]:
+        """`_Part.elsewhere`, as far as it is known: of several on one list, the one that keeps most mails
+        away. Somebody who is on no list has the status with which they were taken off."""
+        members = self._members.get(row.key, [])
+        everywhere = [one for member in members for one in self._same.get(member.contact_id, [member])]
+        gone = [one for one in self._gone.get(row.key, ()) if one.status in REFUSING]
+        found: dict[int, str] = {}
+        for one in everywhere or gone:
+            before = found.get(one.list_id)
+            if one.list_id != list_id and one.status and (before is None or is_raised(one.status, before)):
+                found[one.list_id] = one.status
+        return found
 
     def _statuses(self, row: Row, list_id: int, now: Present, there: list[Member]) -> set[str | None]:
         """`_Part.present`; empty for who is there, with a status that nothing tells."""
-        read = {member.status for member in there}
         if now.exists:
+            read = {member.status for member in there}
             return {STATUSES.get(now.status)} if now.status is not None else read if len(read) > 1 else set()
         past = self._past.get(row.subject(list_id))
         sent = Content.read(past.content).status if past is not None and past.state in DONE else None
         gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
-        return {*read, STATUSES.get(sent or 0), *gone} & REFUSING
-
-    def _removal(self, row: Row, list_id: int, there: list[Member]) -> Past | None:
-        """The last one, when all the contacts that were there were taken off since they were read."""
-        names = [str(member.contact_id) for member in there] or [row.key]
-        pasts = [self._removed.get(f"{name}|{list_id}") for name in names] if self._removed else []
-        as_of = self.known.as_of.get(list_id)
-        taken = [past for past in pasts if past is not None and past.is_in_force and past.is_newer(as_of)]
-        return max(taken, key=lambda past: past.item_id) if len(taken) == len(names) else None
+        return {STATUSES.get(sent or 0), *gone} & REFUSING
 
     def _wanted(self, row: Row, part: _Part) -> str | None:
         """The content of what is sent; None when there is nothing to do (the row is left) or the service
         refused it before (it is rejected)."""
-        if reason := self._why_idle(part):
+        if reason := self._why_idle(row, part):
             self._is_compared |= reason == UNCHANGED
             self.leave(row.number, reason, row.email)
             return None
@@ -230,12 +244,13 @@ class ContactsPlanning(Planning):
         self.reject_as_before(row.number, past)
         return None
 
-    def _why_idle(self, part: _Part) -> str | None:
+    def _why_idle(self, row: Row, part: _Part) -> str | None:
         """Why there is nothing to send."""
         now = part.now
         if part.decision.is_left and (part.is_same or not now.exists):
             return LEFT
-        if not part.is_same or (self.options.send_all and not now.is_queued):
+        has_content = part.fields or row.ip or row.status
+        if not part.is_same or (self.options.send_all and has_content and not now.is_queued):
             return None
         return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
 
@@ -247,17 +262,17 @@ class ContactsPlanning(Planning):
     def _may_raise(self, row: Row) -> bool:
         return self.options.resubscribe and row.status is not None
 
-    def _show(self, row: Row, part: _Part, members: list[Member]) -> None:
+    def _show(self, row: Row, part: _Part) -> None:
         """The change for the sample, and what a person should know before sending it."""
         now, status = part.now, part.decision.status
         if part.decision.is_left:
             self.count(LEFT)
-        elif any(is_raised(word, status) for word in part.present):
+        elif any(is_raised(word, status) for word in (*part.present, *part.elsewhere.values())):
             self.count(RESUBSCRIBED)
         if not now.exists:
             self.warn(REACHES_PEOPLE)
-            if status == ACTIVE and any(member.status in REFUSING for member in members):
-                self.count(_ADDED_ELSEWHERE)
+            if any(one.list_id == part.list_id for one in self._gone.get(row.key, ())):
+                self.count(ADDED_AGAIN)
             self.addition(row.number, row.email, self.known.lists.names[part.list_id], row.values)
             return
         if status is not None:
@@ -271,22 +286,22 @@ class ContactsPlanning(Planning):
     def _item(self, row: Row, content: str, parts: list[_Part]) -> Item:
         """The request for lists that need the same."""
         status, fields, lists = self._status(row, parts[0]), parts[0].fields, [part.list_id for part in parts]
-        params = bound(
-            SYNCCONTACT,
-            email=row.email,
-            listid=lists,
-            status=_SENT_AS.get(status or ""),
-            ipaddress=row.ip,
-            fields=fields or None,
-        )
+        values: dict[str, Any] = {"ipaddress": row.ip, "fields": fields or None}
+        if status is None and all(part.ids for part in parts):
+            ids = {one for part in parts for one in part.ids}
+            operation, params = EDITCONTACT, bound(EDITCONTACT, id=None, **values)
+        else:
+            ids, operation, said = set(), SYNCCONTACT, _SENT_AS.get(status or "")
+            params = bound(SYNCCONTACT, email=row.email, listid=lists, status=said, **values)
         return Item(
             self.kind,
             (row.number,),
-            SYNCCONTACT.name,
+            operation.name,
             params,
             tuple(Effect(row.subject(list_id), content) for list_id in lists),
             {"fields": fields, "lists": lists, **self._expected(row, content, status, parts)},
             row.email,
+            ids.pop() if len(ids) == 1 else None,
         )
 
     def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
@@ -295,55 +310,53 @@ class ContactsPlanning(Planning):
         return any(past is not None and past.state in DONE and past.content == content for past in pasts)
 
     def _expected(self, row: Row, content: str, status: str | None, parts: list[_Part]) -> dict[str, Any]:
+        ids = {str(part.list_id): part.ids for part in parts if part.ids}
+        is_edit = status is None and len(ids) == len(parts)
         said = {
             "status": status,
-            "look_up": [part.list_id for part in parts if self._is_unsure(status, part)],
-            "held": {str(part.list_id): part.held for part in parts if part.held is not None},
             "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
             "again": self._is_repeated(row, content, parts),
+            **({"ids": ids} if is_edit else _expect_sync(status, parts)),
         }
         return {name: value for name, value in said.items() if value}
 
-    def _is_unsure(self, status: str | None, part: _Part) -> bool:
-        """Whether somebody could be subscribed by it, who is looked up first, then."""
-        is_active = part.present == {ACTIVE} and not part.now.is_ours and self.known.is_recent(part.list_id)
-        return subscribes(status) or (status is None and not is_active)
+
+def _expect_sync(status: str | None, parts: list[_Part]) -> dict[str, Any]:
+    held = {name: word for part in parts for name, word in part.held.items()}
+    return {"look_up": int(status is None or subscribes(status)), "held": held}
 
 
 # ---- what is sent of an entry, as the contact stands by now
 
-#: How a service says that it wants a status.
-_STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
 _VALUES = ("fields[", "ipaddress")
 
 
-def _outgoing(entry: Entry, of_lists: Mapping[str, Sequence[Found]], *, is_completed: bool) -> Outgoing:
-    """Its requests, now that the contacts with its address are looked up on some of its lists. Who is
-    there is edited where every sync has to say a status (`is_completed`)."""
+def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
+    """Its requests, now that the contacts with its address are `found` on all lists."""
     values = _values(entry)
-    lists: dict[str | None, list[str]] = {}  # what is sent as a status, None: none → lists
+    lists: dict[str, list[str]] = {}  # what is sent as a status → lists
     statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
+    edited: list[Found] = []
     left: list[int] = []
-    for list_id in entry.params["listid"].split(","):
-        if list_id not in of_lists:
-            lists.setdefault(entry.params.get("status"), []).append(list_id)
-            continue
-        present, decision = _decision(entry, list_id, of_lists[list_id])
+    for list_id in _lists_of(entry):
+        here = [one for one in found if one.list_id == int(list_id)]
+        present, decision = _decision(entry, list_id, found)
         if decision.is_left:
             left.append(int(list_id))
         if decision.status is not None:
             lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
-        elif of_lists[list_id] and (entry.attempts or values):
+        elif here and values:
             statuses[list_id] = _kept(present)
-    edits: list[Call] = []
-    if is_completed:
-        edits = list(_edits(values, chain(*(of_lists[list_id] for list_id in statuses))))
-    elif statuses:
-        lists.setdefault(None, []).extend(statuses)
+            edited += here
     touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
     expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
-    return Outgoing([*_syncs(entry, lists), *edits], LEFT if left else UNCHANGED, expected)
+    calls = [*_syncs(entry, lists), *_edits(values, dict.fromkeys(one.contact_id for one in edited))]
+    return Outgoing(calls, LEFT if left else UNCHANGED, expected)
+
+
+def _lists_of(entry: Entry) -> list[str]:
+    return entry.params["listid"].split(",") if "listid" in entry.params else [*entry.expected["ids"]]
 
 
 def _values(entry: Entry) -> dict[str, str]:
@@ -355,28 +368,32 @@ def _kept(present: set[str | None]) -> str | None:
     return next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
 
 
-def _edits(values: Mapping[str, str], found: Iterable[Found]) -> Iterator[Call]:
-    for one in found:
-        yield Call(EDITCONTACT, {"id": str(one.contact_id), **values})
+def _edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]:
+    for contact_id in ids:
+        yield Call(EDITCONTACT, {"id": str(contact_id), **values})
 
 
-def _syncs(entry: Entry, lists: Mapping[str | None, list[str]]) -> Iterator[Call]:
+def _syncs(entry: Entry, lists: Mapping[str, list[str]]) -> Iterator[Call]:
     for status, several in lists.items():
-        params = {**entry.params, "listid": ",".join(several), "status": status or ""}
-        yield Call(SYNCCONTACT, {name: text for name, text in params.items() if name != "status" or text})
+        yield Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
 
 
 def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
-    """By the statuses of those who were found on the list, or what was known of them when it was planned."""
-    held, wanted = entry.expected.get("held", {}).get(list_id), entry.params.get("status")
-    if wanted is None and not found:
+    """By the statuses of those who were found, or what was known of them when it was planned."""
+    held, wanted = entry.expected.get("held", {}), entry.params.get("status")
+    here = {one.status for one in found if one.list_id == int(list_id)}
+    if wanted is None and not here:
         raise Refused(
-            f"the contact is no longer on list {list_id}: push it again after a sync, or say a status in a "
-            "column"
+            f"the contact is no longer on list {list_id}: it was taken off, or has another address by now"
         )
-    present = {one.status for one in found} or ({held} if held else set())
-    may_raise = entry.is_first and entry.expected.get("may_raise", False)
-    return present, decide(present, _MEANT.get(wanted or ""), may_raise=may_raise)
+    present = here or ({held[list_id]} if list_id in held else set())
+    elsewhere = [one.status for one in found if one.list_id != int(list_id)]
+    return present, decide(
+        present,
+        _MEANT.get(wanted or ""),
+        elsewhere=elsewhere if found else list(held.values()),
+        may_raise=entry.is_first and entry.expected.get("may_raise", False),
+    )
 
 
 # ---- reading back
@@ -404,8 +421,11 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
 def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
+    ids = {int(list_id): several for list_id, several in entry.expected.get("ids", {}).items()}
     for list_id in map(int, entry.expected["lists"]):
         found = seen.of(list_id, entry.email or "")
+        if not found and list_id in ids:
+            found = _by_id(reading, ids[list_id])
         if isinstance(found, Unread):
             return found
         status = entry.expected.get("statuses", {}).get(str(list_id), entry.expected.get("status"))
@@ -413,6 +433,17 @@ def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
         drift |= compared.drift
         hidden |= compared.hidden
     return Compared(drift, frozenset(hidden))
+
+
+def _by_id(reading: ReadBack, ids: Iterable[int]) -> list[Found] | Unread:
+    """The contacts, whose address may be another one by now."""
+    found: list[Found] = []
+    for response in reading.client.fetch_many(GETCONTACT.bind(id=one) for one in ids):
+        if isinstance(response, Response):
+            found += read_found(response)
+        elif not (isinstance(response.error, Refused) and is_nobody(response.error)):
+            return Unread(str(response.error))
+    return found
 
 
 def _form(entry: Entry) -> tuple[frozenset[str], bool]:
@@ -480,15 +511,20 @@ def _plain(value: Any) -> str:
 
 
 class Contacts(Kind):
-    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value},
-    "lists": [list id]}`, and of whom it could subscribe: `look_up`, lists where they are looked up; `held`,
-    list → a status other than active that is known of them; `left`, lists where they keep their status though
-    another one was wanted; `statuses`, list → the one that they keep; `may_raise`; and `again`, where the
-    same was sent before."""
+    """Effects: `address|list id`, with what the request says. Expected: `{"status": word, "fields": {id:
+    value}, "lists": [list id]}`; `ids`, list → contacts, of those that are edited; of whom it could
+    subscribe: `look_up`, 1 where they are looked up; `held`, list → a status other than active that is known
+    of them; `left`, lists where they keep their status though another one was wanted; `statuses`, list → the
+    one that they keep; `may_raise`; and `again`, where the same was sent before."""
 
     name = "contacts"
     columns = Spec(
-        {"email": ("email",), "list": LIST, "status": ("status",), "ip_address": ("ip_address",)},
+        {
+            "email": ("email",),
+            "list": ("list_id", "list"),
+            "status": ("status",),
+            "ip_address": ("ip_address",),
+        },
         (("email",), ("list",)),
         takes_fields=True,
     )
@@ -497,30 +533,16 @@ class Contacts(Kind):
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 
-    def lacks(self, refusal: Refused, call: Call) -> bool:
-        """That the contact does not exist is no response to a sync, which makes it: some services say so
-        whatever they refuse (row 5)."""
-        words = f"{refusal} {refusal.detail.get('fields')}"
-        return "status" not in call.params and (
-            says_absent(str(refusal)) or _STATUS.search(words) is not None
-        )
-
     def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
     ) -> Outgoing:
-        """Of each list on which somebody could be subscribed, who is there is looked up first."""
-        email, unsure = entry.params["email"], list(map(str, entry.expected.get("look_up", ())))
-        if is_completed or subscribes(_MEANT.get(entry.params.get("status", ""))):
-            unsure = entry.params["listid"].split(",")
-        if not unsure:
-            return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
-        of_lists = {
-            list_id: [
-                one for one in look_up(fetch, email, int(list_id)) if one.list_id in (None, int(list_id))
-            ]
-            for list_id in unsure
-        }
-        return _outgoing(entry, of_lists, is_completed=is_completed)
+        """Whoever could be subscribed is looked up first."""
+        ids = chain(*entry.expected.get("ids", {}).values())
+        if entry.operation == EDITCONTACT.name and not is_outdated:
+            return Outgoing(list(_edits(_values(entry), dict.fromkeys(ids))))
+        if "status" in entry.params and not subscribes(_MEANT.get(entry.params["status"])):
+            return super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
+        return _outgoing(entry, directory.find_now(entry.email or ""))
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)
@@ -528,9 +550,7 @@ class Contacts(Kind):
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown;
         when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
-        subjects = reading.outbox.subjects(entry.item_id for entry in entries)
-        unread = [entry for entry in entries if entry.state is not State.VERIFIED]
-        left = reading.current(unread, subjects, [self])
+        left = reading.current([entry for entry in entries if entry.state is not State.VERIFIED])
         forms, chosen = {entry.item_id: _form(entry) for entry in left}, sample(left, how)
         while chosen:
             reading.poll(chosen, lambda waiting: _see(reading, waiting, left))

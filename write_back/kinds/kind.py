@@ -8,8 +8,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 from home.options import PUSH_OPTIONS, Option
-from marketing_api.contact_lookup import Fetch, Found
-from marketing_api.errors import Refused
+from marketing_api.contact_lookup import Directory, Fetch, Found
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import find
@@ -23,7 +22,6 @@ from write_back.verification import ReadBack
 #: Columns by which any kind may name a person, and one group of `Spec.needs`.
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
 BY_WHO = ("email", "contact_id")
-LIST = ("list_id", "list")
 
 
 class Outgoing(NamedTuple):
@@ -43,14 +41,7 @@ class Kind(str):
     columns: ClassVar[Spec]
     planning: ClassVar[type[Planning]]
 
-    #: Of what joins or leaves lists, subjects are `who|list id`; the content of what leaves is the list that
-    #: they go to instead, empty when to none.
     effect: ClassVar[EffectKind]
-    #: The parameter that names the list which is joined or left.
-    list_parameter: ClassVar[str] = "listid"
-    #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for
-    #: is never sent by itself.
-    agreement: ClassVar[str | None] = None
     #: New rows are listed value by value in the plan's sample of changes.
     samples_new: ClassVar[bool] = True
     #: What a plan says of addresses that the warehouse does not know. Tags are added by address, for others
@@ -70,21 +61,11 @@ class Kind(str):
         return self.effect is not EffectKind.NOTES
 
     @property
-    def is_done_by_absence(self) -> bool:
-        """A repeated request that finds nobody has been done by the one before it."""
-        return self.effect is EffectKind.LEAVES
-
-    @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options
 
     # ---- sending
-
-    def left_list(self, entry: Entry) -> int | None:
-        """The list that its contact is taken off, which is where its address is looked up; None: anywhere."""
-        is_leaving = self.effect is EffectKind.LEAVES and entry.params
-        return int(entry.params[self.list_parameter]) if is_leaving else None
 
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """The contacts that an item by address is for: one, an active one first, then the oldest (smallest
@@ -92,16 +73,13 @@ class Kind(str):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def lacks(self, refusal: Refused, call: Call) -> bool:
-        """Whether the service refused it for want of what `outgoing` adds where it `is_completed`."""
-        return False
-
     def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
     ) -> Outgoing:
         """Its requests to each of `contact_ids`, where its address was looked up. What could subscribe
-        somebody is decided here, just before it is sent (`consent`). `is_completed`: with what some services
-        want beyond the plan. Raises what a look-up raises."""
+        somebody is decided here, just before it is sent (`consent`). `is_outdated`: the service knows nobody
+        of the address, or of the contacts (`expected["ids"]`), that the plan names. Raises what a look-up
+        raises."""
         operation = find(entry.operation or "")
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         return Outgoing([Call(operation, {**entry.params, **each}) for each in ids])
@@ -129,5 +107,4 @@ class Kind(str):
         raise NotImplementedError
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample` or `none`, as the kind understands it; nothing where no operation shows it. Kinds
-        that have the same method are read back together."""
+        """`all`, a `sample` or `none`, as the kind understands it; nothing where no operation shows it."""

@@ -3,18 +3,22 @@
 No operation reads tags, so only what was sent before tells, and nothing is read back. Row order does not
 matter: rows that contradict each other are all bad."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.contact_lookup import Found
+from marketing_api.contact_lookup import Directory, Found, address_of, is_nobody
+from marketing_api.errors import Refused
+from marketing_api.operation import Call
+from marketing_api.operations import find
 from marketing_api.records.contacts import ADDTAG, REMOVETAG
 from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
 from write_back.item import Effect, EffectKind, Item, Past
-from write_back.kinds.kind import BY_WHO, WHO, Kind
+from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
+from write_back.outbox.outbox import Entry
 from write_back.planning import Planning, bound, standing
 
 ADD, REMOVE = "add", "remove"
@@ -35,13 +39,13 @@ class _Target(NamedTuple):
     action: str
 
 
-@dataclass
+@dataclass(slots=True)
 class _Request:
     """A request in the making."""
 
     person: Person
-    tags: set[str] = field(default_factory=set)
-    rows: set[int] = field(default_factory=set)
+    tags: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     is_new: bool = False
 
 
@@ -49,18 +53,21 @@ class TagsPlanning(Planning):
     """Resolves people, sorts out contradictions and repetitions, and gathers the rest into requests."""
 
     def run(self) -> None:
+        actions = self.picked.cells.get("action", ())
+        self._actions = actions if any(actions) else None
         people = list(self.people(list(self.read(self._read)), needs_address="tagging"))
         self._past = self.last(subject for row, person in people for subject in person.subjects(row.tags))
         self._requests: dict[_Target, _Request] = {}
         for row, person in self._without_contradictions(people):
             self.attempt(row.number, self._gather, row, person)
+        self._past = {}  # the requests take as much memory
         for target, request in self._requests.items():
             is_unknown = not request.person.ids
             self.send(self._item(target, request), is_new=request.is_new, is_unknown_address=is_unknown)
 
     def _read(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
-        action = values.action(cells["action"][index]) if "action" in cells else ADD
+        action = values.action(self._actions[index]) if self._actions else ADD
         return _Row(number, read_who(cells, index), values.tags(text_of(cells["tag"][index]) or ""), action)
 
     def _without_contradictions(self, people: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
@@ -84,22 +91,19 @@ class TagsPlanning(Planning):
         wanted = {(target, tag): row.action for target in _targets(row, person) for tag in row.tags}
         for target, tag in self.not_said(row.number, wanted):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
-            pasts = [self._latest(person, contact_id, tag) for contact_id in contacts]
+            pasts = [
+                latest(self._past, [person.name_of(contact_id), person.address], tag)
+                for contact_id in contacts
+            ]
             before = standing(pasts, row.action, again=self.options.send_all)
             if self.is_settled(row.number, person, before, target.contact_id):
                 continue
             request = self._requests.setdefault(target, _Request(person))
-            request.tags.add(tag)
-            request.rows.add(row.number)
+            request.tags.append(tag)
+            request.rows.append(row.number)
             request.is_new |= row.action == ADD and not any(pasts)
             old, new = (None, tag) if row.action == ADD else (tag, None)
             self.change(row.number, person.shown, "tag", old, new)
-
-    def _latest(self, person: Person, contact_id: int | None, tag: str) -> Past | None:
-        """The last thing done to the contact itself or to everybody with its address."""
-        names = {person.name_of(contact_id), person.address}
-        pasts = [past for name in names if (past := self._past.get(f"{name}|{tag}")) is not None]
-        return max(pasts, key=lambda past: past.item_id, default=None)
 
     def _item(self, target: _Target, request: _Request) -> Item:
         person, contact_id, action = request.person, target.contact_id, target.action
@@ -108,14 +112,22 @@ class TagsPlanning(Planning):
         names = [target.address, *map(str, person.ids)] if contact_id is None else [str(contact_id)]
         return Item(
             self.kind,
-            tuple(sorted(request.rows)),
+            tuple(sorted(set(request.rows))),
             operation.name,
             bound(operation, email=person.email, id=contact_id, tagname=tags),
             tuple(Effect(f"{name}|{tag}", action) for tag in tags for name in names),
+            {"ids": person.ids} if contact_id is None and person.ids else {},
             email=person.email,
             contact_id=contact_id,
             must_look_up=contact_id is None and action == REMOVE,
         )
+
+
+def latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
+    """The last thing done about the tag of one contact, which has these names: its id, and the address that
+    it shares with others. A tag is given and taken away under either."""
+    found = [past for name in names if (past := pasts.get(f"{name}|{tag}")) is not None]
+    return max(found, key=lambda past: past.item_id, default=None)
 
 
 def _targets(row: _Row, person: Person) -> list[_Target]:
@@ -125,7 +137,8 @@ def _targets(row: _Row, person: Person) -> list[_Target]:
 
 
 class Tags(Kind):
-    """Effects: `who|tag`, with the action."""
+    """Effects: `who|tag`, with the action. Expected: `ids`, the contacts that had the address when it was
+    planned."""
 
     name = "tags"
     effect = EffectKind.TAGS
@@ -135,6 +148,29 @@ class Tags(Kind):
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """Tags are taken off all contacts of an address."""
         return tuple(sorted({one.contact_id for one in found}))
+
+    def outgoing(
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
+    ) -> Outgoing:
+        """Contacts that have another address by now are tagged under that one."""
+        if not is_outdated:
+            return super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
+        calls = list(_under_new_addresses(entry, directory))
+        if not calls:
+            raise Refused("no contact has this address")
+        return Outgoing(calls)
+
+
+def _under_new_addresses(entry: Entry, directory: Directory) -> Iterator[Call]:
+    for contact_id in entry.expected["ids"]:
+        try:
+            email = address_of(directory.fetch, contact_id)
+        except Refused as refusal:
+            if not is_nobody(refusal):
+                raise
+            continue
+        params = {**entry.params, "id": str(contact_id), **({"email": email} if email else {})}
+        yield Call(find(entry.operation or ""), params)
 
 
 TAGS = Tags()

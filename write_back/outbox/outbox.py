@@ -215,18 +215,33 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             keep(push_id)
         return push_id
 
-    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject by any of these kinds; those never sent
-        anything about are absent."""
+    def last(self, account: str, subjects: Iterable[str], kind: str) -> dict[str, Past]:
+        """The last thing done, or to be done, about each subject by this kind; those never sent anything
+        about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self.rows("last", account=account, kinds=kinds, subjects=chunk)
-            for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
+            rows = self.rows("last", account=account, kind=kind, subjects=chunk)
+            for row in rows:
+                (
+                    subject,
+                    item_id,
+                    content,
+                    state,
+                    message,
+                    request_id,
+                    sent_at,
+                    done,
+                    verified,
+                    drift,
+                    source,
+                ) = row
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
                 done, verified = done and done + late, verified and verified + late
-                found[subject] = Past(item_id, content, State(state), message, done, verified, is_drifted)
+                found[subject] = Past(
+                    item_id, content, State(state), message, done, verified, is_drifted, source
+                )
         return found
 
     def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
@@ -300,11 +315,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
         return self._entries("sent_to", account=account, kind=kind, contact_id=contact_id)
 
-    def synced_at(self, account: str, adding: Collection[str], email: str) -> float | None:
-        """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
+    def synced_at(self, account: str, kind: str, email: str) -> float | None:
+        """When the service last put the address on a list (unix seconds). `kind`: the one that does so."""
         begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.rows("synced_at", account=account, kinds=adding, first=begins, behind=behind)
+        found = self.rows("synced_at", account=account, kind=kind, first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:

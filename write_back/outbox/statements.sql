@@ -4,11 +4,11 @@
 -- ---- looking
 
 -- last
-select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift
+select subject, item_id, content, state, message, request_id, sent_at, done_at, verified_at, drift, source_name
 from json_each(:subjects) as named
-cross join json_each(:kinds) as one
-cross join effect on account = :account and kind = one.value and subject = named.value
+cross join effect on effect.account = :account and effect.kind = :kind and subject = named.value
 join item using (item_id)
+join push using (push_id)
 where state <> 'skipped'
 order by item_id;
 
@@ -54,7 +54,7 @@ select account, count(*) from entry where state in ('planned', 'sending', 'unkno
 select
     push_id, source, kind, count(*),
     count(distinct case when must_look_up and contact_id is null then email end)
-        + sum(coalesce(json_array_length(expected, '$.look_up'), 0))
+        + sum(coalesce(json_extract(expected, '$.look_up'), 0))
 from entry
 where state in ('planned', 'sending', 'unknown') and account = :account
 group by push_id order by push_id;
@@ -69,10 +69,9 @@ where contact_id = :contact_id and account = :account and kind = :kind
 
 -- synced_at
 select max(done_at)
-from json_each(:kinds)
-cross join effect on kind = value
-join item using (item_id)
-where account = :account and subject >= :first and subject < :behind and state in ('applied', 'verified');
+from effect join item using (item_id)
+where account = :account and kind = :kind and subject >= :first and subject < :behind
+    and state in ('applied', 'verified');
 
 -- A row that is part of several items is as far as the one least far; `ranked`: states from there on.
 -- rows_by_state

@@ -1,2 +1,3 @@
-select subject, as_of, coverage_rate, part_count, read_part_count, is_overdue, rejected_count, reason
+select subject, as_of, coverage_rate, part_count, read_part_count, is_overdue, rejected_count,
+    odd_date_count, reason
 from marts.data_freshness where account = $account order by coverage_rate, subject

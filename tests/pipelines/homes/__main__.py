@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from tests.pipelines.running import environment
-from tests.pipelines.sandboxes import Sandbox, spawned
+from tests.pipelines.sandboxes import Sandbox, move_account, spawned
 
 FOLDER = Path(__file__).parent
 CONTACTS = 40
@@ -34,7 +34,7 @@ ACTIVITIES = (
 )
 OPEN = ("push", "tags", "--sql", f"select email, 'gold' as tag {_SOME}", "--apply")
 #: What no version needs of another: too much for a fixture.
-_LEFT_OUT = ("logs", "tmp", "report", "published", "dbt", "dagster/history", "dagster/schedules", ".machine")
+_LEFT_OUT = ("logs", "tmp", "report", "published", "dagster/history", "dagster/schedules")
 
 
 def make(program: Path, version: str, now: str) -> Path:
@@ -45,6 +45,7 @@ def make(program: Path, version: str, now: str) -> Path:
 
         def run(*commands: tuple[str, ...], faults: tuple[str, ...] = ()) -> list[int]:
             with spawned(*account_of(home, now), *faults) as url:
+                move_account(home, url)
                 settings = environment(
                     home, Sandbox(url), PYTHONPATH=str(program), MARKETING_PERSONAL_DATA="hash"
                 )

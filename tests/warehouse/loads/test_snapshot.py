@@ -126,39 +126,84 @@ def test_an_empty_listing_empties_its_scope(home: Home) -> None:
 
 
 def test_a_listing_that_shrinks_too_much_is_refused(home: Home) -> None:
-    home.load([page(home, *range(10))], tables.CONTACTS, shrink_limit=0.5)
+    home.load([page(home, *range(20))], tables.CONTACTS, shrink_limit=0.5)
     report = home.load([page(home, 1, 2, 3, 99, minutes=60, status="2")], tables.CONTACTS, shrink_limit=0.5)
     assert list(report.refused) == ["contacts"]
     assert "list_id=12" in report.refused["contacts"]
-    assert home.values(tables.CONTACTS, "status") == ["active"] * 10
+    assert home.values(tables.CONTACTS, "status") == ["active"] * 20
     (coverage,) = home.rows("sync.coverage")
-    assert (coverage["is_complete"], coverage["rows"]) == (False, 10)
-    assert "4 rows were listed where 10 are known" in coverage["reason"]
+    assert (coverage["is_complete"], coverage["is_refused"], coverage["rows"]) == (False, True, 20)
+    assert "4 rows were listed where 20 are known" in coverage["reason"]
+    home.load([page(home, 1, minutes=120)], tables.CONTACTS)
+    assert home.values("sync.coverage", "is_refused") == [False]
 
 
 @pytest.mark.parametrize(
-    ("kept", "limit", "is_refused"),
-    [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)],
+    ("known", "kept", "limit", "is_refused"),
+    [
+        (20, 10, 0.5, False),
+        (20, 9, 0.5, True),
+        (20, 0, 1.0, False),
+        (20, 0, None, False),
+        (20, 11, 0.0, False),
+        (20, 10, 0.0, True),
+        (3, 1, 0.5, False),
+        (9, 0, 0.5, False),
+        (10, 0, 0.5, True),
+    ],
 )
-def test_the_shrink_limit_is_the_share_that_may_go(
-    home: Home, kept: int, limit: float | None, is_refused: bool
+def test_listing_may_lose_a_share_of_its_rows_and_always_nine(
+    home: Home, known: int, kept: int, limit: float | None, is_refused: bool
 ) -> None:
-    home.load([page(home, *range(10))], tables.CONTACTS)
+    home.load([page(home, *range(known))], tables.CONTACTS)
     report = home.load([page(home, *range(kept), minutes=60)], tables.CONTACTS, shrink_limit=limit)
     assert bool(report.refused) is is_refused
-    assert len(live(home)) == (10 if is_refused else kept)
+    assert len(live(home)) == (known if is_refused else kept)
+
+
+@pytest.mark.parametrize("nothing", [{}, [], {"items": []}])
+def test_few_rows_are_not_lost_to_an_empty_listing_without_a_count(home: Home, nothing: Any) -> None:
+    home.load([page(home, 1, 2)], tables.CONTACTS)
+    empty = home.answer(contacts.GETCONTACTS, {"contacts": nothing}, 60, listid=12)
+    assert home.load([empty], tables.CONTACTS, shrink_limit=0.5).refused
+    assert live(home) == [1, 2]
 
 
 def test_only_the_scope_that_shrinks_is_refused(home: Home) -> None:
-    home.load([page(home, 1, 2, 3, list_id=12), page(home, 1, 2, 3, list_id=13)], tables.CONTACTS)
+    known = range(20)
+    home.load([page(home, *known, list_id=12), page(home, *known, list_id=13)], tables.CONTACTS)
     report = home.load(
-        [page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)],
+        [page(home, 99, list_id=12, minutes=60), page(home, *known[1:], 99, list_id=13, minutes=60)],
         tables.CONTACTS,
         shrink_limit=0.5,
     )
-    assert report.tables["contacts"].refused == [report.tables["contacts"].refused[0]]
-    assert home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null") == [1, 2, 3]
-    assert home.values(tables.CONTACTS, "contact_id", "list_id = 13 and _deleted_at is null") == [1, 2, 4]
+    assert len(report.tables["contacts"].refused) == 1
+    there = "list_id = {} and _deleted_at is null"
+    assert home.values(tables.CONTACTS, "contact_id", there.format(12)) == [*known]
+    assert sorted(home.values(tables.CONTACTS, "contact_id", there.format(13))) == [*known[1:], 99]
+    assert home.values("sync.coverage", "scope", "is_refused") == ["list_id=12"]
+
+
+def test_small_listings_of_one_load_are_not_emptied_together(home: Home) -> None:
+    many = range(12, 17)
+    home.load([page(home, 1, 2, 3, list_id=each) for each in many], tables.CONTACTS)
+    report = home.load(
+        [page(home, list_id=each, minutes=60) for each in many], tables.CONTACTS, shrink_limit=0.5
+    )
+    assert len(report.tables["contacts"].refused) == len(many)
+    assert len(live(home)) == 3 * len(many)
+
+
+@pytest.mark.parametrize(("members", "is_refused"), [(3, False), (20, True)])
+def test_lost_list_counts_with_its_contacts(home: Home, members: int, is_refused: bool) -> None:
+    def listing(*ids: int, minutes: float = 0) -> Response:
+        return home.answer(lists.GETLISTS, {"lists": {"items": [{"id": id_} for id_ in ids]}}, minutes)
+
+    home.load([listing(12, 13, 14)], tables.LISTS)
+    home.load([page(home, *range(members), list_id=13)], tables.CONTACTS)
+    report = home.load([listing(12, minutes=60)], tables.LISTS, shrink_limit=0.5)
+    assert bool(report.refused) is is_refused
+    assert len(live(home)) == (members if is_refused else 0)
 
 
 @pytest.mark.parametrize(

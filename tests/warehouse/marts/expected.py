@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,19 @@ class Source:
             row["as_of"] for row in self.rows("sync.coverage") if row["account"] == account and row["as_of"]
         ]
         return max(moments)
+
+    def is_plausible(self, account: str, day: dt.date | None) -> bool:
+        """Whether something that the service dates so can have happened."""
+        today = self.local_date(account, self.as_of(account))
+        return day is not None and today is not None and dt.date(2000, 1, 1) <= day <= today
+
+    def plausible(self, account: str, moments: Iterable[dt.datetime | None]) -> list[dt.datetime]:
+        """Those that can have been."""
+        return [
+            moment
+            for moment in moments
+            if moment and self.is_plausible(account, self.local_date(account, moment))
+        ]
 
 
 def plain(frame: pd.DataFrame) -> Found:

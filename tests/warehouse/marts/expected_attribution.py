@@ -97,14 +97,9 @@ def attribution(source: Source) -> Found:
         for visit in source.rows("timeline_visits")
         for row in _of_visit(visit, touches)
     ]
-    present = grouped(
-        [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
-    )
     for coupon in source.rows("coupons", deleted=True):
         if coupon["is_redeemed"] and coupon["redeemed_on"]:
-            ids = {
-                row["contact_id"] for row in present.get((coupon["account"], address(coupon["email"])), [])
-            }
+            ids = contacts.get((coupon["account"], address(coupon["email"])), set())
             rows = _of_coupon(
                 source,
                 coupon,

@@ -283,7 +283,12 @@ def send_time_performance(source: Source, performed: Found) -> Found:
         for row in performed
         if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0
     ]
-    chosen = [row for row in chosen if None not in (row["opened_count"], row["delivered_count"])]
+    chosen = [
+        row
+        for row in chosen
+        if None not in (row["opened_count"], row["delivered_count"])
+        and source.plausible(row["account"], [row["sent_at"]])
+    ]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None

@@ -97,7 +97,7 @@ def sent_at(source: Source) -> dict[tuple[str, int], dt.datetime]:
     """When each campaign's first message went out, as far as timelines tell."""
     known = [row for row in contact_campaign(source) if row["campaign_id"] is not None and row["sent_at"]]
     return {
-        (key[0], key[1]): min(row["sent_at"] for row in rows)
+        (key[0], key[1]): min(row["sent_at"] for row in rows if row["sent_at"].year >= 2000)
         for key, rows in grouped(known, "account", "campaign_id").items()
     }
 

@@ -35,7 +35,7 @@ def contact_engagement(source: Source) -> Found:
         ever.setdefault((row["account"], address(row["email"])), set()).add(
             (row["account"], row["contact_id"])
         )
-        if moment := row["registered_at"]:
+        for moment in source.plausible(row["account"], [row["registered_at"]]):
             key = (row["account"], address(row["email"]))
             registered[key] = min(moment, registered.get(key, moment))
     people: dict[tuple[str, str], Found] = {}
@@ -64,12 +64,13 @@ def contact_engagement(source: Source) -> Found:
             source, account, [one for key in ever[account, email] for one in messages.get(key, [])]
         )
         moments = [visit["visited_at"] for key in ever[account, email] for visit in visits.get(key, [])]
-        row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
+        last_visited_at = max(source.plausible(account, moments), default=None)
+        row |= {"visit_count": len(moments), "last_visited_at": last_visited_at}
         if any(asked.get(one) is None for one in ids):
             found.append(row | _unread(row))
             continue
         clicked = row["last_clicked_at"]
-        row["days_since_clicked"] = max(0, _days_ago(source, account, clicked)) if clicked else None
+        row["days_since_clicked"] = _days_ago(source, account, clicked) if clicked else None
         found.append(row | _tiers(source, row))
     for row in found:
         row.pop("sent_180d_count", None)
@@ -136,7 +137,7 @@ def _reactions(source: Source, account: str, messages: Found) -> dict[str, Any]:
         ("opened", opened),
         ("clicked", clicked),
     ):
-        row[f"last_{name}_at"] = max((moment for moment in moments if moment), default=None)
+        row[f"last_{name}_at"] = max(source.plausible(account, moments), default=None)
     return row
 
 
@@ -145,7 +146,7 @@ def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
         (moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])),
         default=None,
     )
-    days = max(0, _days_ago(source, row["account"], last)) if last else None
+    days = _days_ago(source, row["account"], last) if last else None
     tier = (
         "never"
         if days is None
@@ -314,7 +315,11 @@ def _monday(day: dt.date) -> dt.date:
 
 
 def automation_activity(source: Source) -> Found:
-    messages = [row for row in contact_campaign(source) if row["kind"] == "automated" and row["sent_at"]]
+    messages = [
+        row
+        for row in contact_campaign(source)
+        if row["kind"] == "automated" and source.plausible(row["account"], [row["sent_at"]])
+    ]
     for row in messages:
         row |= {
             "automation": row["automation"] or "(no name)",
@@ -357,13 +362,15 @@ def _minutes(first: dt.datetime, last: dt.datetime) -> int:
 
 
 def coupon_funnel(source: Source) -> Found:
-    coupons = source.rows("coupons", deleted=True)
+    coupons = [dict(row) for row in source.rows("coupons", deleted=True)]
     read: dict[tuple[str, str], dt.datetime] = {}
     for row in source.rows("sync.contact_coverage"):
         if first := row["coupon_first_asked_at"]:
             key = (row["account"], address(row["email"]))
             read[key] = min(read.get(key, first), first)
     for row in coupons:
+        if not source.is_plausible(row["account"], row["redeemed_on"]):
+            row["redeemed_on"] = None
         seen_at, since = row["_first_seen_at"], read.get((row["account"], address(row["email"])))
         is_known = since is not None and seen_at > since + dt.timedelta(hours=12)
         issued_on = source.local_date(row["account"], seen_at) if is_known else None

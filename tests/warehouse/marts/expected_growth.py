@@ -125,7 +125,8 @@ def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
             continue
         day = readings.day(begun_at)
         if row["registered_at"]:
-            day = min(day, row["registered_at"].astimezone(readings.zone(begun_at)).date())
+            registered_on = row["registered_at"].astimezone(readings.zone(begun_at)).date()
+            day = registered_on if dt.date(2000, 1, 1) <= registered_on <= day else day
         flows[row["list_id"], day] += Counter(joined_count=1, size=1, active=row["status"] == "active")
     went = [Crossing(row, row["_deleted_at"]) for row in contacts if row["_deleted_at"]]
     for day in {readings.day(one.moment) for one in (*came, *went)}:
@@ -229,6 +230,7 @@ def _days(
         }
 
 
+@once
 def account_daily(source: Source) -> Found:
     mails, is_told = campaign_daily(source), can_tell_openings(source)
     for mail in mails:
@@ -255,7 +257,7 @@ def account_daily(source: Source) -> Found:
     for row in source.rows("sync.contact_coverage"):
         if day := source.local_date(row["account"], row["timeline_asked_at"]):
             last_asked[row["account"]] = max(day, last_asked.get(row["account"], day))
-    keys = {key for days in parts.values() for key in days}
+    keys = {key for days in parts.values() for key in days if source.is_plausible(*key)}
     found = [
         _day(key, {name: days.get(key, []) for name, days in parts.items()}, first[key[0]]) for key in keys
     ]

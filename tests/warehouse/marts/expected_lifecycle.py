@@ -52,7 +52,7 @@ def _reactions(source: Source, account: str, messages: Found, visits: Found) -> 
     found: dict[dt.date, Found] = {}
     today = _today(source, account)
     for kind, message, at in sorted(
-        (one for one in some if one[2]),
+        (one for one in some if one[2] and one[2].year >= 2000),
         key=lambda one: (
             one[2],
             _FIRST[one[0]],
@@ -78,7 +78,7 @@ def _watched(
         (one for one in messages if one["sent_at"]),
         key=lambda one: (one["sent_at"], one["contact_id"], one["message_key"]),
     )
-    registered = min((row["registered_at"] for row in entries if row["registered_at"]), default=None)
+    registered = min(source.plausible(account, (row["registered_at"] for row in entries)), default=None)
     mails: dict[dt.date, int] = {}
     for one in sent:
         if is_known_opening(one) and (on := source.local_date(account, one["sent_at"])):
@@ -86,7 +86,9 @@ def _watched(
     ended = _ended(source, account, entries)
     risen = source.local_date(account, registered)
     today = _today(source, account)
-    begin = min([today, *mails, *reactions, *ended, *([risen] if risen else [])])
+    begin = min(
+        [today, *(day for day in mails if day.year >= 2000), *reactions, *ended, *filter(None, [risen])]
+    )
     last: tuple[dt.date, dt.datetime] | None = None
     at_risk: dict[str, Any] | None = None
     is_dormant = False

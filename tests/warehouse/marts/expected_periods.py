@@ -20,6 +20,7 @@ _COMPARED = (
     "joined_count",
     "online_review_count",
     "average_rating",
+    "rating_count",
     "redeemed_count",
 )
 
@@ -40,7 +41,15 @@ def period_summary(source: Source, performed: Found) -> Found:
         for period in ("week", "month", "quarter"):
             rows, day = (
                 dict[dt.date, dict[str, Any]](),
-                begin(period, min(day for some in things.values() for day, _ in some)),
+                begin(
+                    period,
+                    min(
+                        day
+                        for some in things.values()
+                        for day, _ in some
+                        if source.is_plausible(account, day)
+                    ),
+                ),
             )
             while day <= today:
                 after = begin(
@@ -119,6 +128,7 @@ def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everythin
         row[name] = sum(counts) if counts and min(known) <= begins_on else None
     return row | {
         "average_rating": mean(list(inside["ratings"])),
+        "rating_count": sum(rating is not None for rating in inside["ratings"]) or None,
         "redeemed_count": len(inside["coupons"]) if everything["coupons"] else None,
     }
 
@@ -138,7 +148,7 @@ def cohort_retention(source: Source) -> Found:
     reactions = _reactions(source, ids)
     cohorts: dict[tuple[str, dt.date], list[tuple[str, bool]]] = {}
     for (account, email), rows in people.items():
-        if known := [row["registered_at"] for row in rows if row["registered_at"]]:
+        if known := source.plausible(account, (row["registered_at"] for row in rows)):
             month = begin("month", source.local_date(account, min(known)) or dt.date.max)
             is_read = any((account, row["contact_id"]) in asked for row in rows)
             cohorts.setdefault((account, month), []).append((email, is_read))

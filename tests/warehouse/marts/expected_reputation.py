@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import statistics
+from collections import Counter
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
@@ -51,8 +52,7 @@ def _days(source: Source, account: str) -> Found:
         if (day := source.local_date(account, row["reviewed_at"])) is not None:
             ratings.setdefault(day, []).append(row["rating"])
     mood = {day: rows for (day,), rows in grouped(mine["sentiment_mentions"], "reviewed_on").items() if day}
-    last_on = (source.local_date(account, source.as_of(account)) or dt.date.max) + dt.timedelta(days=1)
-    told = {day for day in (*stats, *views, *ratings, *mood) if day <= last_on}
+    told = {day for day in (*stats, *views, *ratings, *mood) if source.is_plausible(account, day)}
     if not told:
         return []
     asked = [
@@ -139,7 +139,7 @@ def _sites(source: Source, account: str, days: Found) -> Found:
         }
         row |= _rating(sorted(ratings.get(channel, []), key=lambda one: one["observed_on"]))
         mine = reviews.get(channel, [])
-        dates = [one["reviewed_at"] for one in mine if one["reviewed_at"]]
+        dates = source.plausible(account, (one["reviewed_at"] for one in mine))
         row |= {
             "review_count": len(mine),
             "last_review_at": max(dates, default=None),
@@ -177,11 +177,17 @@ def _rating(observations: Found) -> dict[str, Any]:
         else {"observed_on": None, "average_rating": None, "review_count": None}
     )
     old = [one for one in observations if one["observed_on"] <= last["observed_on"] - dt.timedelta(days=28)]
+    rated = [one for one in old if one["average_rating"] is not None]
+    before = rated[-1] if rated else {"average_rating": None, "review_count": None}
+    change = less(last["average_rating"], before["average_rating"])
+    if None in (last["review_count"], before["review_count"]):
+        change = None
     return {
         "observed_on": last["observed_on"],
         "average_rating": last["average_rating"],
-        "average_rating_change_28d": less(last["average_rating"], old[-1]["average_rating"] if old else None),
+        "average_rating_change_28d": change,
         "served_review_count": last["review_count"],
+        "served_review_count_before": None if change is None else before["review_count"],
     }
 
 
@@ -213,6 +219,7 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
             "average_rating",
             "average_rating_change_28d",
             "served_review_count",
+            "served_review_count_before",
             "average_rating_7d",
             "average_rating_28d",
         )
@@ -220,7 +227,7 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     row |= {
         "observed_on": None,
         "review_count": len(direct),
-        "last_review_at": max(direct, default=None),
+        "last_review_at": max(source.plausible(account, direct), default=None),
     }
     for length in (7, 28):
         recent = days[-length:]
@@ -312,11 +319,46 @@ def _counted(
     )
     row["oldest_as_of"] = min(moments) if moments and not is_days else None
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
+    row["odd_date_count"] = _odd_dates(source).get((row["account"], row["subject"]), 0)
     rejected = source.rows("sync.rejected_records")
     row["rejected_count"] = sum(
         (one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected
     )
     return row
+
+
+_DATES = {
+    "campaigns": "created_at",
+    "contacts": "registered_at",
+    "coupons": "redeemed_on",
+    "direct_reviews": "reviewed_at",
+    "feedback_views": "period_on",
+    "online_reviews": "reviewed_at",
+    "review_stats": "period_on",
+    "sentiment_mentions": "reviewed_on",
+    "social_links": "created_at",
+    "social_media_stats": "period_on",
+    "timeline_automations": "triggered_at",
+    "timeline_events": "occurred_at",
+    "timeline_visits": "visited_at",
+}
+
+
+@once
+def _odd_dates_found(source: Source) -> Found:
+    """A row for each row that the service dates before 2000 or after today."""
+    found = []
+    for table, column in _DATES.items():
+        for row in source.rows(table, deleted=True):
+            value, account = row[column], row["account"]
+            day = source.local_date(account, value) if column.endswith("_at") else value
+            if day and not source.is_plausible(account, day):
+                found.append({"account": account, "table": table})
+    return found
+
+
+def _odd_dates(source: Source) -> Counter[tuple[str, str]]:
+    return Counter((row["account"], row["table"]) for row in _odd_dates_found(source))
 
 
 def reviews_waiting(source: Source) -> Found:
@@ -357,7 +399,9 @@ def reviews_waiting(source: Source) -> Found:
             {
                 **{name: review[name] for name in ("account", "review_id", "reviewed_at", "inquiry")},
                 **{"email": email, "phone": (review["phone"] or "").strip() or None, "notes": notes},
-                "days_since_review": (today - day).days if today and day else None,
+                "days_since_review": (today - day).days
+                if today and day and source.is_plausible(account, day)
+                else None,
                 **{
                     "is_contact": bool(person),
                     "status": person.get("status"),

@@ -58,6 +58,8 @@ def social_link_performance(source: Source) -> Found:
             (row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max
         )
         created_on = source.local_date(link["account"], link["created_at"])
+        if created_on and last_on and not dt.date(2000, 1, 1) <= created_on <= last_on:
+            created_on = None
         found.append(row | _link_clicks(grouped(rows, "network"), last_on, created_on, first_on))
     return found
 
@@ -202,6 +204,8 @@ def social_daily(source: Source) -> Found:
     clicked = [key for key, rows in clicks.items() if any(row["change"] is not None for row in rows)]
     for key in {**mentions, **posts, **dict.fromkeys(clicked)}:
         account, network, day = key
+        if not source.is_plausible(account, day):
+            continue
         known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
         row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
         spans = [row["days_covered"] for row in clicks.get(key, []) if row["days_covered"] is not None]

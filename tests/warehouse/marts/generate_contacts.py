@@ -40,10 +40,32 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
             redeemed_on=made.today + dt.timedelta(days=2),
         )
     )
+    _wrong_dates(made, rows)
     rows["coupons"].append(
         made.row(coupon_id=2, email="late@example.com", is_redeemed=False, redeemed_on=made.today)
     )
     return rows
+
+
+def _wrong_dates(made: Made, rows: dict[str, list[Row]]) -> None:
+    """A contact, visit, message and automation of the year 1, and ones that lie ahead."""
+    for number, moment in enumerate((dt.datetime(1, 2, 1, tzinfo=dt.UTC), made.moment(-500))):
+        who = {"contact_id": 90_000 + number}
+        rows["contacts"].append(
+            made.row(
+                list_id=1, email=f"odd{number}@example.com", status="active", registered_at=moment, **who
+            )
+        )
+        rows["timeline_visits"].append(
+            made.row(visit_key="odd", link="https://shop.example.com/menu", visited_at=moment, **who)
+        )
+        rows["timeline_automations"].append(
+            made.row(
+                automation_key="odd automation", name="Welcome", type="email", triggered_at=moment, **who
+            )
+        )
+        event = {"key": "email-campaign-sent", "snippet": "Letter 1", "occurred_at": moment}
+        rows["timeline_events"].append(made.row(event_key="odd mail", **event, **who))
 
 
 def _mails(made: Made, contact_id: int) -> list[Row]:

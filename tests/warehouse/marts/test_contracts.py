@@ -92,6 +92,14 @@ def test_a_metric_can_be_queried_over_any_grouping(name: str, marts: duckdb.Duck
     assert any(value is not None for _, value in found)
 
 
+@pytest.mark.parametrize(
+    ("clickers", "delivered", "rate"), [(4, 1, None), (0, 0, None), (1, 4, 0.25), (4, 4, 1), (-1, 4, None)]
+)
+def test_metric_that_contradicts_itself_is_unknown(clickers: int, delivered: int, rate: float | None) -> None:
+    sql = f"select {metrics()['click_rate'].sql} from (select ? as clicker_count, ? as delivered_count)"
+    assert duckdb.execute(sql, [clickers, delivered]).fetchone() == (rate,)
+
+
 def test_no_query_for_readers_writes_a_rate_again() -> None:
     files = [*(ROOT / "pipelines/report/sql").glob("*.sql"), *(ROOT / "notebooks").glob("*.py")]
     rates = [metric.expression for metric in metrics().values() if not isinstance(metric.expression, str)]

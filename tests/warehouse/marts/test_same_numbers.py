@@ -69,7 +69,7 @@ def tables(text: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         yield (
             html.unescape(name[1]) if name else "",
             [plain(cell) for cell in head],
-            [[plain(cell) for cell in row] for row in rows],
+            [[re.sub(r" \(\d+\)$", "", plain(cell)) for cell in row] for row in rows],  # of how many reviews
         )
 
 

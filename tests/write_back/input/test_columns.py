@@ -10,10 +10,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.write_back.planner import rows_of
-from write_back.input.columns import FIELD_FAMILIES, SPELLINGS, Picked, fold, pick
+from write_back.input.columns import (
+    FIELD_FAMILIES,
+    SPELLINGS,
+    Picked,
+    fold,
+    has_needed,
+    pick,
+    without_repeated,
+)
 from write_back.input.rows import InputError
 from write_back.item import Options
-from write_back.kinds import ACTIVITIES, CONTACTS, KINDS, MOVES, TAGS, Kind
+from write_back.kinds import ACTIVITIES, CONTACTS, KINDS, TAGS, Kind
 
 FIELDS = ("First Name", "Home-Phone", "City", "9100", "9101", "9102")
 
@@ -41,7 +49,6 @@ def test_an_address_is_recognized_however_its_column_is_called(title: str) -> No
     [
         (TAGS, ["Contact-ID", "Tag(s)"], ["contact_id", "tag"]),
         (ACTIVITIES, ["Contact ID", "Beschreibung", "Datum"], ["contact_id", "description", "datetime"]),
-        (MOVES, ["email", "Source list", "Nach"], ["email", "from", "to"]),
         (
             CONTACTS,
             ["mail", "Liste", "Vorname", "HOME_PHONE", "town", "9102"],
@@ -54,6 +61,50 @@ def test_usual_spellings_mean_our_columns_and_the_custom_field_of_their_family(
     kind: Kind, titles: list[str], columns: list[str]
 ) -> None:
     assert shape(picked(kind, *titles)) == dict(zip(columns, titles, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("titles", "option"),
+    [
+        (["email", "Label"], "--map tag=Label"),
+        (["Customer", "tag"], "--map email=Customer"),
+        (["email", "tag", "actoin"], "--map action=actoin"),
+        (["email", "tag", "two words"], "--map 'contact_id=two words'"),
+    ],
+)
+def test_an_unknown_column_comes_with_the_option_that_names_it(titles: list[str], option: str) -> None:
+    with pytest.raises(InputError, match=f"name a column with {re.escape(option)}[,;]"):
+        picked(TAGS, *titles)
+
+
+@pytest.mark.parametrize(
+    ("titles", "mapping", "is_enough"),
+    [
+        (["E-Mail", "Tag(s)"], {}, True),
+        (["Contact-ID", "tag", "more"], {}, True),
+        (["email", "more"], {}, False),
+        (["Kunde", "tag"], {}, False),
+        (["KUNDE", "tag"], {"email": "Kunde"}, True),
+        ([], {}, False),
+    ],
+)
+def test_a_header_is_enough_with_every_column_that_is_needed(
+    titles: list[str], mapping: dict[str, str], is_enough: bool
+) -> None:
+    assert has_needed(titles, TAGS.columns, mapping) is is_enough
+
+
+def test_rows_of_a_join_that_are_the_same_are_one() -> None:
+    rows = rows_of(
+        *(
+            {"email": email, "tag": "vip", "id": number}
+            for number, email in enumerate(["a@b.co", "c@d.co", "a@b.co"])
+        )
+    )
+    assert without_repeated(rows, ()) is rows
+    alone = without_repeated(rows, ["ID"])
+    assert (alone.cells["email"], alone.numbers) == (["a@b.co", "c@d.co"], [2, 3])
+    assert alone.warnings == ("1 row of the query left out, the same as another one",)
 
 
 @pytest.mark.parametrize("title", ["C#", "State", "Name", "Phone 2", "Date"])

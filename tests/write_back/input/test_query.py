@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -22,8 +23,9 @@ from tests.write_back.input.test_files import records
 from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version
+from warehouse.sealed_connection import answer_query
 from write_back.input.files import InputBudget, rows_of_batches
-from write_back.input.query import read_query, write_rows
+from write_back.input.query import PushQuery, read_query, write_rows
 from write_back.input.rows import InputError, Rows
 
 
@@ -43,9 +45,14 @@ def asked(path: Path, sql: str, **limits: int) -> Rows:
     return read_query(Settings(path.parent, **limits), sql)
 
 
+def query_of(path: Path, sql: str) -> PushQuery:
+    target = path.with_name("rows.arrow")
+    return PushQuery(database=str(path), sql=sql, result=str(target), memory_bytes=INPUT_LIMIT)
+
+
 def refusal(path: Path, sql: str) -> str:
     """As the process has it, without the second that it takes to start."""
-    return write_rows(path, INPUT_LIMIT, sql, path.with_name("rows.arrow"))
+    return answer_query(query_of(path, sql), write_rows).problem
 
 
 def test_a_query_gives_rows(path: Path) -> None:
@@ -64,12 +71,11 @@ def test_every_type_of_the_database_is_read_or_rejected(path: Path) -> None:
     with duckdb.connect() as connection:
         names = connection.sql("select column_name from (describe from test_all_types())").fetchall()
     for (name,) in names:
-        target = path.with_name("rows.arrow")
         sql = f"select 'a@b.co' as email, \"{name}\" as value from test_all_types()"
-        if said := write_rows(path, INPUT_LIMIT, sql, target):
+        if said := refusal(path, sql):
             assert "cast it to varchar" in said
             continue
-        with pa.ipc.open_stream(target) as batches:
+        with pa.ipc.open_stream(path.with_name("rows.arrow")) as batches:
             rows = rows_of_batches("query", batches.schema, batches, InputBudget("query", INPUT_LIMIT))
         assert rows.numbers == [1, 2, 3]
 
@@ -78,6 +84,25 @@ def test_a_query_shows_the_clocks_of_its_zone(path: Path) -> None:
     sql = "select timestamptz '2026-11-20 14:00:00+00'::timestamp as at"
     rows = read_query(Settings(path.parent), sql, "America/New_York")
     assert records(rows) == [{"at": dt.datetime(2026, 11, 20, 9)}]
+
+
+def test_a_query_reads_custom_tables_that_are_made_for_it(tmp_path: Path, path: Path) -> None:
+    shutil.copy(path, tmp_path)
+    (tmp_path / "models").mkdir()
+    files = {
+        "vips": "select email, n from custom.numbers, source.people",
+        "numbers": "select 7 as n",
+        "broken": "select nothing from source.people",
+    }
+    for name, sql in files.items():
+        (tmp_path / "models" / f"{name}.sql").write_text(sql)
+    rows = asked(tmp_path / path.name, "select email, n from custom.vips")
+    assert records(rows) == [{"email": "ann@example.com", "n": "7"}]
+    for name, said in {"broken": 'column "nothing" not found', "gone": "no models/gone.sql"}.items():
+        with pytest.raises(InputError, match=f"reads custom.{name}, which cannot be made: .*{said}"):
+            asked(tmp_path / path.name, f"from custom.{name}")
+    with connect(tmp_path / path.name, read_only=True) as connection:
+        assert connection.execute("from duckdb_schemas() where schema_name = 'custom'").fetchall() == []
 
 
 @pytest.mark.parametrize(

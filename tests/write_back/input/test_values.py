@@ -6,7 +6,7 @@ import datetime as dt
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from write_back.input.rows import cell_of
@@ -131,6 +131,9 @@ TAGS = [
     ('{vip,"two words"}', "vip,two words"),
     ("vip;news;", "vip,news"),
     ("vip|news", "vip,news"),
+    ("vip ::: news", "vip,news"),
+    ('vip:::"a ::: b"', "vip,a ::: b"),
+    ("a::b", "a::b"),
     ("v\u200bip,\ufeffvip,vip\xa0", "vip"),
     ("cafe\u0301,caf\xe9", "caf\xe9"),
     ("a \xa0 b", "a b"),
@@ -158,6 +161,8 @@ def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
         ("“vip”", "nothing around"),
         ("#a #b", "looks like several tags"),
         ("\u200b", "the tag is missing"),
+        ("caf\x8e", "has a control character in it"),
+        ("caf\ufffd", "by which programs replace a letter"),
     ],
 )
 def test_tags_that_may_be_others_are_rejected(text: str, said: str) -> None:
@@ -165,7 +170,19 @@ def test_tags_that_may_be_others_are_rejected(text: str, said: str) -> None:
         tags(text)
 
 
-@given(st.lists(st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x2FF), min_size=1), min_size=1))
+def is_accepted(word: str) -> bool:
+    """Not `nan`, `null` and the like, which are rejected."""
+    try:
+        return bool(tags(word))
+    except BadValue:
+        return False
+
+
+_WORDS = st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x2FF), min_size=1).filter(is_accepted)
+
+
+@given(st.lists(_WORDS, min_size=1))
+@example(["vip", "news"])
 def test_tags_come_back_from_every_way_of_listing_them(words: list[str]) -> None:
     wanted = tags(",".join(words))
     quoted = ",".join(f'"{word}"' for word in words)

@@ -2,118 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import io
+import re
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from tests.write_back.input.test_files import reading, records
-from write_back.input.columns import pick
-from write_back.input.number_formats import Unshown, shown_number, shown_text
-from write_back.input.rows import Seen, held, text_of
+from tests.write_back.planner import Memory
+from write_back.account_state import Known
+from write_back.input.columns import has_needed, pick
+from write_back.input.files import read_file
+from write_back.input.rows import InputError, Rows, Seen, held, text_of
 from write_back.item import Options
-from write_back.kinds import CONTACTS, TAGS
-
-#: Value, format, what a spreadsheet shows in English.
-NUMBERS = [
-    (1067, "00000", "01067"),
-    (0.15, "0%", "15%"),
-    (0.1234, "0.0%", "12.3%"),
-    (4915112345678, "+0", "+4915112345678"),
-    (491701234567, "+## ### #######", "+49 170 1234567"),
-    (5551234567, "(###) ###-####", "(555) 123-4567"),
-    (5551234, "[<=9999999]###-####;(###) ###-####", "555-1234"),
-    (5551234567, "[<=9999999]###-####;(###) ###-####", "(555) 123-4567"),
-    (123456789, "000-00-0000", "123-45-6789"),
-    (1234567.5, '#,##0.00 "€"', "1,234,567.50 €"),
-    (1234, "[$$-409]#,##0.00", "$1,234.00"),
-    (1234.5, "_-* #,##0.00\\ _€_-", "1,234.50"),
-    (1234567, "0.0,,", "1.2"),
-    (1234567, "#,##0,", "1,235"),
-    (-5, "0", "-5"),
-    (-5, "0;(0)", "(5)"),
-    (0, '0;-0;"zero"', "zero"),
-    (3, ";;;", ""),
-    (1, '[=1]"yes";[=0]"no";General', "yes"),
-    (7, '[=1]"yes";[=0]"no";General', "7"),
-    (0, "#", ""),
-    (0.5, "#.##", ".5"),
-    (1.5, "0.???", "1.5"),
-    (2.5, "0", "3"),
-    (-2.5, "0", "-3"),
-    (-0.1, "0", "0"),
-    (1.005, "0.00", "1.01"),
-    (12345.678, "0.00E+00", "1.23E+04"),
-    (0.00012, "0.00E+00", "1.20E-04"),
-    (9.999e9, "0.00E+00", "1.00E+10"),
-    (12345, "##0.0E+0", "12.3E+3"),
-    (1.25, "# ?/?", "1 1/4"),
-    (0.3125, "# ?/16", "5/16"),
-    (0.9999, "# ?/?", "1"),
-    (5, 'General" kg"', "5 kg"),
-    (1e15, "General", "1000000000000000"),
-    (12, "@", "12"),
-]
-DATES = [
-    (46349, "mm/dd/yyyy", "11/23/2026"),
-    (46349.604166667, "m/d/yy h:mm", "11/23/26 14:30"),
-    (46349.604166667, "dddd, mmmm d, yyyy h:mm AM/PM", "Monday, November 23, 2026 2:30 PM"),
-    (46349.604166667, "d-mmm-yy", "23-Nov-26"),
-    (46349.5, "[$-407]dd.mm.yyyy", "23.11.2026"),
-    (46349.5, "[$-407]d. mmmm yyyy", "2026-11-23"),  # November is written otherwise in other languages
-    (46349, "[$-F800]dddd\\, mmmm dd\\, yyyy", "2026-11-23"),
-    (46349.6042, "hh:mm:ss.000", "14:30:02.880"),
-    (0.6041666666666666, "h:mm:ss", "14:30:00"),
-    (46349.25, "h AM/PM", "6 AM"),
-    (1.25, "[hh]:mm:ss", "30:00:00"),
-    (0.5, "[m]", "720"),
-    (0.000694, "mm:ss", "01:00"),
-    (61, "yyyy-mm-dd", "1900-03-01"),
-    (60, "yyyy-mm-dd", "1900-02-29"),
-    (1, "yyyy-mm-dd", "1900-01-01"),
-    (0.99999999, "h:mm:ss", "0:00:00"),
-]
-
-
-@pytest.mark.parametrize(("value", "code", "text"), NUMBERS + DATES)
-def test_a_number_is_read_as_its_format_shows_it(value: float, code: str, text: str) -> None:
-    assert shown_number(value, code)[0] == text
-
-
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [("General", "Ann"), ("00000", "Ann"), ('"Ms. "@', "Ms. Ann"), (";;;", ""), ("0;-0;0;@", "Ann")],
-)
-def test_a_text_is_read_as_its_format_shows_it(code: str, text: str) -> None:
-    assert shown_text("Ann", code) == text
-
-
-@given(
-    st.floats(-1e300, 1e300) | st.sampled_from([0.0, 59.5, 2_958_465.999999]),
-    st.text(st.sampled_from('0#?.,%E+-/ymdhsAPM[]"\\_*;@G $<>=5x'), max_size=12),
-)
-def test_no_format_keeps_a_workbook_from_being_read(value: float, code: str) -> None:
-    with contextlib.suppress(Unshown):
-        assert isinstance(shown_number(value, code)[0], str)
-    assert isinstance(shown_text("Ann", code), str)
-
-
-@pytest.mark.parametrize("value", [-1.0, 2_958_466.0])
-def test_a_date_that_there_is_not_is_not_shown(value: float) -> None:
-    with pytest.raises(Unshown):
-        shown_number(value, "yyyy-mm-dd")
+from write_back.kinds import CONTACTS, TAGS, make_plan
 
 
 def book(*table: tuple[Any, ...], formats: Mapping[str, str] | None = None, **how: Any) -> bytes:
-    """A workbook of this table, with formats by cell; `rows` and `columns` are hidden."""
+    """A workbook of this table, with formats by cell; `rows` and `columns` are hidden, and `merged` cells one."""
     written = openpyxl.Workbook()
     written.epoch = how.get("epoch", CALENDAR_WINDOWS_1900)
     sheet = written.active
@@ -122,6 +34,8 @@ def book(*table: tuple[Any, ...], formats: Mapping[str, str] | None = None, **ho
         sheet.append(record)
     for cell, code in (formats or {}).items():
         sheet[cell].number_format = code
+    for cells in how.get("merged", ()):
+        sheet.merge_cells(cells)
     for row in how.get("rows", ()):
         sheet.row_dimensions[row].hidden = True
     for column in how.get("columns", ()):
@@ -154,14 +68,14 @@ def test_every_type_of_cell_is_read_as_it_is_shown() -> None:
             ),
         ),
     )
-    rows = reading(book(*table, formats={"B2": "00000", "D2": "d/m/yy", "E2": "[h]:mm"}))
+    rows = reading(book(*table, formats={"B2": "00000", "D2": "d/m/yy", "E2": "h:mm"}))
     assert records(rows) == [
         {
             "email": "a@b.co",
             "number": "01067",
             "is": "TRUE",
             "when": "23/11/26",
-            "since": "30:00",
+            "since": "6:00",
             "text": "two\nlines _x000D_",
         }
     ]
@@ -221,3 +135,151 @@ def test_titles_above_the_header_are_left_out() -> None:
     rows = reading(book(("People to be tagged",), (), ("email", "tag"), ("a@b.co", "x")))
     assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "tag": "x"}], [4])
     assert rows.warnings == ("row 1 above the header (row 3): left out",)
+
+
+# -- merged cells
+
+HEADER = ("email", "list", "status", "tag", "action")
+NAMES = ("ann@example.com", "bo@example.com", "ed@example.com")
+
+
+def merged_book(merged: tuple[str, ...], cells: Mapping[str, Any], **how: Any) -> bytes:
+    """Three people with the tag vip; `cells` say otherwise, before some of them are merged."""
+    table = [list(HEADER), *([name, "News", None, "vip", None] for name in NAMES)]
+    for cell, value in cells.items():
+        table[int(cell[1:]) - 1]["ABCDE".index(cell[0])] = value
+    return book(*map(tuple, table), merged=merged, **how)
+
+
+#: Merged cells, values of cells, a column, and what it says in each row.
+FILLED = [
+    (("E2:E4",), {"E2": "remove"}, "action", ["remove"] * 3),
+    (("E2:E3",), {"E2": "remove", "E4": "add"}, "action", ["remove", "remove", "add"]),
+    (("C2:C4",), {"C2": "unsubscribed"}, "status", ["unsubscribed"] * 3),
+    (("A2:A4",), {}, "email", [NAMES[0]] * 3),
+    (("B2:B3", "D3:D4"), {"B2": "Shop"}, "list", ["Shop", "Shop", "News"]),
+    (("B2:B3", "D3:D4"), {"D3": "gold"}, "tag", ["vip", "gold", "gold"]),
+    (("C2:C4",), {}, "status", [None] * 3),
+    (("C2:D3",), {"D2": None, "D3": None}, "tag", [None, None, "vip"]),
+    (("E2:E900",), {"E2": "remove"}, "action", ["remove"] * 3),
+    (("A2:A2",), {}, "email", list(NAMES)),
+]
+
+
+@pytest.mark.parametrize(("merged", "cells", "column", "said"), FILLED)
+def test_a_merged_cell_says_the_same_in_all_of_its_rows(
+    merged: tuple[str, ...], cells: dict[str, Any], column: str, said: list[str | None]
+) -> None:
+    rows = reading(merged_book(merged, cells))
+    assert (rows.cells[column], rows.numbers, rows.cell_faults) == (said, [2, 3, 4], {})
+
+
+def test_a_merged_action_removes_from_everybody(known: Known) -> None:
+    rows = reading(merged_book(("E2:E4",), {"E2": "remove"}))
+    plan = make_plan(TAGS, rows, known, Memory(), Options(ignore=("list", "status")))  # type: ignore[arg-type]
+    assert {item.operation for item in plan.items} == {"emailmarketing/removetag"}
+    assert sorted(row for item in plan.items for row in item.rows) == [2, 2, 2, 3, 4]
+
+
+def test_a_merged_status_unsubscribes_everybody(known: Known) -> None:
+    rows = reading(merged_book(("C2:C4",), {"C2": "unsubscribed", "B4": "Friends, Family"}))
+    plan = make_plan(CONTACTS, rows, known, Memory(), Options(ignore=("tag", "action")))  # type: ignore[arg-type]
+    assert [(item.rows, item.params["status"]) for item in plan.items] == [
+        ((2,), "Disactive"),
+        ((4,), "Disactive"),
+    ]
+    assert [idle.rows for idle in plan.idle] == [(3,)], "who is so already"
+
+
+def test_a_merged_cell_counts_where_its_first_row_is_hidden() -> None:
+    rows = reading(merged_book(("E2:E4",), {"E2": "remove"}, rows=[2]))
+    assert (rows.cells["action"], rows.numbers) == (["remove"] * 2, [3, 4])
+
+
+def test_a_cell_that_one_of_another_column_covers_is_unknown() -> None:
+    rows = reading(merged_book(("B2:C3",), {}))
+    assert rows.cells["list"] == ["News"] * 3
+    assert {number: reason.partition(":")[0] for number, reason in rows.cell_faults["status"].items()} == {
+        2: "column “status”",
+        3: "column “status”",
+    }
+    assert "a merged cell that begins in another column" in rows.cell_faults["status"][2]
+
+
+def test_a_merged_title_is_no_header() -> None:
+    rows = reading(book(("Our people",), (), ("email", "tag"), ("a@b.co", "x"), merged=["A1:C1"]))
+    assert records(rows) == [{"email": "a@b.co", "tag": "x"}]
+
+
+def test_merged_cells_count_like_others_against_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "x.xlsx").write_bytes(book(*[("email", "tag")] * 3, merged=["A1:XFD3"]))
+    with pytest.raises(InputError, match="cells"):
+        read_file(tmp_path / "x.xlsx", limit=400_000)
+
+
+# -- sheets
+
+
+def sheets(states: Mapping[str, str] | None = None, **tables: list[tuple[Any, ...]]) -> bytes:
+    """A workbook of these sheets; `states` of those that are hidden."""
+    written = openpyxl.Workbook()
+    assert written.active is not None
+    written.remove(written.active)
+    for title, table in tables.items():
+        sheet = written.create_sheet(title)
+        sheet.sheet_state = (states or {}).get(title, "visible")
+        for record in table:
+            sheet.append(record)
+    written.save(stream := io.BytesIO())
+    return stream.getvalue()
+
+
+NOTES = [("Made by", "on"), ("Ann", "2026")]
+PEOPLE = [("My people",), ("E-Mail", "Label"), ("a@b.co", "x")]
+TAGGED = [("email", "tag"), ("c@d.co", "y")]
+
+
+def read_sheets(content: bytes, sheet: str | None = None, mapping: Mapping[str, str] | None = None) -> Rows:
+    return read_file(
+        Path("-"),
+        stdin=io.BytesIO(content),
+        sheet=sheet,
+        fits=lambda header: has_needed(header, TAGS.columns, mapping or {}),
+    )
+
+
+def test_the_first_sheet_with_the_columns_that_are_needed_is_read_and_named() -> None:
+    content = sheets(Notes=NOTES, People=PEOPLE, Tagged=TAGGED, Last=TAGGED)
+    rows = read_sheets(content)
+    assert rows.cells["email"] == ["c@d.co"]
+    assert rows.warnings == ("standard input: the sheet “Tagged” is read, one of 4; --sheet chooses another",)
+    assert read_sheets(content, mapping={"tag": "Label"}).cells["E-Mail"] == ["a@b.co"]
+
+
+def test_a_hidden_sheet_is_only_read_by_its_name() -> None:
+    content = sheets({"Old": "hidden", "Older": "veryHidden"}, Old=TAGGED, Older=TAGGED, Notes=NOTES)
+    assert read_sheets(content).columns == ("Made by", "on")
+    assert read_sheets(content, "OLDER").cells["email"] == ["c@d.co"]
+
+
+def test_where_no_sheet_has_the_columns_the_first_is_read_and_named() -> None:
+    rows = read_sheets(sheets(Notes=NOTES, Empty=[], More=PEOPLE))
+    assert rows.columns == ("Made by", "on")
+    assert "“Notes” is read" in rows.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("sheet", "said"),
+    [
+        ("Poeple", "has no sheet “Poeple” (did you mean “People”?); it has “Notes”, “People”"),
+        ("", "has no sheet “”; it has “Notes”, “People”"),
+    ],
+)
+def test_a_sheet_that_is_not_there_is_said(sheet: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        read_sheets(sheets(Notes=NOTES, People=PEOPLE), sheet)
+
+
+def test_a_text_file_has_no_sheets() -> None:
+    with pytest.raises(InputError, match="leave --sheet out"):
+        read_sheets(b"email,tag\na@b.co,x", "People")

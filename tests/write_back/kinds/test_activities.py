@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,11 +12,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from marketing_api.clock import wall
+from tests.write_back.conftest import MakeDesk
+from tests.write_back.desk import Desk
+from tests.write_back.planner import (
+    LATER,
+    Planner,
+    check_every_row_has_one_fate,
+    fates,
+    make_warehouse,
+    open_known,
+    requests,
+)
+from tests.write_back.plans import activity
+from warehouse.connection import connect
 from write_back.account_state import Known
 from write_back.input.values import BadValue, moment
-from write_back.item import Effect, State
+from write_back.item import Effect, Item, State
 from write_back.kinds import ACTIVITIES
+from write_back.kinds.activities import _CUT, IN_TIMELINE
+from write_back.refusals import known as known_refusal
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -55,6 +71,7 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
     assert planned.items[0].expected == {
         "description": "Met",
         "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
+        "look_up": 1,
     }
     assert planned.items[0].effects == (
         Effect("101|2026-02-03 14:05:00|Met", "101"),
@@ -187,6 +204,11 @@ def test_what_the_service_refused_is_refused(plan: Planner) -> None:
     assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True)]
 
 
+def test_a_row_that_was_refused_for_a_cut_timeline_is_planned_again(plan: Planner) -> None:
+    plan.memory.note(plan(row("ann@example.com")), State.REJECTED, message=_CUT)
+    assert fates(plan(row("ann@example.com"))) == {2: "sent"}
+
+
 def test_what_is_in_the_timeline_is_not_sent(plan: Planner) -> None:
     planned = plan(
         row("ann@example.com", "Called  about the offer", "2026-02-01 10:30"),
@@ -261,3 +283,53 @@ def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(
     again = plan(*rows, send_all=True)
     check_every_row_has_one_fate(again)
     assert not again.items
+
+
+# -- timelines that were not read lately
+
+
+def unread(row: int, contact_id: int, description: str) -> Item:
+    item = activity(row, contact_id, description)
+    return replace(item, expected={**item.expected, "look_up": 1})
+
+
+def test_what_another_home_has_written_is_not_written_again(desk: Desk) -> None:
+    """This one has never read a timeline."""
+    contact_id = int(desk.people()[0]["id"])
+    first = activity(2, contact_id, "Called back")
+    desk.control_write(
+        "addactivity", id=contact_id, **{name: first.params[name] for name in ("description", "datetime")}
+    )
+    push_id, sent = desk.push(unread(2, contact_id, "Called back"), unread(3, contact_id, "Called"))
+    assert sent.applied == 1
+    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [
+        (State.SKIPPED, IN_TIMELINE),
+        (State.APPLIED, None),
+    ]
+    assert sorted(desk.activities().elements()) == [(contact_id, "Called"), (contact_id, "Called back")]
+
+
+def test_a_timeline_that_is_cut_before_the_moment_refuses_the_row(make_desk: MakeDesk) -> None:
+    desk = make_desk(switches={"timeline-cut": "1"})
+    contact_id = int(desk.people()[0]["id"])
+    push_id, sent = desk.push(unread(2, contact_id, "Met"))
+    assert sent.rejected == 1
+    (entry,) = desk.outbox.items(push_id)
+    assert "does not show the timeline as far back" in str(entry.message)
+    assert "sync --only timelines" in getattr(known_refusal(str(entry.message)), "remedy", "")
+
+
+@pytest.mark.parametrize(("hours_ago", "look_ups"), [(1, 0), (30, 1)])
+def test_a_timeline_that_was_read_in_this_night_is_not_looked_at(
+    tmp_path: Path, hours_ago: int, look_ups: int
+) -> None:
+    path = make_warehouse(tmp_path / "warehouse.duckdb")
+    read_at = dt.datetime.fromtimestamp(wall(), dt.UTC) - dt.timedelta(hours=hours_ago)
+    with connect(path) as connection:
+        connection.execute(
+            "insert into sync.contact_coverage (account, contact_id, timeline_asked_at) values ('main', 101, ?)",
+            [read_at],
+        )
+    plan = Planner(open_known(path), ACTIVITIES)
+    assert plan(row("ann@example.com")).look_up_count == look_ups
+    assert plan(row("nobody@example.com")).look_up_count == 2, "who it is, and the timeline"

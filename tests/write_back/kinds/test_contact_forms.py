@@ -3,18 +3,16 @@ subscribed again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from marketing_api.errors import Refused
-from marketing_api.operation import Call
-from marketing_api.records.contacts import SYNCCONTACT
+from marketing_api.records.contacts import EDITCONTACT
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk
 from tests.write_back.plans import contact
-from write_back.item import Item, RetryPolicy, State
-from write_back.kinds import CONTACTS
+from write_back.item import Item, State
 
 FIRST, SECOND = 1801, 1814
 
@@ -36,28 +34,58 @@ def shown(desk: Desk, email: str, list_id: int = FIRST) -> dict[str, Any]:
     return next(one for one in desk.people(list_id) if one["email"] == email)
 
 
-def test_a_sync_without_a_status_leaves_everybody_as_they_are(desk: Desk) -> None:
-    emails = people(desk, "unsubscribed", 3) + people(desk, "bounced", 1)
-    before = [shown(desk, email)["status"] for email in emails]
-    _, sent = desk.push(*renamed(emails, FIRST))
-    assert (sent.applied, sent.requests) == (4, 4)
-    assert [shown(desk, email)["status"] for email in emails] == before
-    assert shown(desk, emails[0])["9100"] == "Name 2"
-
-
-def test_where_a_status_is_wanted_the_service_is_asked_for_the_present_one(make_desk: MakeDesk) -> None:
-    """At the cost of one refusal in all, and of one reading for each; who is there is edited, which takes no
-    status."""
-    desk = make_desk(switches={"required": "variants"})
+@pytest.mark.parametrize("required", ["primary", "variants"])
+def test_somebody_who_is_on_the_list_is_edited_and_keeps_the_status(
+    make_desk: MakeDesk, required: str
+) -> None:
+    """Some services want a status with every sync."""
+    desk = make_desk(switches={"required": required, "email-found": "array"})
     emails = people(desk, "unsubscribed", 4) + people(desk, "active", 2) + people(desk, "bounced", 1)
     before = [shown(desk, email)["status"] for email in emails]
-    fresh = contact(99, "fresh@example.com", FIRST)
-    _, sent = desk.push(*renamed(emails, FIRST), fresh, policy=RetryPolicy(workers=1))
-    assert (sent.applied, sent.rejected) == (8, 0)
-    assert sent.requests == 8 + 8 + 1
-    assert desk.asked("editcontact") == 7
+    _, sent = desk.push(*renamed(emails, FIRST), contact(99, "fresh@example.com", FIRST))
+    assert (sent.applied, sent.rejected, sent.requests) == (8, 0, 8 + 8)
+    assert (desk.asked("editcontact"), desk.asked("synccontact")) == (7, 1)
     assert [shown(desk, email)["status"] for email in emails] == before
     assert [shown(desk, email)["9100"] for email in emails] == [f"Name {row}" for row in range(2, 9)]
+
+
+def known_by_id(email: str, *contact_ids: int) -> Item:
+    """As planned of somebody whose contacts the warehouse knows."""
+    item = contact(2, email, FIRST, status=None, fields={"9100": "New"})
+    values = {name: text for name, text in item.params.items() if name.startswith("fields")}
+    expected = {**item.expected, "ids": {str(FIRST): [*contact_ids]}}
+    return replace(item, operation=EDITCONTACT.name, params=values, expected=expected)
+
+
+def test_somebody_who_has_another_address_by_now_is_edited_and_verified(desk: Desk) -> None:
+    (email,) = people(desk, "active", 1)
+    contact_id = int(shown(desk, email)["id"])
+    desk.control_write("editcontact", id=contact_id, email="new@example.com")
+    push_id, sent = desk.push(known_by_id(email, contact_id))
+    assert (sent.applied, sent.requests) == (1, 1)
+    assert desk.verify(push_id, how="all").verified == 1
+    assert shown(desk, "new@example.com")["9100"] == "New"
+    assert email not in [one["email"] for one in desk.people()]
+
+
+def test_a_contact_that_was_made_again_is_found_by_its_address(desk: Desk) -> None:
+    (email,) = people(desk, "active", 1)
+    desk.control_write("deletecontact", id=shown(desk, email)["id"], listid=FIRST)
+    desk.control_write("addcontact", email=email, listid=FIRST, status="Active")
+    _, sent = desk.push(known_by_id(email, 5))
+    assert sent.applied == 1
+    assert shown(desk, email)["9100"] == "New"
+
+
+def test_somebody_who_was_taken_off_the_list_is_not_put_there_by_an_edit(desk: Desk) -> None:
+    (email,) = people(desk, "active", 1)
+    contact_id = int(shown(desk, email)["id"])
+    desk.control_write("deletecontact", id=contact_id, listid=FIRST)
+    push_id, sent = desk.push(known_by_id(email, contact_id))
+    assert (sent.applied, sent.rejected) == (0, 1)
+    (entry,) = desk.outbox.items(push_id)
+    assert "no longer on list 1801" in str(entry.message)
+    assert email not in [one["email"] for one in desk.people()]
 
 
 def test_who_has_left_the_list_meanwhile_is_not_put_there_again_for_want_of_a_status(
@@ -77,13 +105,14 @@ def test_who_was_added_just_now_is_waited_for(make_desk: MakeDesk) -> None:
     assert (sent.applied, sent.rejected) == (2, 0)
 
 
-@pytest.mark.parametrize("required", ["primary", "variants"])
-def test_each_list_is_sent_its_own_status(make_desk: MakeDesk, required: str) -> None:
-    desk = make_desk(switches={"required": required})
-    (email,) = people(desk, "unsubscribed", 1)
-    _, sent = desk.push(contact(3, email, FIRST, SECOND))
+@pytest.mark.parametrize("found", ["object", "array", "by-list"])
+def test_somebody_joins_no_list_while_unsubscribed_on_another(make_desk: MakeDesk, found: str) -> None:
+    desk = make_desk(switches={"email-found": found})
+    gone, there = *people(desk, "unsubscribed", 1), *people(desk, "active", 1)
+    _, sent = desk.push(contact(3, gone, SECOND), contact(4, there, FIRST, SECOND))
     assert (sent.applied, sent.rejected) == (1, 0)
-    assert (shown(desk, email)["status"], shown(desk, email, SECOND)["status"]) == ("2", "1")
+    assert shown(desk, there, SECOND)["status"] == "1"
+    assert gone not in [one["email"] for one in desk.people(SECOND)]
 
 
 def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> None:
@@ -95,28 +124,3 @@ def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> Non
     assert sent.applied == len(emails) + 12
     assert {shown(desk, email)["status"] for email in emails} == {"2"}
     assert {f"new{row}@example.com" for row in range(12)} <= {one["email"] for one in desk.people(SECOND)}
-
-
-@pytest.mark.parametrize(
-    ("said", "fields", "is_wanted"),
-    [
-        ("errorCode 1003 (status is required)", None, True),
-        ("errorCode 1004 (invalid parameters)", ["status"], True),
-        ("errorCode 1004 (invalid parameters)", {"Status": "missing"}, True),
-        ("errorCode 1003 (listid must be a number)", None, False),
-        ("errorCode 1004 (the address is blacklisted)", None, False),
-        ("errorCode 1004 (not allowed)", "listing", False),
-        ("the answer ok, but said: The contact doesn't exist", None, True),
-    ],
-)
-def test_a_refusal_tells_whether_a_status_is_wanted(said: str, fields: Any, is_wanted: bool) -> None:
-    refusal = Refused(
-        f"emailmarketing/synccontact: the service refused with {said}",
-        detail={"fields": fields} if fields else None,
-    )
-    assert (
-        CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1,2"})) == is_wanted
-    )
-    assert not CONTACTS.lacks(
-        refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1", "status": "Active"})
-    )

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.write_back.desk import Desk
 from tests.write_back.planner import Planner, check_every_row_has_one_fate, fates, requests
+from tests.write_back.plans import tag
 from write_back.account_state import Known
 from write_back.input.rows import InputError
 from write_back.item import State
@@ -23,7 +25,7 @@ def plan(known: Known) -> Planner:
     return Planner(known, TAGS)
 
 
-def row(email: str | None, tag: str, action: str | None = None, contact_id: Any = None) -> dict[str, Any]:
+def row(email: str | None, tag: str, action: str | None = "add", contact_id: Any = None) -> dict[str, Any]:
     return {"email": email, "contact_id": contact_id, "tag": tag, "action": action}
 
 
@@ -70,6 +72,14 @@ def test_rows_that_contradict_each_other_are_both_bad(plan: Planner) -> None:
         4: "sent",
         5: "sent",
     }
+
+
+def test_an_empty_action_means_add_only_where_no_row_has_one(plan: Planner) -> None:
+    missing = "bad: the action is missing, which other rows have: write add or remove"
+    rows = [row("ann@example.com", "a", "remove"), row("ed@example.com", "a", None)]
+    assert fates(plan(*rows)) == {2: "sent", 3: missing}
+    (item,) = plan(rows[1]).items
+    assert item.operation == "emailmarketing/addtag"
 
 
 def test_a_row_that_says_nothing_new_names_the_first(plan: Planner) -> None:
@@ -189,3 +199,18 @@ def test_rows_have_one_fate_in_any_order_and_nothing_is_left_once_they_were_sent
     again = plan(*rows)
     check_every_row_has_one_fate(again)
     assert not again.items
+
+
+def test_somebody_who_has_another_address_by_now_is_tagged_under_that_one(desk: Desk) -> None:
+    (person, *_) = [one for one in desk.people() if one["status"] == "1"]
+    desk.control_write("editcontact", id=person["id"], email="new@example.com")
+    item = replace(tag(2, person["email"]), expected={"ids": [int(person["id"]), 5]})
+    _, sent = desk.push(item)
+    assert (sent.applied, sent.rejected) == (1, 0)
+    assert desk.tags()["new@example.com"] == ["vip"]
+
+
+def test_an_address_that_nobody_has_any_more_is_rejected(desk: Desk) -> None:
+    push_id, sent = desk.push(replace(tag(2, "nobody@example.com"), expected={"ids": [5]}))
+    assert (sent.applied, sent.rejected) == (0, 1)
+    assert [entry.message for entry in desk.outbox.items(push_id)] == ["no contact has this address"]

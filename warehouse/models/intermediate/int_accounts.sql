@@ -2,7 +2,10 @@
 -- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an
 -- account that could not be read for a week does not turn dormant by that.
 with read_accounts as (
-    select account, max(as_of) as as_of from {{ source('sync', 'coverage') }} group by account
+    -- the newest by its request: a clock that was ahead once dates an older answer later
+    select account, arg_max(as_of, (coalesce(last_request, 0), as_of)) as as_of
+    from {{ source('sync', 'coverage') }}
+    group by account
 ),
 
 businesses as (

@@ -5,7 +5,7 @@ with messages as (
         account,
         campaign_id,
         case when min(channel) = max(channel) then min(channel) end as channel,
-        min(sent_at) as sent_at
+        min(sent_at) filter (where {{ is_plausible_moment('sent_at', "timestamptz 'infinity'") }}) as sent_at
     from {{ ref('contact_campaign') }}
     where campaign_id is not null
     group by all

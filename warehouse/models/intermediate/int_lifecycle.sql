@@ -12,10 +12,9 @@ with accounts as (
 
 -- who is gone counts, too. An address is its hash: texts are slow to compare, and need not stand here
 all_contacts as (
-    select account, contact_id, hash(email_normalized) as address, min(registered_at) as registered_at
+    select distinct account, contact_id, hash(email_normalized) as address
     from {{ ref('stg_contacts') }}
     where email_normalized is not null
-    group by all
 ),
 
 -- not materialized: they are wide, and each use takes little of them
@@ -38,7 +37,7 @@ all_statuses as not materialized (
 stamps as (
     select account, address, count(*) as entry_count, bit_xor(stamp) as entry_stamp
     from (
-        select account, address, hash(registered_at) as stamp from all_contacts
+        select account, hash(email) as address, hash(registered_at) as stamp from {{ ref('int_addresses') }}
         union all
         select all_contacts.account, address, hash(all_messages)
         from all_messages

@@ -1,7 +1,7 @@
 -- The headline numbers of each account by day; one row per account and day.
 {%- set covered = 'days_covered is not null' %}
 with accounts as (
-    select account, timezone from {{ ref('int_accounts') }}
+    select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
 -- The first day on which every list that was there from the beginning had been read; lists that came later
@@ -88,15 +88,20 @@ posts_read as (
 ),
 
 days as (
-    select account, day_on from members
-    union
-    select account, day_on from mails
-    union
-    select account, day_on from visits
-    union
-    select account, day_on from reviews
-    union
-    select account, day_on from social
+    select account, day_on
+    from (
+        select account, day_on from members
+        union
+        select account, day_on from mails
+        union
+        select account, day_on from visits
+        union
+        select account, day_on from reviews
+        union
+        select account, day_on from social
+    )
+    join accounts using (account)
+    where {{ is_plausible('day_on', 'today') }}
 )
 
 select

@@ -61,7 +61,6 @@ outcome_contacts as (
         outcome_at
     from outcomes
     join contacts using (account, email)
-    where outcome = 'goal' or (outcome = 'redemption' and is_present)
     union
     select number, account, contact_id, outcome_at, outcome_at from outcomes where outcome = 'goal'
 ),

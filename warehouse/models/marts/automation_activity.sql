@@ -1,6 +1,6 @@
 -- What each automation sent on a day and how people reacted; one row per automation, channel and day.
 with accounts as (
-    select account, timezone from {{ ref('int_accounts') }}
+    select account, timezone, today from {{ ref('int_accounts') }}
 )
 
 select
@@ -23,5 +23,5 @@ select
     median(date_diff('minute', sent_at, opened_at) / 60.0) as median_hours_to_open
 from (select *, {{ can_tell_opening() }} as is_told from {{ ref('contact_campaign') }})
 join accounts using (account)
-where kind = 'automated' and sent_at is not null
+where kind = 'automated' and {{ is_plausible(local_date('sent_at', 'timezone'), 'today') }}
 group by all

@@ -61,16 +61,21 @@ per_contact as (
         count(*) filter (where is_sms and sent_at >= since_90d and sent_at < until_at) as sms_sent_90d_count,
         count(*) filter (where is_sms and is_clicked) as sms_clicked_count,
         count(*) filter (where is_sms and is_clicked is null) as sms_untold_count,
-        max(sent_at) as last_sent_at,
-        max(coalesce(opened_at, sent_at)) filter (where is_opened) as last_opened_at,
-        max(coalesce(clicked_at, opened_at, sent_at)) filter (where is_clicked) as last_clicked_at
+        max(sent_at) filter (where {{ is_plausible_moment('sent_at', 'until_at') }}) as last_sent_at,
+        max(coalesce(opened_at, sent_at)) filter (where is_opened
+            and {{ is_plausible_moment('coalesce(opened_at, sent_at)', 'until_at') }}) as last_opened_at,
+        max(coalesce(clicked_at, opened_at, sent_at)) filter (where is_clicked
+            and {{ is_plausible_moment('coalesce(clicked_at, opened_at, sent_at)', 'until_at') }})
+            as last_clicked_at
     from messages
     group by all
 ),
 
 visits as (
-    select account, contact_id, count(*) as visit_count, max(visited_at) as last_visited_at
+    select account, contact_id, count(*) as visit_count,
+        max(visited_at) filter (where {{ is_plausible_moment('visited_at', 'until_at') }}) as last_visited_at
     from {{ ref('stg_timeline_visits') }}
+    join accounts using (account)
     group by all
 ),
 
@@ -128,17 +133,8 @@ recency as (
         addresses.*,
         told.* exclude (account, email),
         greatest(last_opened_at, last_clicked_at, last_visited_at) as last_active_at,
-        -- greatest() passes over NULL: whoever never was active must not become active today
-        case
-            when coalesce(last_opened_at, last_clicked_at, last_visited_at) is not null
-                then greatest(0, today
-                    - {{ local_date('greatest(last_opened_at, last_clicked_at, last_visited_at)',
-                        'timezone') }})
-        end as days_since_active,
-        case
-            when last_clicked_at is not null
-                then greatest(0, today - {{ local_date('last_clicked_at', 'timezone') }})
-        end as days_since_clicked,
+        today - {{ local_date('last_active_at', 'timezone') }} as days_since_active,
+        today - {{ local_date('last_clicked_at', 'timezone') }} as days_since_clicked,
         registered_at,
         today - {{ local_date('registered_at', 'timezone') }} as days_since_registered,
         coalesce(coupon_count, 0) as coupon_count,

@@ -2,12 +2,14 @@
 -- The service tells no day of issue. It is known, to the reading, of coupons that appeared at an address of
 -- which coupons had been read before. Those that are gone, or whose contacts are, were issued all the same.
 with accounts as (
-    select account, timezone from {{ ref('int_accounts') }}
+    select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
 coupons as (
-    select account, coupon_id, email_normalized as email, is_redeemed, redeemed_on, first_seen_at
-        from {{ ref('stg_coupons') }}
+    select account, coupon_id, email_normalized as email, is_redeemed, first_seen_at,
+        case when {{ is_plausible('redeemed_on', 'today') }} then redeemed_on end as redeemed_on
+    from {{ ref('stg_coupons') }}
+    join accounts using (account)
 ),
 
 addresses as (

@@ -1,6 +1,26 @@
 -- How far each table is read, and the contacts' timelines and coupons; one row per account and subject.
 -- Moments only, which do not change with the clock: ages are `data_freshness`.
-with coverage as (
+{#- what each table dates by itself; posts may be planned #}
+{%- set dates = {
+    'campaigns': 'created_at',
+    'contacts': 'registered_at',
+    'coupons': 'redeemed_on',
+    'direct_reviews': 'reviewed_at',
+    'feedback_views': 'period_on',
+    'online_reviews': 'reviewed_at',
+    'review_stats': 'period_on',
+    'sentiment_mentions': 'reviewed_on',
+    'social_links': 'created_at',
+    'social_media_stats': 'period_on',
+    'timeline_automations': 'triggered_at',
+    'timeline_events': 'occurred_at',
+    'timeline_visits': 'visited_at',
+} %}
+with accounts as (
+    select account, today, {{ days_end('today', 'timezone') }} as until_at from {{ ref('int_accounts') }}
+),
+
+coverage as (
     select *, regexp_full_match(scope, '\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2}') as is_range
     from {{ source('sync', 'coverage') }}
 ),
@@ -18,12 +38,18 @@ tables as (
         account,
         coverage.table_name as subject,
         case when bool_or(coverage.is_range) then 'day' else 'scope' end as part,
-        max(coverage.as_of) as as_of,
+        case
+            when bool_or(coverage.is_range)
+                then arg_max(coverage.as_of, (coalesce(coverage.last_request, 0), coverage.as_of))
+            else max(coverage.as_of)
+        end as as_of,
         case when not bool_or(coverage.is_range) then min(coverage.as_of) end as oldest_as_of,
         case when not bool_or(coverage.is_range) then median(coverage.as_of) end as median_as_of,
         case
             when bool_or(coverage.is_range)
-                then arg_max_null(coverage.due_at, (coverage.as_of, coverage.scope))
+                then arg_max_null(
+                    coverage.due_at, (coalesce(coverage.last_request, 0), coverage.as_of, coverage.scope)
+                )
             else min(coverage.due_at)
         end as due_at,
         coalesce(max(days.day_count), count(*)) as part_count,
@@ -80,6 +106,18 @@ rejected as (
     group by all
 ),
 
+odd_dates as (
+{%- for table, column in dates.items() %}
+    select account, '{{ table }}' as subject, count(*) as odd_date_count
+    from {{ ref('stg_' ~ table) }}
+    join accounts using (account)
+    where not {{ is_plausible(column, 'today') if column.endswith('_on')
+        else is_plausible_moment(column, 'until_at') }}
+    group by account
+    {{ "union all" if not loop.last }}
+{%- endfor %}
+),
+
 subjects as (
     select * from tables
     union all by name
@@ -98,6 +136,8 @@ select
     subjects.read_part_count,
     {{ safe_rate('subjects.read_part_count', 'subjects.part_count') }} as coverage_rate,
     coalesce(rejected.rejected_count, 0) as rejected_count,
+    coalesce(odd_dates.odd_date_count, 0) as odd_date_count,
     subjects.reason
 from subjects
 left join rejected using (account, subject)
+left join odd_dates using (account, subject)

@@ -24,6 +24,7 @@ versions as (
 sequences as (
     select
         *,
+        first_value(registered_at) over by_contact as first_registered_at,
         lag(status) over by_contact as status_before,
         lag(ended_by) over by_contact as ended_before
     from versions
@@ -33,7 +34,18 @@ sequences as (
 ),
 
 steps as materialized (
-    select sequences.*, first_read_at, first_read_on, timezone, is_new, ended_before is null as is_first
+    select
+        sequences.*,
+        first_read_at,
+        first_read_on,
+        is_new,
+        ended_before is null as is_first,
+        {{ local_date('first_registered_at', 'timezone') }} as registered_on,
+        coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }}) as begun_on,
+        -- what readings show up to the end of a list's first day counts on the day of the registration
+        case when not is_new then begun_on end as survey_on,
+        case when {{ is_plausible('registered_on', 'begun_on') }} then registered_on
+            else begun_on end as survivor_on
     from sequences
     join lists_read using (account, list_id)
 ),
@@ -50,49 +62,101 @@ late as (
 
 -- since when those are members who were there at the first reading: only their registration tells
 past as (
-    select account, list_id, registered_at, status, valid_from, first_read_on, timezone
     from steps
     where is_first and not is_new and coalesce(valid_from <= first_read_at, true)
-    union all
-    select account, list_id, registered_at, status, valid_from, first_read_on, timezone from late
-        where seen_at <= first_read_at and not is_new
+    union all by name
+    from late
+    where seen_at <= first_read_at and not is_new
 ),
 
-moments as (
-    select account, list_id, contact_id, email_normalized as address, status, true as is_arrival,
-        seen_at as moment
+arrivals_and_departures as (
+    select *, email_normalized as address, true as is_arrival, seen_at as moment
     from late
     where seen_at > first_read_at or is_new
-    union all
-    select account, list_id, contact_id, email_normalized, status, true, valid_from from steps
-        where ended_before = 'deleted'
-    union all
-    select account, list_id, contact_id, email_normalized, status, false, valid_to from steps
-        where ended_by = 'deleted'
+    union all by name
+    select *, email_normalized as address, true as is_arrival, valid_from as moment
+    from steps
+    where ended_before = 'deleted'
+    union all by name
+    select *, email_normalized as address, false as is_arrival, valid_to as moment
+    from steps
+    where ended_by = 'deleted'
 ),
 
-crossings as materialized (
-    select moments.*, {{ local_date('moment', 'timezone') }} as day_on, row_number() over () as number
-    from moments
+dated_moments as materialized (
+    select
+        moments.*,
+        {{ local_date('moment', 'timezone') }} as day_on,
+        timezone(timezone, day_on::timestamp) as day_begun_at,
+        row_number() over () as number
+    from arrivals_and_departures as moments
     join zones on zones.account = moments.account and moment >= from_at and moment < until_at
 ),
 
--- An arrival and a departure of one day that are the same person's: a move, or in one list a new id or a
--- return. By id, then by address.
+readings as (
+    select account, split_part(scope, '=', 2)::bigint as list_id, as_of, is_complete,
+        {{ local_date('as_of', 'timezone') }} as day_on
+    from {{ source('sync', 'readings') }}
+    where table_name = 'contacts'
+),
+
+-- when the day's reading before still showed those who are gone now
+read_before as (
+    select number, max(as_of) as read_at
+    from dated_moments
+    join readings using (account, list_id, day_on)
+    where not is_arrival and as_of < moment
+    group by number
+),
+
+-- Somebody who is gone left after `after_at`. Lists are read one after the other: what another list shows in
+-- between belongs to the nearer of the two readings.
+crossings as materialized (
+    select
+        dated_moments.*,
+        case
+            when is_arrival then moment
+            else coalesce(make_timestamptz((epoch_us(read_at) + epoch_us(moment)) // 2),
+                greatest(valid_from, day_begun_at))
+        end as after_at
+    from dated_moments
+    left join read_before using (number)
+),
+
+-- A departure and the person's next arrival of that day, in the same reading or a later one, are one step: a
+-- move, or within a list a new id or a return. By id, then by address.
 {%- set persons = [['contact_id'], ['list_id', 'address'], ['address']] %}
 {%- for keys in persons %}
-free_{{ loop.index }} as (
-    select
-        *,
-        row_number() over (
-            partition by account, day_on, is_arrival, {{ keys | join(", ") }}
-                order by moment, list_id, contact_id
-        ) as place
+{%- set person = 'account, day_on, ' ~ keys | join(', ') %}
+waiting_{{ loop.index }} as (
+    select *, sum(case when is_arrival then -1 else 1 end) over in_order as waiting_count
     from crossings
     {%- if not loop.first %}
     anti join pairs_{{ loop.index0 }} as pairs on number = any_number
     where address <> ''
     {%- endif %}
+    window in_order as (
+        partition by {{ person }} order by after_at, not is_arrival, moment, list_id, contact_id
+            rows between unbounded preceding and current row
+    )
+),
+
+-- an arrival that takes the count to a new low finds no departure waiting
+free_{{ loop.index }} as (
+    select *, waiting_count >= least(0, min(waiting_count) over before) as is_awaited
+    from waiting_{{ loop.index }}
+    window before as (
+        partition by {{ person }} order by after_at, not is_arrival, moment, list_id, contact_id
+            rows between unbounded preceding and 1 preceding
+    )
+),
+
+numbered_{{ loop.index }} as (
+    select *, row_number() over (
+        partition by {{ person }}, is_arrival order by after_at, moment, list_id, contact_id
+    ) as place
+    from free_{{ loop.index }}
+    where is_awaited or not is_arrival
 ),
 
 pairs_{{ loop.index }} as materialized (
@@ -101,19 +165,18 @@ pairs_{{ loop.index }} as materialized (
     union all
     {%- endif %}
     select unnest([came.number, went.number]) as any_number, came.list_id <> went.list_id as is_move
-    from free_{{ loop.index }} as came
-    join free_{{ loop.index }} as went using (account, day_on, place, {{ keys | join(", ") }})
-    -- who came and then went again was there
+    from numbered_{{ loop.index }} as came
+    join numbered_{{ loop.index }} as went using (account, day_on, place, {{ keys | join(", ") }})
     where came.is_arrival and not went.is_arrival
-        and (came.list_id <> went.list_id or came.moment >= went.moment)
 ),
 {% endfor %}
 dated as (
     select
         account,
         list_id,
-        least({{ local_date('registered_at', 'timezone') }},
-            coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }})) as day_on,
+        survey_on,
+        survivor_on,
+        survey_on as seen_on,
         1 as joined,
         0 as moved_in,
         0 as left_count,
@@ -127,6 +190,8 @@ dated as (
     select
         account,
         list_id,
+        survey_on,
+        survivor_on,
         day_on,
         (is_arrival and is_move is null)::int,
         (is_arrival and coalesce(is_move, false))::int,
@@ -142,7 +207,9 @@ dated as (
     select
         steps.account,
         list_id,
-        {{ local_date('valid_from', 'zones.timezone') }},
+        survey_on,
+        survivor_on,
+        {{ local_date('valid_from', 'timezone') }},
         0,
         0,
         0,
@@ -160,7 +227,7 @@ changes as (
     select
         account,
         list_id,
-        day_on,
+        case when seen_on <= survey_on then survivor_on else seen_on end as day_on,
         sum(joined)::bigint as joined_count,
         sum(moved_in)::bigint as moved_in_count,
         sum(left_count)::bigint as left_count,
@@ -173,17 +240,10 @@ changes as (
     group by all
 ),
 
-noted as (
-    select distinct account, split_part(scope, '=', 2)::bigint as list_id,
-        {{ local_date('as_of', 'timezone') }} as day_on
-    from {{ source('sync', 'readings') }}
-    where table_name = 'contacts' and is_complete
-),
-
 nights as (
     select account, list_id, day_on,
         day_on - lag(day_on) over (partition by account, list_id order by day_on) as days_covered
-    from noted
+    from (select distinct account, list_id, day_on from readings where is_complete)
 ),
 
 ends as (
@@ -193,11 +253,19 @@ ends as (
     group by account
 ),
 
+-- a day before the first reading is there for somebody who stayed on the list
 calendar as (
-    select account, list_id,
-        unnest(generate_series(min(day_on), any_value(last_on), interval 1 day))::date as day_on
+    select
+        account,
+        list_id,
+        unnest(generate_series(
+            min(case when member_change > 0 or day_on > first_read_on or is_new
+                then day_on else first_read_on end),
+            any_value(last_on), interval 1 day
+        ))::date as day_on
     from changes
     join ends using (account)
+    join lists_read using (account, list_id)
     group by account, list_id
 ),
 
@@ -222,7 +290,7 @@ filled as (
     from calendar
     left join changes using (account, list_id, day_on)
     left join nights using (account, list_id, day_on)
-    left join (select account, list_id, min(day_on) as noted_from from noted group by all)
+    left join (select account, list_id, min(day_on) as noted_from from nights group by all)
         using (account, list_id)
     join lists_read using (account, list_id)
 )

@@ -3,7 +3,7 @@
 -- Counts are added up first and divided then: in a mean of rates a small campaign would weigh as much as a
 -- large one.
 {%- set mails = ['sent_count', 'delivered_count', 'opened_count', 'clicker_count', 'unsubscribed_count'] %}
-{%- set others = ['joined_count', 'online_review_count', 'average_rating'] %}
+{%- set others = ['joined_count', 'online_review_count', 'average_rating', 'rating_count'] %}
 {%- set compared = ['sent_count', 'open_rate', 'click_rate', 'unsubscribe_rate'] + others
     + ['redeemed_count'] %}
 with accounts as (
@@ -47,13 +47,14 @@ happenings as (
 first_days as (
     select
         account,
-        min(day_on) as first_on,
+        min(day_on) filter (where {{ is_plausible('day_on', 'today') }}) as first_on,
         {%- for name in others[:2] %}
         min(day_on) filter (where {{ name }} is not null) as {{ name }}_from,
         {%- endfor %}
         case when count(campaign_id) > 0 then 0 end as no_campaign,
         case when account in (select account from {{ ref('stg_coupons') }}) then 0 end as no_coupon
     from happenings
+    join accounts using (account)
     group by account
 ),
 
@@ -69,11 +70,12 @@ summed as (
         {%- endfor %}
         case when not coalesce(bool_or(is_unread), false) then sum(clicker_count)::bigint end as clicker_count,
         avg(average_rating) as average_rating,
+        nullif(count(average_rating), 0) as rating_count,
         count(coupon_id) as redeemed_count
     from happenings
     join accounts using (account)
     cross join kinds
-    where day_on <= today
+    where {{ is_plausible('day_on', 'today') }}
     group by all
 ),
 
@@ -109,6 +111,7 @@ filled as (
         case when begins_on >= {{ name }}_from then {{ name }} end as {{ name }},
         {%- endfor %}
         average_rating,
+        rating_count,
         coalesce(nullif(redeemed_count, 0), no_coupon) as redeemed_count
     from periods
     left join summed using (account, period, begins_on)

@@ -42,7 +42,9 @@ ratings as (
         arg_max_null(average_rating, observed_on) as average_rating,
         arg_max_null(review_count, observed_on) as served_review_count,
         max_by(average_rating, observed_on)
-            filter (where {{ observed_before('observed_on', 'last_on', 28) }}) as average_rating_before
+            filter (where {{ observed_before('observed_on', 'last_on', 28) }}) as average_rating_before,
+        arg_max_null(review_count, observed_on) filter (where average_rating is not null
+            and {{ observed_before('observed_on', 'last_on', 28) }}) as served_review_count_before
     from (select *, max(observed_on) over (partition by account, channel) as last_on from observations)
     group by all
 ),
@@ -52,7 +54,7 @@ reviews as (
         reviews.account,
         reviews.channel,
         count(*) as review_count,
-        max(reviews.reviewed_at) as last_review_at,
+        max(reviews.reviewed_at) filter (where {{ is_plausible('reviewed_on', 'today') }}) as last_review_at,
 {%- for days in [7, 28] %}
         count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on',
             days) }}) as review_count_{{ days }}d,
@@ -60,7 +62,8 @@ reviews as (
             as average_rating_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from (
-        select reviews.*, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
+        select reviews.*, today,
+            {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
         from {{ ref('stg_online_reviews') }} as reviews
         left join accounts using (account)
     ) as reviews
@@ -102,8 +105,12 @@ online as (
         last_days.as_of_on,
         ratings.observed_on,
         ratings.average_rating,
-        ratings.average_rating - ratings.average_rating_before as average_rating_change_28d,
+        -- a rating says little without the number of its reviews
+        case when ratings.served_review_count is not null and ratings.served_review_count_before is not null
+            then ratings.average_rating - ratings.average_rating_before end as average_rating_change_28d,
         ratings.served_review_count,
+        case when average_rating_change_28d is not null
+            then ratings.served_review_count_before end as served_review_count_before,
         coalesce(reviews.review_count, 0) as review_count,
         reviews.last_review_at,
         reviews.average_rating_7d,
@@ -135,9 +142,9 @@ direct as (
         count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on',
             days) }}) as review_count_{{ days }}d,
 {%- endfor %}
-        max(reviewed_at) as last_review_at
+        max(reviewed_at) filter (where {{ is_plausible('reviewed_on', 'today') }}) as last_review_at
     from (
-        select reviews.account, reviews.reviewed_at,
+        select reviews.account, reviews.reviewed_at, today,
             {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
         from {{ current('stg_direct_reviews') }} as reviews
         left join accounts using (account)
@@ -158,6 +165,7 @@ feedback_page as (
         null::double as average_rating,
         null::double as average_rating_change_28d,
         null::bigint as served_review_count,
+        null::bigint as served_review_count_before,
         coalesce(max(direct.review_count), 0) as review_count,
         max(direct.last_review_at) as last_review_at,
         null::double as average_rating_7d,
@@ -196,6 +204,7 @@ select
     average_rating,
     average_rating_change_28d,
     served_review_count,
+    served_review_count_before,
     review_count,
     last_review_at,
     average_rating_7d,

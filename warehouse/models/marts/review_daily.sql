@@ -77,8 +77,7 @@ spans as (
     from told_days
     join accounts using (account)
     left join last_read using (account)
-    -- a date far ahead is a mistake; one day ahead may be the account's, where its time zone is not known
-    where told_days.day_on <= accounts.today + 1
+    where {{ is_plausible('told_days.day_on', 'accounts.today') }}
     group by all
 ),
 

@@ -11,7 +11,8 @@ reviews as (
         email_normalized as email,
         nullif(trim(phone), '') as phone,
         reviewed_at,
-        today - {{ local_date('reviewed_at', 'timezone') }} as days_since_review,
+        case when {{ is_plausible(local_date('reviewed_at', 'timezone'), 'today') }}
+            then today - {{ local_date('reviewed_at', 'timezone') }} end as days_since_review,
         inquiry,
         nullif(trim(notes), '') as notes
     from {{ current('stg_direct_reviews') }}

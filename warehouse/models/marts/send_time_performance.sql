@@ -14,7 +14,8 @@ accounts as (
 placed as (
     select campaigns.*, campaigns.sent_at at time zone accounts.timezone as sent_local
     from campaigns
-    left join accounts using (account)
+    join accounts using (account)
+    where {{ is_plausible(local_date('campaigns.sent_at', 'accounts.timezone'), 'accounts.today') }}
 )
 
 select

@@ -55,7 +55,9 @@ left join mentions using (account, network, day_on)
 left join posts using (account, network, day_on)
 left join days_read using (account, day_on)
 left join clicks using (account, network, day_on)
-where coalesce(mentions.mention_count, clicks.click_change) is not null or days_read.is_read
+join accounts using (account)
+where (coalesce(mentions.mention_count, clicks.click_change) is not null or days_read.is_read)
+    and {{ is_plausible('day_on', 'accounts.today') }}
 window
     last_7 as (partition by account, network order by day_on {{ days_frame(7) }}),
     last_28 as (partition by account, network order by day_on {{ days_frame(28) }})

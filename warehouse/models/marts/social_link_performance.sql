@@ -62,8 +62,10 @@ posts as (
 dated as (
     select
         links.*,
-        {{ local_date('links.created_at', 'accounts.timezone') }} as created_on,
         coalesce(totals.observed_on, asked.asked_on) as observed_on,
+        case when {{ is_plausible(local_date('links.created_at', 'accounts.timezone'),
+                'coalesce(totals.observed_on, asked.asked_on)') }}
+            then {{ local_date('links.created_at', 'accounts.timezone') }} end as created_on,
         case when totals.link_id is not null then totals.click_count when asked.asked_on is not null
             then 0 end as click_count,
         case when totals.link_id is not null then totals.network_count when asked.asked_on is not null

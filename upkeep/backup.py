@@ -1,0 +1,331 @@
+"""The snapshot of a home in a folder, behind each run and push, and the way back.
+
+A snapshot is a copy of the home as of one moment. It is made beside the previous one and takes its place by a
+rename, once every file has been checked: a damaged file of the home never replaces a good copy. What leads to
+other machines is not ours (`docs/backup.md`)."""
+
+import contextlib
+import datetime as dt
+import hashlib
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import msgspec
+import pyarrow.parquet as pq
+
+from home.alerts import try_to_post
+from home.door import archive_of, outbox_of, waits
+from home.failures import explain
+from home.folder import in_use
+from home.identity import identity_of
+from home.progress import stage
+from home.settings import Settings, SettingsError, check_apart
+from home.versions import check_not_newer
+from marketing_api.clock import utc_now, wall
+from warehouse.archive import Archive
+from warehouse.archive.compaction import retired
+from warehouse.archive.file_store import PATTERNS
+from warehouse.archive.ledger import NAME as LEDGER
+from warehouse.connection import connect
+from warehouse.disk import RESTORING, copy_locked, exclusive, make_folder, remove, sync, write_file
+from warehouse.errors import ForeignFolder, WarehouseError
+from warehouse.sql import quoted, rows
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.store import hold
+
+log = logging.getLogger(__name__)
+
+MANIFEST = "snapshot.json"
+_WAREHOUSE, _OUTBOX, _LEDGER = "warehouse.duckdb", "outbox.sqlite", f"archive/{LEDGER}"
+#: Files that appear whole and never change under their name.
+_SEALED = tuple(f"archive/{pattern}" for pattern in PATTERNS)
+_OTHERS = (
+    "archive/forgotten.json",
+    "archive/retired.txt",
+    "identity.json",
+    "personal.key",
+    "sandbox.jsonl",
+    "version",
+    "models/**/*",
+    "pushes/*/*",
+    "dagster/dagster.yaml",
+)
+#: Where any of these is, a restore would do harm.
+_IN_USE = ("archive", _OUTBOX, _WAREHOUSE, "published")
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What a snapshot holds. `files`: SHA-256 by path, in hexadecimal."""
+
+    made_at: dt.datetime
+    home_id: str
+    files: dict[str, str]
+    bytes: int
+
+
+def backup_folder(settings: Settings, folder: str = "") -> Path:
+    """Where the home's snapshot is. Raises SettingsError where no folder is set, or one in the home."""
+    if not (folder := folder or settings.backup_dir):
+        raise SettingsError("there is no backup: name a folder, or set MARKETING_BACKUP_DIR")
+    check_apart(settings, folder)
+    return Path(folder).expanduser().absolute() / (settings.shard or "main")
+
+
+def read_snapshot(place: Path) -> Snapshot | None:
+    """None when there is none. Raises WarehouseError."""
+    found = place if place.exists() else _beside(place, "old")
+    try:
+        return msgspec.json.decode((found / MANIFEST).read_bytes(), type=Snapshot)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise WarehouseError(
+            f"the backup in {place} cannot be read ({problem.strerror}): see that the folder is there and "
+            "yours"
+        ) from problem
+    except msgspec.DecodeError as problem:
+        raise WarehouseError(
+            f"{found / MANIFEST} is damaged ({problem}): move {found} away, and back up again"
+        ) from None
+
+
+def check_place(settings: Settings, place: Path) -> Snapshot | None:
+    """The snapshot that is there. Raises ForeignFolder where it is not of this home: a home that was begun
+    anew must not take the place of the one that was lost."""
+    before = read_snapshot(place)
+    home_id = identity_of(settings.home).home_id
+    is_other = before.home_id != home_id if before else place.exists() and any(place.iterdir())
+    if is_other:
+        what = "the backup of another home" if before else "files that are no backup"
+        raise ForeignFolder(
+            f"{place} holds {what}: set another MARKETING_BACKUP_DIR for this home, or bring that one back "
+            "into an empty MARKETING_HOME with `marketing-sync restore`"
+        )
+    return before
+
+
+def check_backup(settings: Settings) -> None:
+    """Before a run: that its backup will take no other home's place. Raises ForeignFolder. What else is wrong
+    there is told when the run ends."""
+    if settings.backup_dir:
+        try:
+            check_place(settings, backup_folder(settings))
+        except ForeignFolder:
+            raise
+        except WarehouseError as problem:
+            log.warning("%s", problem)
+
+
+def back_up(settings: Settings, folder: str = "") -> Snapshot:
+    """Replace the snapshot. Safe while others use the home, and to be killed at any moment.
+
+    Raises ForeignFolder, SettingsError, and WarehouseError with the name of what is damaged."""
+    home, place = settings.home, backup_folder(settings, folder)
+    with in_use(home), stage("backup"), exclusive(home / ".backup"):
+        before = check_place(settings, place)
+        _finish_swap(place)
+        part = _beside(place, "part")
+        remove(part)
+        make_folder(part)
+        made_at = utc_now()
+        for path, copy in _steps(settings):
+            (part / path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            copy(home / path, part / path)
+        files = {path.relative_to(part).as_posix(): path for path in part.rglob("*") if path.is_file()}
+        digests = {name: _digest(path) for name, path in files.items()}
+        for copied in part.rglob("*"):
+            sync(copied)
+        _check_sealed(home, before, digests)
+        size = sum(path.stat().st_size for path in files.values())
+        snapshot = Snapshot(made_at, identity_of(home).home_id, digests, size)
+        write_file(part / MANIFEST, msgspec.json.encode(snapshot))
+        _swap(part, place)
+        return snapshot
+
+
+def _beside(place: Path, suffix: str) -> Path:
+    return place.with_name(f".{place.name}.{suffix}")
+
+
+def _swap(part: Path, place: Path) -> None:
+    old = _beside(place, "old")
+    remove(old)
+    if place.exists():
+        place.rename(old)
+    part.rename(place)
+    sync(place.parent)
+    remove(old)
+
+
+def _finish_swap(place: Path) -> None:
+    """A kill between the two renames leaves the previous snapshot under its other name."""
+    if not place.exists():
+        with contextlib.suppress(FileNotFoundError):
+            _beside(place, "old").rename(place)
+
+
+Copy = Callable[[Path, Path], object]
+
+
+def _steps(settings: Settings) -> Iterator[tuple[str, Copy]]:
+    """What is copied, and how. The order is that of reference: the archive may have more than the tables,
+    never less."""
+    home = settings.home
+    if (home / _WAREHOUSE).exists():
+        yield _WAREHOUSE, lambda source, target: _copy_warehouse(settings, source, target)
+    if (home / _OUTBOX).exists():
+        yield _OUTBOX, _copy_sqlite
+    if archive_of(home).exists():
+        with Archive(archive_of(home)) as archive:
+            archive.seal()
+        yield _LEDGER, _copy_sqlite
+    for patterns, copy in ((_SEALED, _link), (_OTHERS, _copy)):
+        for pattern in patterns:
+            for path in sorted(home.glob(pattern)):
+                if path.is_file() and not path.is_symlink():
+                    yield path.relative_to(home).as_posix(), copy
+
+
+def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
+    """Every value of the copy is read: DuckDB compares each block with its checksum."""
+    with connect(source, read_only=True, **waits(settings)):
+        copy_locked(source, target)
+    try:
+        with connect(target, read_only=True) as connection:
+            tables = "select schema_name, table_name from duckdb_tables() where not temporary"
+            for schema, name in rows(connection, tables):
+                rows(connection, f"from {quoted(schema)}.{quoted(name)} as t select count(hash(t))")
+    except (duckdb.Error, WarehouseError) as problem:
+        raise _damaged(source, problem) from problem
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as opened,
+            contextlib.closing(sqlite3.connect(target)) as copy,
+        ):
+            opened.backup(copy)
+            (found,) = copy.execute("pragma quick_check").fetchone()
+    except sqlite3.Error as problem:
+        raise _damaged(source, problem) from problem
+    if found != "ok":
+        raise _damaged(source, found)
+    target.chmod(0o600)
+
+
+def _link(source: Path, target: Path) -> None:
+    """A second name of the file, which takes no room; a copy on another disk."""
+    with contextlib.suppress(FileNotFoundError):  # merged meanwhile
+        try:
+            os.link(source, target)
+        except OSError:
+            _copy(source, target)
+        if target.suffix == ".parquet":
+            try:
+                pq.read_metadata(target)
+            except (OSError, ValueError) as problem:
+                raise _damaged(source, problem) from problem
+
+
+def _copy(source: Path, target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(source, target)
+
+
+def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) -> None:
+    """Files that never change are those of the previous snapshot."""
+    gone = retired(archive_of(home))
+    for path, digest in (before.files if before else {}).items():
+        is_sealed = any(Path(path).match(pattern) for pattern in _SEALED)
+        if is_sealed and path not in gone and digests.get(path) != digest:
+            what = "its content has changed" if path in digests else "it is missing"
+            raise _damaged(home / path, what)
+
+
+def _damaged(path: Path, problem: object) -> WarehouseError:
+    return WarehouseError(
+        f"{path} is damaged ({str(problem).splitlines()[0]}), so the backup stays as it was: bring the home "
+        "back from it with `marketing-sync restore` into an empty MARKETING_HOME"
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# ---- behind runs and pushes
+
+
+def back_up_run(settings: Settings) -> str:
+    """Back up what a run did, where a folder is set; why it could not be, which is posted: Dagster calls such
+    a run a success."""
+    try:
+        if settings.backup_dir:
+            back_up(settings)
+        return ""
+    except Exception as problem:  # whatever it is, the run is done
+        text = f"the run is done, but not backed up: {explain(problem)[0]}"
+        if settings.alert_url:
+            try_to_post(settings, {"text": f"marketing-sync: {text}"})
+        return text
+
+
+def back_up_push(settings: Settings) -> None:
+    """The same behind a push, whose outcome it does not change: a warning."""
+    if problem := back_up_run(settings):
+        log.warning("%s", problem)
+
+
+# ---- the way back
+
+
+def restore(settings: Settings, folder: str = "") -> Snapshot:
+    """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so that an
+    activity is looked for before it is sent. An interrupted restore resumes.
+
+    Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError with the
+    names of files that are missing or damaged; the home then cannot be used."""
+    home, place = settings.home, backup_folder(settings, folder)
+    if (snapshot := read_snapshot(place)) is None:
+        raise SettingsError(f"there is no backup in {place}")
+    if not (home / RESTORING).exists() and (used := [name for name in _IN_USE if (home / name).exists()]):
+        raise ForeignFolder(
+            f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with "
+            "MARKETING_HOME"
+        )
+    _finish_swap(place)
+    (make_folder(home) / RESTORING).touch(mode=0o600)
+    bad = [path for path, digest in snapshot.files.items() if not _bring_back(place, home, path, digest)]
+    if bad:
+        named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
+        raise WarehouseError(
+            f"{len(bad):,} files of {place} are missing or damaged: {named}. Put them back and run this again"
+        )
+    check_not_newer(home)
+    hold(outbox_of(home), snapshot.made_at, wall(), NOT_IDEMPOTENT)
+    if settings.warehouse_path.exists():
+        with connect(settings.warehouse_path) as connection:
+            rows(connection, "update sync.contact_coverage set timeline_asked_at = null")
+    (home / RESTORING).unlink()
+    return snapshot
+
+
+def _bring_back(place: Path, home: Path, path: str, digest: str) -> bool:
+    """Whether the file is there as it was; one that leads out of either folder is not taken."""
+    source, target = place / path, home / path
+    is_inside = source.resolve().is_relative_to(place.resolve()) and ".." not in Path(path).parts
+    if not is_inside or not source.is_file() or source.is_symlink() or _digest(source) != digest:
+        return False
+    make_folder(target.parent)
+    temporary = target.with_name(f".{target.name}.part")
+    shutil.copyfile(source, temporary)
+    temporary.chmod(0o600)
+    temporary.replace(target)
+    return True

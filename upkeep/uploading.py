@@ -1,0 +1,95 @@
+"""Uploads what a home has published, for readers elsewhere: the DuckDB file as one object, and the home's
+status file beside it.
+
+fsspec talks to object storage and takes credentials and endpoints from the environment, as that storage's own
+tools do. There an object appears whole or not at all; in a folder a finished file takes its name. Not here:
+publishing (`warehouse.publish`)."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from home.exits import Incomplete, WrongUse
+from home.identity import identity_of
+from home.progress import stage
+from home.settings import Settings
+from warehouse.disk import Workspace, move_into_place, published_path, scratch
+from warehouse.status_file import NAME, HomeStatus, decode, read_status
+
+#: What fsspec needs for an address that begins so.
+_PACKAGES = {
+    "s3": "'marketing-sync[s3]'",
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+}
+
+
+def upload_published(settings: Settings, url: str) -> str:
+    """Upload the published file and the status file into the folder `url`; returns the file's address. Raises
+    WrongUse (also where another home's files are) and Incomplete."""
+    home_id = identity_of(settings.home).home_id
+    status = msgspec.structs.replace(read_status(settings.home) or HomeStatus(), home_id=home_id)
+    with stage("upload"), _explained(url), scratch(settings.home, "upload") as workspace:
+        files, folder = _opened(url)
+        _check_folder(files, folder, url, home_id)
+        noted = workspace.file(NAME)
+        noted.write_bytes(msgspec.json.encode(status))
+        for source in (published_path(settings.home), noted):
+            _put(files, source, f"{folder}/{source.name}")
+    return f"{url.rstrip('/')}/{published_path(settings.home).name}"
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    """The storage, and the folder there."""
+    import fsspec  # which takes long
+
+    if "://" not in url:
+        url = str(Path(url).expanduser().absolute())
+    files, folder = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    return files, folder.rstrip("/")
+
+
+def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
+    """Raises WrongUse where another home has uploaded."""
+    with suppress(FileNotFoundError):
+        try:
+            there = decode(files.cat_file(f"{folder}/{NAME}")).home_id
+        except msgspec.DecodeError:
+            there = "unknown"
+        if there not in ("", home_id):
+            raise WrongUse(f"{url} holds what another home has published: give each home a folder of its own")
+
+
+def _put(files: Any, source: Path, path: str) -> None:
+    if "file" not in files.protocol:
+        files.put_file(str(source), path)
+        return
+    target = Path(path)
+    with closing(Workspace(target.parent / ".uploading")) as workspace:
+        workspace.sweep()
+        copied = workspace.file(target.name)
+        shutil.copyfile(source, copied)
+        copied.chmod(0o600)
+        move_into_place(copied, target)
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """Each storage has errors of its own."""
+    try:
+        yield
+    except (WrongUse, KeyboardInterrupt):
+        raise
+    except ImportError as problem:
+        package = _PACKAGES.get(url.partition("://")[0])
+        raise WrongUse(f"published, but not uploaded: {url} needs {package or problem}") from None
+    except Exception as problem:
+        reason = " ".join(str(problem).split())[:200] or type(problem).__name__
+        is_wrong = isinstance(problem, FileNotFoundError | PermissionError | NotADirectoryError)
+        raise (WrongUse if is_wrong else Incomplete)(
+            f"published, but not uploaded: {url} cannot be used ({reason})"
+        ) from problem

@@ -16,7 +16,6 @@ import psycopg2
 import pytest
 import requests
 
-from assets.account_session import _MOST_WORKERS
 from tests.fixtures import NOW
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import WHEN, query, rows
@@ -124,9 +123,10 @@ def test_every_shard_is_synced_although_the_process_of_one_is_killed(
             -1:
         ]
     )
-    _until(lambda: accounts["north"][0].count > 30)
+    _until(lambda: accounts["north"][0].count > 100)
     for process in _until(lambda: processes_in(deployment.homes / "north")):
         os.kill(process, signal.SIGKILL)
+    before = sum(sandbox.count for sandbox in accounts["north"])
     _until(
         lambda: [run for run in _runs(deployment) if run["tags"].get("dagster/parent_run_id") == killed], 200
     )
@@ -153,8 +153,8 @@ def test_every_shard_is_synced_although_the_process_of_one_is_killed(
         for shard in SHARDS
     }
     if nights["north"] == nights["south"]:
-        # again: what was under way when it was killed, at most a request of each worker of each account
-        assert asked["north"] - asked["south"] <= 3 * _MOST_WORKERS, asked
+        # resumed, not begun again: how little is requested twice is measured in tests/pipelines/test_kill.py
+        assert asked["north"] - asked["south"] < before, (asked, before)
 
 
 def _is_north(run: dict[str, Any]) -> bool:

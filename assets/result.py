@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from assets.days import DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
+from marketing_api.address import mask_addresses
 from marketing_api.client import Failure
 from marketing_api.errors import (
     BudgetSpent,
@@ -23,7 +24,6 @@ from marketing_api.errors import (
     Transient,
 )
 from marketing_api.exchange import Response
-from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport, TableReport
 from warehouse.tables import Table
@@ -217,7 +217,7 @@ def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
 def _sentence(error: Exception) -> str:
     """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the
     values they choke on."""
-    text = without_addresses(str(error))
+    text = mask_addresses(str(error))
     if isinstance(error, MarketingApiError | WarehouseError | OSError):
         return text or type(error).__name__
     return (

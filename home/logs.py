@@ -18,8 +18,9 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from home.settings import Settings
+from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now
-from marketing_api.redaction import Redactor, Secret, in_log, without_addresses
+from marketing_api.redaction import Redactor, Secret, in_log
 from warehouse.disk import make_folder
 
 #: Of what is displayed as a sentence: its traceback is for the file alone.
@@ -49,7 +50,7 @@ class _Redacted(logging.Formatter):
         line = text.encode(errors="replace")
         for redactor in self._redactors:
             line = redactor.redact(line)
-        return without_addresses(in_log(line.decode()).replace(self._home, "$MARKETING_HOME"))
+        return mask_addresses(in_log(line.decode()).replace(self._home, "$MARKETING_HOME"))
 
 
 class _Json(_Redacted):
@@ -157,7 +158,7 @@ def displayed(problem: Exception) -> tuple[str, str]:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):
             return handler.redacted.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
-    return without_addresses(text), ""
+    return mask_addresses(text), ""
 
 
 def _log_thread(failed: threading.ExceptHookArgs) -> None:

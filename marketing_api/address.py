@@ -1,10 +1,11 @@
-"""The one normal form of an e-mail address: two spellings have the same one exactly when they are the same
-person's.
+"""E-mail addresses: their one normal form, and how they are masked in a text.
 
-Whoever joins, counts, plans, recognises or forgets by an address compares normal forms; tables keep it in a
-column of its own beside the address as the service shows it. Not here: how addresses stand in texts
-(`warehouse.forgetting`)."""
+Two spellings have the same normal form exactly when they are the same person's. Joins, counts, plans and
+erasures compare normal forms; tables keep them in a column beside the address as the service spells it. Logs,
+messages, Dagster's events and masked copies mask addresses by `mask_addresses`, so that all agree on what an
+address is. Not here: whose address it is (`warehouse.forgetting`)."""
 
+import re
 import unicodedata
 
 #: Characters that show nothing although their category says letter, mark or symbol.
@@ -40,3 +41,31 @@ def trimmed(text: str) -> str:
 def _is_invisible(character: str) -> bool:
     """White space, control and format characters, and fillers."""
     return unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") or character in _INVISIBLE
+
+
+MASK = "•••"
+#: An @, plain, full-width or escaped as in links (also several times), JSON and web pages.
+_PERCENT = "%(?:25)*"
+_AMPERSAND, _SEMICOLON = f"(?:&|{_PERCENT}26)(?:amp;)*", f"(?:;|{_PERCENT}3b)"
+_AT = (
+    rf"(?:[@\uff20]|{_PERCENT}40|(?:[\\%]|{_PERCENT}5c)u(?:0040|ff20)"
+    rf"|{_AMPERSAND}(?:(?:\#|{_PERCENT}23)(?:0{{0,5}}64|x0{{0,5}}40)|commat){_SEMICOLON})"
+)
+#: What an address may be the whole of: other escaped characters, quoted names before the @, and apostrophes
+#: within a name are part of it.
+_WORD = re.compile(
+    rf"(?:{_AT}|&(?:amp;)*\#?\w{{1,8}};|(?P<quote>[\"'])(?=\w)[^\"']{{1,64}}(?<=[\w\\])(?P=quote)(?={_AT})"
+    rf"|(?<=\w)['’](?=\w)|[^\s\"'<>()=&?,;:|])+",
+    re.IGNORECASE,
+)
+#: Apart from words, since one pattern for both would be quadratic.
+_ADDRESS = re.compile(f".{_AT}.", re.IGNORECASE | re.DOTALL)
+
+
+def mask_addresses(text: str, mask: str = MASK) -> str:
+    """The text with `mask` in place of every e-mail address, however it is escaped.
+
+    mask_addresses("GET /me.json?email=ann%2540example.com")  # "GET /me.json?email=•••"
+
+    What stands around an address without a blank, such as a path, goes with it."""
+    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)

@@ -1,8 +1,7 @@
-"""What must not be seen, taken out of what is shown: the key, addresses of people, and control characters in
-texts of strangers.
+"""What must not be seen, taken out of what is shown: the key, and control characters in texts of strangers.
 
-Not here: HTML (the report escapes it), cells of a spreadsheet (write-back defuses them), which columns are
-personal (`records`)."""
+Not here: addresses of people (`address`), HTML (the report escapes it), cells of a spreadsheet (write-back
+defuses them), which columns are personal (`records`)."""
 
 import json
 import re
@@ -78,18 +77,6 @@ class Redactor:
                 yield clean[:cut]
         if held:
             yield held
-
-
-MASK = "•••"
-#: What may be an e-mail address, and whether it is, also as it stands in a link. Two steps: one pattern for
-#: both would be quadratic.
-_WORD = re.compile(r"[^\s\"'<>()=&?,;:|]+")
-_ADDRESS = re.compile(r".(?:@|%40).", re.DOTALL)
-
-
-def without_addresses(text: str, mask: str = MASK) -> str:
-    """The text with `mask` in place of every e-mail address."""
-    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)
 
 
 #: What moves a cursor, hides or reverses text, or ends a line unseen; tabs and line feeds are left.

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from marketing_api.address import mask_addresses
 from marketing_api.envelope import (
     Envelope,
     Parts,
@@ -34,7 +35,6 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.rate_limit import rate_report
 from marketing_api.records.values import read_int, read_or_none
-from marketing_api.redaction import without_addresses
 from marketing_api.write_result import objection
 
 #: observation 1.
@@ -150,7 +150,7 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
 
 def _public(text: str) -> str:
     """The service's words without what may be personal data: addresses and longer numbers."""
-    return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", without_addresses(text.strip(), "…"))[:200]
+    return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", mask_addresses(text.strip(), "…"))[:200]
 
 
 def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:

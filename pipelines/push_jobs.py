@@ -24,8 +24,9 @@ from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
 from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
+from marketing_api.address import mask_addresses
 from marketing_api.errors import LimitNotShared
-from marketing_api.redaction import markdown_block, without_addresses
+from marketing_api.redaction import markdown_block
 from pipelines.launchpad import check_confirmed, config_class, values
 from upkeep.backup import back_up_push
 from write_back.audience_syncs import (
@@ -190,7 +191,7 @@ def explained(*raised: type[Exception]) -> Iterator[None]:
     except LimitNotShared as problem:
         raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _failure(str(problem))
     except Exception as problem:
-        raise _failure(without_addresses(explain(problem)[0])) from None
+        raise _failure(mask_addresses(explain(problem)[0])) from None
 
 
 # ---- what the UI shows
@@ -250,7 +251,7 @@ class AudienceSyncs:
             check_nightly(settings)
             return read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"])
         except Exception as failed:
-            self._refuse(settings, f"no activation was pushed: {without_addresses(explain(failed)[0])}")
+            self._refuse(settings, f"no activation was pushed: {mask_addresses(explain(failed)[0])}")
             return []
 
     def _refuse(self, settings: Settings, line: str) -> None:
@@ -277,7 +278,7 @@ class AudienceSyncs:
             people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             problems = [text for result in results if (text := problem(result, rejected_now(result)))]
         except Exception as failed:
-            self._refuse(settings, f"{audience.sync.name}: {without_addresses(explain(failed)[0])}")
+            self._refuse(settings, f"{audience.sync.name}: {mask_addresses(explain(failed)[0])}")
             return
         self.lines.append(f"{audience.sync.name}: {'; '.join([people, *problems])}")
         self.problems += self.lines[-1:] if problems else []

@@ -11,9 +11,10 @@ from dataclasses import replace
 import pytest
 
 from marketing_api import validation, write_result
+from marketing_api.address import mask_addresses
 from marketing_api.operations import find
 from marketing_api.records import reputation, values
-from marketing_api.redaction import Secret, without_addresses
+from marketing_api.redaction import Secret
 from tests.patterns import MB, Found, patterns, plainly, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
@@ -74,7 +75,7 @@ _USES = {
     "public": validation._public,
     "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": write_result.says_absent,
-    "without_addresses": without_addresses,
+    "mask_addresses": mask_addresses,
     "without_values": push_report._without_values,
     "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "forgotten": lambda text: _ANN.text(text),

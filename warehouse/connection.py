@@ -23,7 +23,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_normal_form, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, rows
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -210,6 +210,7 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     try:
         connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         add_normal_form(connection)
+        add_mask_addresses(connection)
     except duckdb.Error as problem:
         raise duckdb_errors.unopened(path, problem) from problem
     if is_new:

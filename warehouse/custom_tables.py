@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from marketing_api.redaction import without_addresses
+from marketing_api.address import mask_addresses
 from warehouse.sealed_connection import check_select, in_words, serve_queries
 from warehouse.sealed_query import QueryFailed, SealedProcess, SealedQuery
 from warehouse.sql import literal, quoted, rows
@@ -173,7 +173,7 @@ def build_tables(
 
         build = CustomBuild(files, make)
         for name, file in files.items():
-            yield file, without_addresses(build.build(name))[:_MOST_LETTERS]
+            yield file, mask_addresses(build.build(name))[:_MOST_LETTERS]
 
 
 def write_table(connection: duckdb.DuckDBPyConnection, query: TableQuery) -> str:

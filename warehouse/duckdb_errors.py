@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from marketing_api.redaction import MASK, without_addresses
+from marketing_api.address import MASK, mask_addresses
 from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseTooNew
 
 _HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
@@ -56,7 +56,7 @@ _QUOTED_VALUE = re.compile(r"'[^']*'")
 def discreet(problem: duckdb.Error | str) -> str:
     """The first line of the message, without what it may quote from the data."""
     line, *_ = str(problem).strip().split("\n")
-    return without_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
+    return mask_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
 
 
 #: Errors whose messages quote the query, and no values of the tables.

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from marketing_api.address import normal_form
-from marketing_api.redaction import MASK, Secret
+from marketing_api.address import MASK, normal_form
+from marketing_api.redaction import Secret
 from warehouse.dbt_project import models
 from warehouse.disk import exclusive, make_folder, write_file
 from warehouse.errors import WarehouseError

@@ -2,15 +2,15 @@
 run)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from marketing_api.address import normal_form
+from marketing_api.address import mask_addresses, normal_form
 
 if TYPE_CHECKING:  # takes a fifth of a second to import
     import pyarrow as pa
@@ -90,10 +90,23 @@ NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else n
 
 def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
     """Let SQL say `normal_form(address)`, and so `NORMAL_FORM`, where no column has it."""
+    _add_function(connection, "normal_form", normal_form)
+
+
+#: A text without addresses. Most texts have no character that every spelling of an @ needs.
+MASKED = "case when regexp_matches({0}, '[@\uff20%&\\\\]') then mask_addresses({0}) else {0} end"
+
+
+def add_mask_addresses(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL say `mask_addresses(text)`, and so `MASKED`."""
+    _add_function(connection, "mask_addresses", lru_cache(10_000)(lambda text: mask_addresses(text)))
+
+
+def _add_function(connection: duckdb.DuckDBPyConnection, name: str, function: Callable[[str], str]) -> None:
     with suppress(
         duckdb.CatalogException, duckdb.NotImplementedException
     ):  # the instance has it, or the connection itself
-        connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
+        connection.create_function(name, function, ["VARCHAR"], "VARCHAR")
 
 
 @contextmanager

@@ -19,8 +19,9 @@ import duckdb
 import pyarrow as pa
 
 from marketing_api import parsing
+from marketing_api.address import MASK
 from marketing_api.exchange import Response
-from marketing_api.redaction import MASK, markdown_table
+from marketing_api.redaction import markdown_table
 from warehouse.archive import Archive
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
 from warehouse.disk import Workspace
@@ -47,7 +48,7 @@ from warehouse.loads.queue import LoadQueue
 from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
 from warehouse.schema import ensure_schema
-from warehouse.sql import Params, literal, query, quoted, rows, statements, transaction
+from warehouse.sql import MASKED, Params, literal, query, quoted, rows, statements, transaction
 from warehouse.tables import EXTRA, SOCIAL_POSTS, TABLES, Column, Table, Window
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,6 @@ REFUSAL_CODE = (
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
-_ADDRESS = r"\S+(@|%40)\S+"  # also in columns that are not personal: links with addresses in them, say
 
 _UTC = "set timezone = 'UTC'"
 _ONE_THREAD, _ALL_THREADS = "set threads = 1", "reset threads"
@@ -458,6 +458,4 @@ def _shown(column: Column) -> str:
     name = quoted(column.name)
     if column.is_personal:
         return f"case when {name} is not null then {literal(MASK)} end"
-    return (
-        f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(MASK)}, 'g'), {_PREVIEW_WIDTH})"
-    )
+    return f"left({MASKED.format(f'{name}::varchar')}, {_PREVIEW_WIDTH})"

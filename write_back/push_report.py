@@ -22,7 +22,8 @@ from jinja2 import Environment, StrictUndefined
 from home import output
 from home.formatting import plural
 from home.output import PushResult
-from marketing_api.redaction import plain, without_addresses
+from marketing_api.address import mask_addresses
+from marketing_api.redaction import plain
 from write_back.consent import LEFT
 from write_back.input.rows import shown
 from write_back.item import DONE, OPEN, Plan, Reason, State
@@ -175,7 +176,7 @@ def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
 
 
 def _public(text: list[str], is_discreet: bool) -> list[str]:
-    return list(map(without_addresses, text)) if is_discreet else text
+    return list(map(mask_addresses, text)) if is_discreet else text
 
 
 def headline(result: PushResult) -> str:
@@ -190,7 +191,7 @@ def problem(result: PushResult, rejected: int) -> str:
     """The same in counts; `rejected`: what counts of that."""
     parts = {"rejected": rejected, "open": result.open, "with a mismatch on read-back": result.drifted}
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
-    return ", ".join(counts + ([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else []))
+    return ", ".join(counts + ([f"stopped: {mask_addresses(result.stopped)}"] if result.stopped else []))
 
 
 def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
@@ -218,7 +219,7 @@ def _without_words(each: output.Reason) -> str:
 
 
 def _without_values(reason: str) -> str:
-    return _VALUE.sub("…", without_addresses(reason))
+    return _VALUE.sub("…", mask_addresses(reason))
 
 
 def say(text: Iterable[str], stream: object = None) -> None:

@@ -14,8 +14,8 @@ from duckdb import DuckDBPyConnection
 from home.door import open_archive, open_tables, outbox_of
 from home.folder import in_use
 from home.settings import Settings
+from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now
-from marketing_api.redaction import without_addresses
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
 from write_back.kinds import KINDS
@@ -75,7 +75,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "effect": kind.effect.value,
         "state": entry.state.value,
         "row_numbers": list(entry.rows),
-        "message": without_addresses(entry.message) if entry.message else None,
+        "message": mask_addresses(entry.message) if entry.message else None,
         "params": json.dumps(entry.params, ensure_ascii=False) if entry.operation else None,
         "drift": None if entry.drift is None else json.dumps(entry.drift, ensure_ascii=False),
     }

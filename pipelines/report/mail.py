@@ -18,8 +18,9 @@ from home.alerts import try_to_post
 from home.formatting import cut, day, plural
 from home.settings import Settings
 from home.values import WEEKDAYS, MailServer
+from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now
-from marketing_api.redaction import Redactor, plain, without_addresses
+from marketing_api.redaction import Redactor, plain
 from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, preview, readable, render, write_report
 from warehouse.disk import create
@@ -203,4 +204,4 @@ def _reason(server: MailServer | None, recipients: Sequence[str], problem: Excep
     line = " ".join(plain(f"{code} {words or type(problem).__name__}").split())
     if server and server.password:
         line = Redactor(server.password).redact(line.encode()).decode()
-    return without_addresses(cut(line, 300))
+    return mask_addresses(cut(line, 300))

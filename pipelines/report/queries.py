@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from marketing_api.redaction import without_addresses
+from marketing_api.address import mask_addresses
 from warehouse.errors import NothingPublished
 from warehouse.policies import PersonalData
 from warehouse.publish import Published, facts, reading
@@ -113,7 +113,7 @@ def impersonal(report: ReportData) -> ReportData:
 
     def clean(row: Row) -> Row:
         kept = {
-            name: without_addresses(value) if isinstance(value, str) else value for name, value in row.items()
+            name: mask_addresses(value) if isinstance(value, str) else value for name, value in row.items()
         }
         return kept | dict.fromkeys(_PERSONAL & row.keys())
 

@@ -36,7 +36,7 @@ def planted(arguments, settings):
     thread = threading.Thread(target=int, args=("in a thread {UNMISTAKABLE} bob@example.com",))
     thread.start()
     thread.join()
-    logging.getLogger("library").debug("GET /1/app/me.json?key={UNMISTAKABLE}&email=cid%40example.com")
+    logging.getLogger("library").debug("GET /1/app/me.json?key={UNMISTAKABLE}&email=cid%2540example.com")
     try:
         int("first {UNMISTAKABLE} <dan@example.com>")
     except ValueError as first:

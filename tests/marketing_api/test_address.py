@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.address import normal_form
+from marketing_api.address import MASK, mask_addresses, normal_form
 from marketing_api.errors import InvalidCall
 from marketing_api.operations import contacts
 
@@ -151,3 +151,61 @@ def test_nothing_else_compares_addresses_by_rules_of_its_own():
 )
 def test_such_rules_are_noticed(line):
     assert _OTHERWISE.search(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("no such contact: ann.lee+x@mail.example.com.", "no such contact: •••"),
+        ("GET /me.json?key=1&email=ann%40example.com", "GET /me.json?key=1&email=•••"),
+        ("email=ann%2540example.com", "email=•••"),
+        ("email=ann%25252540example.com, next", "email=•••, next"),
+        ('{"email":"ann@example.com","n":[1]}', '{"email":"•••","n":[1]}'),
+        ('{"email": "ann\\u0040example.com"}', '{"email": "•••"}'),
+        ("email=ann%5Cu0040example.com", "email=•••"),
+        ("<b>ann&#64;example.com</b>", "<b>•••</b>"),
+        ("ann&#x0040;example.com", "•••"),
+        ("ann&commat;example.com", "•••"),
+        ("ann&amp;#64;example.com", "•••"),
+        ("email=ann%26%2364%3Bexample.com", "email=•••"),
+        ("ann\uff20example.com", "•••"),
+        ("νικος@πόλη.example", "•••"),
+        ("r%C3%A9mi%40example.com r&#233;mi@example.com", "••• •••"),
+        ("'ann@example.com' <o'ann@example.com>", "'•••' <•••>"),
+        ('"ann lee"@example.com', "•••"),
+        ('{"to": "\\"ann lee\\"@example.com"}', '{"to": "•••"}'),
+        ("'ann'@example.com", "•••"),
+        ("ann@[192.0.2.1]", "•••"),
+        ("mailto:ann@example.com?subject=Hi", "mailto:•••?subject=Hi"),
+        ('{"a": "two\\nann@example.com"}', '{"a": "•••"}'),
+    ],
+)
+def test_an_address_is_masked_however_it_is_escaped(text, masked):
+    assert mask_addresses(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two at once",
+        "a 40 % share, 64 kB & more; #64",
+        "sync @ 5",
+        '@dagster.asset in "a":"@home"',
+        "https://x.example/?id=640&n=%20",
+        "",
+    ],
+)
+def test_what_is_no_address_stays(text):
+    assert mask_addresses(text) == text
+
+
+@given(
+    st.text(max_size=9),
+    ADDRESSES,
+    st.sampled_from(["@", "%40", "%2540", "\\u0040", "&#64;", "&#x40;", "&amp;#64;", "%26commat%3B"]),
+)
+def test_no_part_of_a_masked_address_is_left(around, address, at):
+    local, _, domain = address.partition("@")
+    masked = mask_addresses(f"{around} zq{local}{at}{domain}zq {around}")
+    assert MASK in masked
+    assert "zq" not in masked

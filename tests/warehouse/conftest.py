@@ -15,7 +15,7 @@ from tests.warehouse.in_memory import Tables
 from warehouse.connection import connect
 from warehouse.models import build
 from warehouse.schema import ensure_schema
-from warehouse.sql import add_normal_form, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, rows
 
 
 @pytest.fixture
@@ -50,6 +50,7 @@ def memory() -> Iterator[Tables]:
     connection = duckdb.connect()
     rows(connection, "set timezone = 'UTC'")
     add_normal_form(connection)
+    add_mask_addresses(connection)
     ensure_schema(connection)
     connection.begin()
     yield Tables(connection)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_of
 from warehouse.loads.target import Target
 from warehouse.schema import UNDECLARED
-from warehouse.sql import literal, quoted, statements
+from warehouse.sql import MASKED, literal, quoted, statements
 from warehouse.tables import EXTRA, IN_WORDS, TABLES, Table
 
 _SQL = statements(Path(__file__).with_suffix(".sql"))
@@ -44,7 +44,7 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
     if not targets or not shapes or not targets[0].responses:
         return
     first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
-    first.run(_SQL["masked"])
+    first.run(_SQL["masked"].format(masked=MASKED.format("text")))
     first.run(_SQL["listed"])
     known = set(first.run(_SQL["known_of"].format(tables=names)))
     differing = (_differing(target, shapes[target.table.name], known) for target in targets)

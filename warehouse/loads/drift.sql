@@ -2,9 +2,9 @@
 -- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column
 -- holds (extra): table_name, field, kind, what, request_id, sample.
 
--- What may be somebody's address is not shown (`redaction.MASK`).
+-- What may be somebody's address is not shown (`sql.MASKED`).
 -- masked
-create or replace temp macro masked(text) as regexp_replace(text, '\S+(@|%40)\S+', '•••', 'g');
+create or replace temp macro masked(text) as {masked};
 
 -- The name under which a field is listed: all whose names are addresses are one, and it is listed once.
 -- listed

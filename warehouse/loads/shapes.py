@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from marketing_api.address import mask_addresses
 from marketing_api.parsing import Rows
 from marketing_api.records.fields import is_personal, is_word
 from marketing_api.records.shapes import entries, is_numbered
 from marketing_api.records.values import is_nothing
-from marketing_api.redaction import without_addresses
 from warehouse.tables import Table
 
 #: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose
@@ -27,7 +27,7 @@ MOST_WORDS = 200
 #: Entries of a list that are looked into, and how deep.
 _ENTRIES, _DEPTH = 3, 3
 _KINDS = {bool: "true/false", int: "number", float: "number", str: "text", list: "list", dict: "object"}
-_named = lru_cache(10_000)(without_addresses)  # the name of a member may be somebody's address
+_named = lru_cache(10_000)(mask_addresses)  # the name of a member may be somebody's address
 _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "object of {} fields"}
 
 

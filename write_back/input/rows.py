@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from home.exits import WrongUse
+from marketing_api.address import mask_addresses
 from write_back.item import Source
 
 #: Text without blanks around it, a date-time (aware or not), None for an empty cell.
@@ -461,7 +462,7 @@ def _hash(cells: Mapping[str, list[Cell]]) -> str:
 
 def shown(text: str) -> str:
     """A name from the input as a message may show it: shortened, and never an address."""
-    if "@" in text:
+    if mask_addresses(text) != text:
         return "(an address)"
     if text.strip("“”"):
         text = text.replace("“", '"')  # where the quotation begins and ends has to be plain (`push_report`)

@@ -84,6 +84,7 @@ build/mkdocs/installed: docs/requirements.lock
 
 docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and the site from all pages
 	$(BIN)/python -m docs.models
+	$(BIN)/python -m tests.warehouse.test_lineage
 	$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict
 	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"

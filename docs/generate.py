@@ -26,7 +26,7 @@ from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
 from warehouse.dbt_project import PROJECT, Node
-from warehouse.masking import is_personal
+from warehouse.masking import is_link, is_personal
 from warehouse.models import ModelSettings
 from warehouse.tables import SYNC_TABLES, TABLES
 
@@ -152,6 +152,7 @@ def marts() -> str:
         "keys": keys,
         "grain": grain,
         "is_personal": is_personal,
+        "is_link": is_link,
     }
     return _render("marts.md", **models, definitions=definitions(), metrics=list(metrics().values()))
 

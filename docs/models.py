@@ -3,8 +3,8 @@ writes it, with `--check` it says what is stale (a test does).
 
 `models/staging`: a view per `source` table that a model reads, with plain names for the columns of the
 loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
-`macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. And, out of the
-models that are there then, `lineage.json`: which of their columns are personal."""
+`macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. Not here: which
+of their columns are personal (`tests.warehouse.test_lineage` writes that)."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from graphlib import TopologicalSorter
@@ -26,12 +26,8 @@ import jinja2
 import msgspec
 import yaml
 
-from docs.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
-from warehouse.connection import connect
 from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, Node
-from warehouse.masking import LINEAGE
-from warehouse.models import ModelSettings, build
-from warehouse.schema import columns_of, ensure_schema
+from warehouse.models import ModelSettings
 from warehouse.tables import SYNC_TABLES, TABLES, Column, Table
 
 MODELS = PROJECT / "models"
@@ -270,53 +266,6 @@ def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:
         sorter.done(*ready)
 
 
-# ---- what their columns are made of
-
-
-class _Origins(Reading):
-    """Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes
-    from."""
-
-    tells_nothing, chooses = (), {}
-
-
-def made_of(models: Iterable[Node], types: Types) -> Derived:
-    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
-    made of, as far as known."""
-    known = {
-        relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
-        for relation, columns in types.items()
-    }
-    found: Derived = {}
-    for node, scope in scopes_of(models, types):
-        columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
-        for name, sources in _Origins(known).outputs(scope) if scope else ():
-            columns[name] |= {
-                source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")
-            }
-    return found
-
-
-def lineage_json(path: Path) -> str:
-    """The text of `lineage.json`: a line per table, so that a change is seen. `path`: where a warehouse
-    without rows may be made."""
-    with connect(path) as connection:
-        ensure_schema(connection)
-    build(path)
-    models = [node for node in ModelSettings().nodes() if not node.is_test]
-    with duckdb.connect(str(path), read_only=True) as connection:
-        types = columns_of(connection)
-    derived = {
-        "columns": listed(follow(models, types)),
-        "made_of": listed(made_of(models, types)),
-    }
-    parts = []
-    for part, entries in derived.items():
-        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
-        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
 def main(*, is_check: bool) -> int:
     stale = []
 
@@ -334,8 +283,6 @@ def main(*, is_check: bool) -> int:
     for name, text in files.items():
         put(MODELS / name, text)
     put(COMPILED, compiled_models())
-    with tempfile.TemporaryDirectory() as made:
-        put(LINEAGE, lineage_json(Path(made) / "warehouse.duckdb"))
     for path in stale:
         print(f"{'stale' if is_check else 'written'}: {path.relative_to(PROJECT)}")
     return int(is_check and bool(stale))

@@ -16,7 +16,7 @@ from home.values import did_you_mean, read_value
 from marketing_api.exchange import BODY_LIMIT, Connection
 from marketing_api.pacing import SPECIFIED_RATE
 from marketing_api.redaction import Secret
-from warehouse.policies import GROUP_MIN, Kept, PersonalData
+from warehouse.policies import Kept, PersonalData
 
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
 INPUT_LIMIT = 500_000_000
@@ -107,11 +107,6 @@ class Settings:
         read.personal_key,
         None,
         "key of the hashes; without one, `personal.key` of the home is created and used",
-    )
-    personal_group_min: int = setting(
-        read.count,
-        GROUP_MIN,
-        "with hash or drop: groups of fewer people, such as mail domains, are merged into one row",
     )
     alert_url: str = setting(
         str, "", "webhook address that failed runs, pushes that need a person, and unusual days are posted to"

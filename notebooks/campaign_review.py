@@ -193,7 +193,8 @@ def _(account, campaign_id, con):
 def _(account, campaign_id, con):
     links = con.execute(
         """
-        select coalesce(nullif(link_text, ''), url) as link, clicker_count from marts.campaign_link_clicks
+        select coalesce(nullif(link_text, ''), url, 'Link ' || click_rank) as link, clicker_count
+        from marts.campaign_link_clicks
         where account = ? and campaign_id = ? and is_current order by clicker_count desc nulls last, link limit 15
         """,
         [account.value, campaign_id],

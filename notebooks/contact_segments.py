@@ -74,7 +74,8 @@ def _(account, con):
 def _(account, con):
     domains = con.execute(
         """
-        select domain as "Domain", address_count as "Addresses", bounced_address_rate as "Bounced",
+        select coalesce(domain, 'no. ' || row_number() over (order by address_count desc)) as "Domain",
+            address_count as "Addresses", bounced_address_rate as "Bounced",
             open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "… against all", is_suspicious as "Suspicious"
         from marts.deliverability_by_domain where account = ? order by address_count desc, domain limit 12
         """,

@@ -80,7 +80,7 @@ def publish_home(settings: Settings, *, is_whole: bool = False, carries: bool = 
     and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
-    masking = Masking(settings.personal_data, key, settings.personal_group_min)
+    masking = Masking(settings.personal_data, key)
     memory = size(settings.models_memory)
     limits = CustomLimits(settings.query_seconds, memory, settings.timezone, settings.zones)
     how = {"limits": limits, "is_whole": is_whole, "carries": carries, **waits(settings)}

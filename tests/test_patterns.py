@@ -14,10 +14,8 @@ from marketing_api import validation, write_result
 from marketing_api.address import mask_addresses
 from marketing_api.operations import find
 from marketing_api.records import reputation, values
-from marketing_api.redaction import Secret
 from tests.patterns import MB, Found, patterns, plainly, worst
 from warehouse.forgetting import Forgotten
-from warehouse.masking import shown_text
 from write_back import push_report, unknown_outcomes
 from write_back.input import number_formats
 
@@ -77,7 +75,6 @@ _USES = {
     "says_absent": write_result.says_absent,
     "mask_addresses": mask_addresses,
     "without_values": push_report._without_values,
-    "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "forgotten": lambda text: _ANN.text(text),
     "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(
         text[: MB // 4]

@@ -10,8 +10,6 @@ from typing import Self
 
 #: Characters of a key for hashes; a shorter one could be guessed.
 LEAST_KEY = 16
-#: People that a group has at least which is shown by a name that tells of them.
-GROUP_MIN = 5
 
 
 class PersonalData(StrEnum):

@@ -9,7 +9,7 @@ import datetime as dt
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -34,7 +34,7 @@ from warehouse.disk import (
 from warehouse.disk import published_path as published_path
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, published_columns
-from warehouse.policies import GROUP_MIN, PersonalData
+from warehouse.policies import PersonalData
 from warehouse.schema import SCHEMAS, comments, kinds_of, row_counts, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.tables import (
@@ -61,14 +61,11 @@ class Published:
     published_at: dt.datetime
     data_as_of: dt.datetime | None
     personal_data: PersonalData
-    group_min: int
     table_count: int = 0
     row_count: int = 0
 
-    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
+    def shows_more_than(self, personal_data: PersonalData) -> bool:
         """Of people, than a copy of that kind."""
-        if self.personal_data is personal_data:
-            return personal_data is not PersonalData.KEEP and self.group_min < group_min
         order = list(PersonalData)
         return order.index(self.personal_data) < order.index(personal_data)
 
@@ -121,7 +118,7 @@ def _publish(
         snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
-        current, shown = _facts_or_none(target), (masking.personal_data, masking.group_min)
+        current = _facts_or_none(target)
         known = unchanged.noted(target, current.published_at, masking) if current and not is_whole else None
         if known:
             shutil.copyfile(target, temporary)
@@ -135,11 +132,11 @@ def _publish(
             writing = _Writing(connection, masking, known)
             writing.write_ours(temporary)
             custom = list(build_tables(read_files(home), temporary, limits))
-            carries = carries and current is not None and not current.shows_more_than(*shown)
+            carries = carries and current is not None and not current.shows_more_than(masking.personal_data)
             counts = writing.finish(temporary, custom, carries=carries)
         published = _checked(temporary, counts)
         unchanged.note(target, None)
-        put_in_place(temporary, home, *shown)
+        put_in_place(temporary, home, masking.personal_data)
         unchanged.note(target, writing.noted(published))
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
@@ -178,13 +175,13 @@ class _Writing:
         self._connection, self._masking, self._known = connection, masking, known
         #: Empty where the next time begins anew.
         self._made_by = unchanged.made_by(masking)
-        self._relations = published_columns(connection)
+        self._relations = published_columns(connection, masking.personal_data)
         self._views = _clock_views(connection, self._relations)
         self._comments = comments(connection, self._relations, self._views)
         before = known.versions if known else {}
         self._versions = {
             relation: unchanged.version(connection, relation, self._shown(relation))
-            for relation in (self._relations.keys() - self._views.keys() if self._made_by else ())
+            for relation in self._relations.keys() - self._views.keys()
         }
         #: Others than what the file says of itself.
         self._kept = {
@@ -200,7 +197,7 @@ class _Writing:
         rows(connection, f"attach {literal(str(path))} as published")
         with transaction(connection):  # one flush to disk instead of a thousand
             self._replace()
-            said = asdict(Published(utc_now(), as_of, self._masking.personal_data, self._masking.group_min))
+            said = asdict(Published(utc_now(), as_of, self._masking.personal_data))
             rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
             _write_questions(connection)
         rows(connection, "use warehouse")
@@ -410,11 +407,9 @@ def facts(path: Path) -> Published | None:
 
 
 def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
-    """What the open copy says of itself. One of before there was `group_min` hashed and dropped less than its
-    word says now: it counts as one that keeps all."""
-    found = records(connection, f"from {FACTS.qualified}")[0]
-    if "group_min" not in found:
-        found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
+    """What the open copy says of itself."""
+    names = ", ".join(field.name for field in fields(Published))
+    found = records(connection, f"select {names} from {FACTS.qualified}")[0]
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 
@@ -430,10 +425,10 @@ def earlier(home: Path) -> list[Path]:
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
 
-def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int) -> None:
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> None:
     """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
 
-    Earlier copies that show more of people than these allow go as well. Call it within `turn`.
+    Earlier copies that show more of people than that allows go as well. Call it within `turn`.
     """
     path = published_path(home)
     if no_folder(path).exists():
@@ -441,20 +436,18 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group
     temporary.chmod(0o600)
     move_into_place(temporary, path)
     for rank, copy in enumerate(earlier(home)):
-        if rank >= KEPT or not _is_allowed(copy, personal_data, group_min):
+        if rank >= KEPT or not _is_allowed(copy, personal_data):
             copy.unlink()
 
 
-def roll_back(
-    home: Path, personal_data: PersonalData = PersonalData.KEEP, group_min: int = GROUP_MIN
-) -> Published:
+def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Published:
     """Put the newest earlier copy in the place of the current one, which goes.
 
-    NotPublished when there is none, or none that shows no more of people than these allow;
+    NotPublished when there is none, or none that shows no more of people than that allows;
     PublishedLocked."""
     with turn(home):
         for copy in earlier(home):
-            if _is_allowed(copy, personal_data, group_min) and (found := facts(copy)) is not None:
+            if _is_allowed(copy, personal_data) and (found := facts(copy)) is not None:
                 copy.replace(published_path(home))
                 sync(published_path(home).parent)
                 return found
@@ -473,12 +466,12 @@ def turn(home: Path) -> Iterator[None]:
         yield
 
 
-def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool:
+def _is_allowed(copy: Path, personal_data: PersonalData) -> bool:
     """Whether the copy shows no more of people than that. One that cannot be read now may show anything."""
     if personal_data is PersonalData.KEEP:
         return True
     found = _facts_or_none(copy)
-    return found is not None and not found.shows_more_than(personal_data, group_min)
+    return found is not None and not found.shows_more_than(personal_data)
 
 
 def _keep(path: Path, home: Path) -> None:

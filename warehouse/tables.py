@@ -29,20 +29,21 @@ from marketing_api.records import (
     users,
     webhooks,
 )
-from marketing_api.records.fields import Record, is_personal
+from marketing_api.records.fields import Record, is_link, is_personal
 from warehouse.archive.row import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds personal
-    data, and whether only the loading needs it, so that it is not published."""
+    data, whether only the loading needs it, so that it is not published, and whether it holds links."""
 
     name: str
     sql_type: str
     comment: str
     is_personal: bool = False
     is_internal: bool = False
+    is_link: bool = False
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -216,7 +217,13 @@ class Table:
     def record_columns(self) -> tuple[Column, ...]:
         fields = self.record.model_fields.items()
         columns = (
-            Column(name, sql_type(info.annotation), info.description or "", is_personal(info))
+            Column(
+                name,
+                sql_type(info.annotation),
+                info.description or "",
+                is_personal(info),
+                is_link=is_link(info),
+            )
             for name, info in fields
         )
         return tuple(_with_normal_forms(columns))

@@ -33,10 +33,7 @@ class Noted(msgspec.Struct):
 
 
 def made_by(masking: Masking) -> str:
-    """Another one wherever the same rows may become others: by other code, or another masking; empty where
-    they always do."""
-    if not masking.fingerprint:
-        return ""
+    """Another one wherever the same rows may become others: by other code, or another masking."""
     return _hash([code_digest(), duckdb.__version__, masking.fingerprint])
 
 

@@ -47,7 +47,7 @@ class Campaign(Record):
     status: MaybeWord = field("draft, sent, scheduled or automation: the group that the service lists it in.")
     type: MaybeText = field("automated for the automation group, else standard.")
     subject: MaybeText = field("Subject line.")
-    message: MaybeText = field("Body.")
+    message: MaybeText = field("Body.", link=True)
     reply_to: MaybeText = field("Address that replies go to.", "replyto", personal=True)
     from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
     from_name: MaybeText = field("Name of the sender.", personal=True)
@@ -80,9 +80,9 @@ class CampaignLink(Record):
     """Clicks on one link of one campaign, as of one day."""
 
     campaign_id: int = key("The service's id of the campaign.")
-    url: str = key("Where the link leads.")
+    url: str = key("Where the link leads.", link=True)
     observed_on: dt.date = key("The account's local date of the request.")
-    message: MaybeText = field("Text of the link.")
+    message: MaybeText = field("Text of the link.", link=True)
     clicker_count: MaybeInt = field(
         "Addresses that clicked it; NULL when one that is listed could not be read."
     )
@@ -93,7 +93,7 @@ class CampaignClicker(Record):
     """Clicks of one address on one link of one campaign."""
 
     campaign_id: int = key("The service's id of the campaign.")
-    url: str = key("Where the link leads.")
+    url: str = key("Where the link leads.", link=True)
     email: str = key("Address that clicked.", personal=True)
     click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
 

@@ -78,7 +78,7 @@ class TimelineVisit(Record):
     visit_key: str = key(
         "Hash of link, campaign and time, and an occurrence number: the service gives no id."
     )
-    link: MaybeText = field("The page visited.")
+    link: MaybeText = field("The page visited.", link=True)
     utm_campaign: MaybeText = field("UTM campaign of the link.")
     utm_source: MaybeText = field("UTM source of the link.")
     utm_medium: MaybeText = field("UTM medium of the link.")

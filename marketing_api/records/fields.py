@@ -78,9 +78,12 @@ Rows = Iterator[tuple[type[Record], Any]]
 
 #: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people included.
 _PERSONAL: Entry = {"personal": True}
+#: Marks a field that is a link or a text with links: one to a person's own page has their name or address in
+#: it.
+_LINK: Entry = {"link": True}
 
 
-def field(doc: str, *wire: str, personal: bool = False, default: Any = None) -> Any:
+def field(doc: str, *wire: str, personal: bool = False, link: bool = False, default: Any = None) -> Any:
     """A field that a response may lack; `model_fields_set` tells whether it did. `wire` are the service's
     names for it, some of which the machine-readable description spells in lower case."""
     spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
@@ -88,7 +91,7 @@ def field(doc: str, *wire: str, personal: bool = False, default: Any = None) -> 
         default=default,
         description=doc,
         validation_alias=AliasChoices(*spellings) if spellings else None,
-        json_schema_extra=_PERSONAL if personal else None,
+        json_schema_extra=_PERSONAL if personal else _LINK if link else None,
     )
 
 
@@ -98,6 +101,10 @@ key = partial(field, default=...)
 
 def is_personal(info: FieldInfo) -> bool:
     return info.json_schema_extra == _PERSONAL
+
+
+def is_link(info: FieldInfo) -> bool:
+    return info.json_schema_extra == _LINK
 
 
 def is_word(info: FieldInfo) -> bool:

@@ -29,7 +29,7 @@ class Goal(Record):
     type: AsWorded = field("What reaches it, e.g. Event Triggered.")
     event_type: AsWorded = field("Which event, e.g. Link(s) Clicked.")
     event_link_rule: MaybeText = field("How many of the links have to be clicked, in words.")
-    links: MaybeTexts = field("The links that count.")
+    links: MaybeTexts = field("The links that count.", link=True)
     has_action: MaybeBool = field("Whether an action follows.")
     action_id: MaybeInt = field("The service's id of the action.")
     action_name: MaybeText = field("Name of the action, or a remark in its place.")

@@ -49,9 +49,9 @@ class SocialPost(Record):
     )
     channel_name: MaybeText = field("Name of the page or profile.", personal=True)
     scheduled_at: MaybeMoment = field("When it is or was to be published, UTC.")
-    message: MaybeText = field("Text of the post.")
-    photo_thumb_url: MaybeText = field("Small version of the picture.")
-    photo_url: MaybeText = field("The picture.")
+    message: MaybeText = field("Text of the post.", link=True)
+    photo_thumb_url: MaybeText = field("Small version of the picture.", link=True)
+    photo_url: MaybeText = field("The picture.", link=True)
 
 
 class SocialPostDetail(Record):
@@ -63,7 +63,7 @@ class SocialPostDetail(Record):
     posted_at: MaybeMoment = field("When it was published, UTC.", "datetime")
     uid: MaybeText = field("The network's id of the post.")
     type: AsWorded = field("Channel of the post, as the service words it.")
-    image_url: MaybeText = field("Picture of the post.", "image")
+    image_url: MaybeText = field("Picture of the post.", "image", link=True)
     profile: MaybeText = field("Profile that posted it.", personal=True)
 
 
@@ -71,9 +71,9 @@ class SocialLink(Record):
     """One short link used in posts."""
 
     link_id: int = key("The service's id of the link.", "id")
-    short_url: MaybeText = field("The short link.", "shortenurl")
-    real_url: MaybeText = field("Where it leads.", "realurl")
-    message: MaybeText = field("Text of the post that it stands in.")
+    short_url: MaybeText = field("The short link.", "shortenurl", link=True)
+    real_url: MaybeText = field("Where it leads.", "realurl", link=True)
+    message: MaybeText = field("Text of the post that it stands in.", link=True)
     created_at: MaybeMoment = field("When it was made, UTC.", "date")
     track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
 

@@ -16,7 +16,7 @@ class Webhook(Record):
     type: AsWorded = field("What triggers it, e.g. On Page Exit.")
     domain_id: MaybeInt = field("Tracked domain that it runs on.", "domainid")
     url_filter: AsWorded = field("How the page's address is compared, e.g. Matches Exactly.")
-    url_link: MaybeText = field("The address it is compared with.")
+    url_link: MaybeText = field("The address it is compared with.", link=True)
     action_type: AsWorded = field("What is shown or done, e.g. HTML Message.")
     execute_for: AsWorded = field("Which visitors it is for.")
     device_filter: AsWorded = field("Which devices it is for.")

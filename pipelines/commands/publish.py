@@ -42,7 +42,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     table that fails makes it 1, too."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.rollback:
-        published, mailed = roll_back(settings.home, settings.personal_data, settings.personal_group_min), ""
+        published, mailed = roll_back(settings.home, settings.personal_data), ""
         path, _ = write_report(settings.home)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):

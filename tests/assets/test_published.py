@@ -55,7 +55,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     report = tmp_path / "index.html"
     report.write_text("x" * 4000)
     notes = Notes()
-    result = run(lambda _: Published(NOW, NOW, PersonalData.HASH, 5, 71, 20196), report, notes)
+    result = run(lambda _: Published(NOW, NOW, PersonalData.HASH, 71, 20196), report, notes)
     assert notes.runs == [result.run_id], "the run is written down for the copy to hold it"
     told = {
         event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()

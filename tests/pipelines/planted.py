@@ -25,7 +25,12 @@ _MAILS = {"email", "replyto", "reply_to", "from_email", "notify_email"}
 _PHONES = {"phone", "phoneNumber"}
 _WORDS = {"inquiry", "notes", "snippet"}
 #: Texts of ours: they hold links.
-_TEXTS = {"message", "confimation_email", "success_email", "success_message", "confimation_message"}
+_TEXTS = {"message", "confimation_email", "success_email", "success_message", "confimation_message",
+          "error_message"}  # fmt: skip
+#: Texts of ours in which somebody may be addressed: everything else in them is shown.
+_NAMED = {"subject", "name", "title", "form_title", "email_subject", "label", "package", "businessName",
+          "couponcode", "event_link_rule", "campaign", "medium", "term", "interval"}  # fmt: skip
+_SPELLINGS = ("@", "%40", "%2540", "%252540", "\\u0040", "&#64;", "&#x40;", "&commat;", "&amp;#64;", "\uff20")
 _DETAILS = ("subject", "message", "name", "first-name", "phone", "sender", "to", "ip", "browser", "place", "note", "coupon", "open-date",
             "send-date", "click-date", "links-clicked", "any-other-key")  # fmt: skip
 
@@ -53,6 +58,11 @@ class Planter:
     def mail(self, place: str) -> str:
         token = self.token(place)
         return f"{token}mail@{token}dom.example"
+
+    def spelled(self, place: str) -> str:
+        """An address in another spelling each time."""
+        spelling = _SPELLINGS[len(self.places) % len(_SPELLINGS)]
+        return self.mail(f"{place} ({spelling})").replace("@", spelling)
 
     def phone(self, place: str) -> str:
         return f"+49 {self.token(place, '7731{:06d}')}"
@@ -85,11 +95,13 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
             "stats",
             "utm",
         )
-        return made | (
-            {"unknown_field": plant.words(f"{place}.unknown_field")}
-            if is_entry and not {"key", "items", "timeline"} & value.keys()
-            else {}
-        )
+        if not is_entry or {"key", "items", "timeline"} & value.keys():
+            return made
+        made["unknown_field"] = plant.words(f"{place}.unknown_field")
+        made[plant.spelled(f"{place}, name of a field")] = "x"
+        if key != "SocialMedia":  # its names are those of networks
+            made[plant.name(f"{place}, name of a field")] = "x"
+        return made
     if key == "clickers" and isinstance(value, str):
         return f"{plant.mail(place)}({value.partition('(')[2]}"
     if isinstance(value, str) and value.startswith("https://"):
@@ -102,6 +114,8 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
         return plant.phone(place)
     if key in _WORDS:
         return plant.words(place)
+    if key in _NAMED and isinstance(value, str):
+        return f"{value} for {plant.spelled(place)}, then"
     if key in _TEXTS and isinstance(value, str):
         return (
             f"Look: {plant.link('https://corner.example/x', place)} or <a "

@@ -63,7 +63,7 @@ def report_of(moment: dt.datetime | None, *accounts: Any) -> ReportData:
         ),
     )
     dated = [dataclasses.replace(each, as_of=moment, made_at=moment or NIGHT) for each in found]
-    return ReportData(Published(NIGHT, moment, PersonalData.KEEP, 0, 1, 1), dated)
+    return ReportData(Published(NIGHT, moment, PersonalData.KEEP, 1, 1), dated)
 
 
 def make(monkeypatch: pytest.MonkeyPatch, settings: Settings, report: ReportData) -> Reports:

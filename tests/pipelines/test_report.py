@@ -69,7 +69,7 @@ def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str
 
 
 def page(*accounts: AccountData) -> str:
-    return render(ReportData(Published(NOW, NOW, PersonalData.KEEP, 0, 1, 1), accounts))
+    return render(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), accounts))
 
 
 def campaign(subject: str, **values: Any) -> dict[str, Any]:
@@ -424,7 +424,7 @@ def test_names_and_words_of_people_are_left_out_when_they_are_hashed_or_dropped(
 
 
 def test_the_preview_holds_numbers_only() -> None:
-    said = preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 0, 1, 1), [account(**FULL)]))
+    said = preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
     assert said.startswith("**main**, 20 Mar 2026")
     assert "|  | 9–15 Mar 2026 | week before | change |" in said
     assert "| Messages sent | 14 | 14 | ±0 |" in said

@@ -15,7 +15,7 @@ from warehouse.policies import PersonalData
 from warehouse.publish import custom_problems, publish, published_path
 from warehouse.sealed_query import QueryFailed
 
-HASH, KEEP = Masking(PersonalData.HASH, Secret("k" * 20), 1), Masking(PersonalData.KEEP)
+HASH, KEEP = Masking(PersonalData.HASH, Secret("k" * 20)), Masking(PersonalData.KEEP)
 Ask = Callable[[str], list[tuple[object, ...]]]
 Write = Callable[..., list[str]]
 

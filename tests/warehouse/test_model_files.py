@@ -15,7 +15,7 @@ def test_the_written_models_are_as_declared() -> None:
 
 
 @pytest.mark.slow
-def test_what_dbt_compiles_and_the_lineage_are_as_the_models_are() -> None:
+def test_what_dbt_compiles_is_as_the_models_are() -> None:
     """In a process of its own: dbt keeps state in its modules."""
     words = [sys.executable, "-m", "docs.models", "--check"]
     checked = subprocess.run(words, capture_output=True, text=True, check=False)

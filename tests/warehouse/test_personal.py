@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from docs.lineage import Sources, follow
-from warehouse.dbt_project import Node, models
-from warehouse.masking import is_personal, lineage
+from tests.warehouse.lineage import Sources, follow
+from warehouse.dbt_project import Node
+from warehouse.masking import is_link, is_personal, lineage, personal_of
 from warehouse.tables import SYNC_TABLES, TABLES
 
 #: Types of the tables that the queries below read.
@@ -155,18 +155,15 @@ def test_every_column_of_every_model_is_followed() -> None:
     assert not is_personal("marts", "data_freshness", "reason")
 
 
-def test_what_is_said_of_small_groups_names_columns_that_are_there() -> None:
-    declared = {
-        name: node.meta["small_groups"] for name, node in models().items() if "small_groups" in node.meta
-    }
-    assert declared
-    for table, groups in declared.items():
-        named = {
-            groups["by"],
-            groups["people"],
-            *(name for list_ in ("within", "sum", "min", "max") for name in groups.get(list_, ())),
-            *groups["shares"],
-            *(name for pair in groups["shares"].values() for name in pair),
-        }
-        assert groups["people"] in groups["sum"]
-        assert named <= lineage()["columns"][table].keys()
+def test_links_are_followed_and_are_not_personal_by_themselves() -> None:
+    assert made_of("select upper(url) as x from source.campaign_links") == {"campaign_links.url"}
+    for relation, column in (
+        ("source.campaign_links", "url"),
+        ("history.campaign_links_daily", "url"),
+        ("marts.campaign_link_clicks", "link_text"),
+        ("marts.attribution", "link"),
+    ):
+        assert is_link(*relation.split("."), column)
+        assert personal_of(relation, [column]) == []
+    assert not is_link("marts", "campaign_link_clicks", "click_count")
+    assert is_link("marts", "somebodys_table", "status") is False

@@ -1,10 +1,11 @@
-"""Which columns of the models are derived from personal ones, and which columns each is made of, by the
-models' SQL.
+"""Which columns of the models are derived from personal ones and from links, and which columns each is made
+of, by the models' SQL.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order
 of rows carry no value. What cannot be resolved counts as personal. Not here: what is personal in `source` and
-`sync` (declared there), who notes what is worked out (`docs.models`), who uses it (`warehouse.masking`).
-"""
+`sync` (declared there), the file with the result (`test_lineage`), who uses it (`warehouse.masking`)."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -18,7 +19,7 @@ from sqlglot.optimizer.scope import Scope, build_scope
 from warehouse.dbt_project import Node
 from warehouse.tables import ALL_TABLES
 
-#: Personal columns, as `table.column`, that a value is made of.
+#: Personal columns and links, as `table.column`, that a value is made of.
 Sources = frozenset[str]
 NOTHING: Sources = frozenset()
 UNKNOWN, DECLARED = frozenset({"not known"}), frozenset({"declared"})
@@ -46,7 +47,9 @@ def follow(models: Iterable[Node], types: Types) -> Derived:
     known = dict(made)
     for table in ALL_TABLES:
         known[table.qualified] = {
-            column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING
+            column.name: frozenset({f"{table.name}.{column.name}"})
+            if column.is_personal or column.is_link
+            else NOTHING
             for column in table.columns
         }
     before: Derived = {}

@@ -1,0 +1,75 @@
+"""`warehouse/lineage.json` is as the models' SQL: `python -m tests.warehouse.test_lineage` writes it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
+from warehouse.connection import connect
+from warehouse.dbt_project import Node
+from warehouse.masking import LINEAGE
+from warehouse.models import ModelSettings, build
+from warehouse.schema import columns_of, ensure_schema
+
+
+class _Origins(Reading):
+    """Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes
+    from."""
+
+    tells_nothing, chooses = (), {}
+
+
+def made_of(models: Iterable[Node], types: Types) -> Derived:
+    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
+    made of, as far as known."""
+    known = {
+        relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
+        for relation, columns in types.items()
+    }
+    found: Derived = {}
+    for node, scope in scopes_of(models, types):
+        columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
+        for name, sources in _Origins(known).outputs(scope) if scope else ():
+            columns[name] |= {
+                source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")
+            }
+    return found
+
+
+def lineage_json(path: Path) -> str:
+    """The text of `lineage.json`: a line per table, so that a change is seen. `path`: where a warehouse
+    without rows may be made."""
+    with connect(path) as connection:
+        ensure_schema(connection)
+    build(path)
+    models = [node for node in ModelSettings().nodes() if not node.is_test]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        types = columns_of(connection)
+    derived = {
+        "columns": listed(follow(models, types)),
+        "made_of": listed(made_of(models, types)),
+    }
+    parts = []
+    for part, entries in derived.items():
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+@pytest.mark.slow
+def test_the_lineage_is_as_the_models_are(tmp_path: Path) -> None:
+    found = LINEAGE.read_text(encoding="utf-8")
+    assert found == lineage_json(tmp_path / "warehouse.duckdb"), (
+        "run `python -m tests.warehouse.test_lineage`"
+    )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        LINEAGE.write_text(lineage_json(Path(folder) / "warehouse.duckdb"), encoding="utf-8")

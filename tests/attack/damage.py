@@ -1,10 +1,12 @@
-"""Damages every file of a real home in every way, and shows what is said and what brings it back.
+"""Damages every file of a real home in every way, and shows what is said and what brings it back: the
+commands that meet it, a command that the message names, or the backup.
 
     python -m tests.attack.damage --minutes 30 --seed 1        # --replay 'FILE|WAY' for one
 
 `FILES` names what may stand in a home; a file that is none of them fails: no file without a way out. Each
-case is a copy of the home in which one file is damaged: then commands run, the way out is taken, and the
-tables have to be as they were."""
+case is a copy of the home and of its backup in which one file of the home is damaged: then commands run and
+the way out is taken. A file that is to come from the backup is left alone. Whatever was damaged, the backup
+restores the tables as they were, and a rebuild of the restored home comes to the same."""
 
 from __future__ import annotations
 
@@ -54,6 +56,9 @@ PUSH = (
 )
 STATUS = ("status",)
 REBUILD = ("rebuild",)
+#: What brings a home back whose file only the backup has: into an empty home; pushes wait for the last one.
+RESTORE, RELEASE = ("restore",), ("restore", "--release")
+RESTORES = "restore the last backup with `marketing-sync restore`"
 #: Nights: with models and a published copy, which take a minute; without.
 WHOLE, READ = ("sync",), ("sync", "--reads-only")
 
@@ -165,10 +170,15 @@ class Bench:
     home: Path = field(init=False)
     before: Tables = field(init=False)
 
-    def command(self, home: Path, *words: str) -> Ran:
+    @property
+    def backup(self) -> Path:
+        return self.folder / "backup"
+
+    def command(self, home: Path, *words: str, backup: Path | None = None) -> Ran:
         out, err = io.StringIO(), io.StringIO()
         settings = {
             "MARKETING_HOME": str(home),
+            "MARKETING_BACKUP_DIR": str(backup or self.backup),
             "MARKETING_API_URL": self.service.url,
             "MARKETING_API_KEY": KEY,
             "DAGSTER_HOME": "",
@@ -193,7 +203,8 @@ class Bench:
         return Ran(code, out.getvalue(), err.getvalue())
 
     def build(self) -> None:
-        """A night, a push, and what a process leaves that is killed in the middle of more."""
+        """A night, a push, the backup behind them, and what a process leaves that is killed in the middle of
+        more."""
         built = prepare_home(self.folder / "built")
         for words in (self.night, PUSH):
             ran = self.command(built, *words)
@@ -264,30 +275,65 @@ class Told:
 
 
 def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
-    home = made.folder / "case"
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(made.home, home)
+    home, backup, restored = (made.folder / part for part in ("case", "case-backup", "case-restored"))
+    for folder, original in ((home, made.home), (backup, made.backup), (restored, None)):
+        shutil.rmtree(folder, ignore_errors=True)
+        if original:
+            shutil.copytree(original, folder)
     harm(home / name, way, random.Random(f"{seed} {name} {way}"))
+    harmed = _content(home / name)
     written = made.service.control("written")["contacts"]
     file = file_of(name)
-    said = [_sane(made.command(home, *words), words, name, way) for words in file.used_by]
-    if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
-        remove(home / name)
-    back = "nothing" if all(ran.code == 0 for ran in said) else ""
-    for words in (*file.cures, *file.used_by):
-        said.append(_sane(made.command(home, *words), words, name, way))
-        if said[-1].code != exits.DONE:
-            back = ""  # such as a rebuild that would lose something, and asks first
-        back = back or f"`{' '.join(words)}`" * (said[-1].code == exits.DONE)
+
+    def run(place: Path, words: Words) -> Ran:
+        return _sane(made.command(place, *words, backup=backup), words, name, way)
+
+    said = [run(home, words) for words in file.used_by]
+    is_restored = any(f"{home / name}" in ran.text and RESTORES in ran.text for ran in said)
+    if is_restored:
+        said.append(run(home, ("backup",)))
+        assert said[-1].code != exits.DONE, f"{name}, {way}: a damaged home took the backup's place"
+        # SQLite and DuckDB may have carried over what a killed process left in the log beside it
+        is_alone = not any(Path(f"{made.home / name}{end}").exists() for end in ("-wal", ".wal"))
+        is_left = _content(home / name) == harmed if is_alone else (home / name).exists()
+        assert is_left, f"{name}, {way}: the damaged file was not left alone"
+        back = "`restore`"
+    else:
+        back = _cure(home, name, file, said, run)
     texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
+    brought_back = [run(restored, words) for words in (RESTORE, REBUILD)]
+    after = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in brought_back]
+    assert all(ran.code == exits.DONE for ran in brought_back), f"{name}, {way}: the backup: {after}, {texts}"
+    lacking = sorted(differing(made.before, source(restored)))
+    assert not lacking, f"{name}, {way}: the backup lost of {lacking}: {texts}"
+    if is_restored:
+        said += [run(restored, words) for words in (SYNC, RELEASE, *file.used_by)]
+        texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
+        home = restored
     assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), (
         f"{name}, {way}: no way out: {texts}"
     )
     assert made.service.control("written")["contacts"] == written, f"{name}, {way}: something was sent twice"
-    after = source(home)
-    lost = tuple(sorted(differing(made.before, after)))
+    lost = tuple(sorted(differing(made.before, source(home))))
     assert not lost or file.loses.startswith("rows"), f"{name}, {way}: lost of {lost}: {texts}"
-    return Told(name, way, _first(said, home), back, lost)
+    return Told(name, way, _first(said, made.folder / "case"), back, lost)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _cure(home: Path, name: str, file: File, said: list[Ran], run: Callable[[Path, Words], Ran]) -> str:
+    """Take the way out that does without the backup; returns the first command that worked."""
+    if any(f"{home / name}" in ran.text and "move it away" in ran.text for ran in said):
+        remove(home / name)
+    back = "nothing" if all(ran.code == 0 for ran in said) else ""
+    for words in (*file.cures, *file.used_by):
+        said.append(run(home, words))
+        if said[-1].code != exits.DONE:
+            back = ""  # such as a rebuild that would lose something, and asks first
+        back = back or f"`{' '.join(words)}`" * (said[-1].code == exits.DONE)
+    return back
 
 
 def _sane(ran: Ran, words: tuple[str, ...], name: str, way: str) -> Ran:

@@ -181,6 +181,15 @@ def test_an_entry_whose_key_is_not_utf8_is_rejected() -> None:
     assert len(rows.rejected) == 1
 
 
+def test_what_is_kept_of_bytes_that_are_not_utf8_prints_as_json() -> None:
+    body = b'{"contacts":{"items":[{"id":"\xff\\ud800","n":"\xef\xb7\x90"}]}}'
+    (rows,) = parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
+    raw = rows.rejected[0].raw
+    printed = json.dumps(raw, ensure_ascii=False).encode()
+    assert json.loads(printed) == raw
+    assert raw["id"] == "\ufdd0\ufffd"
+
+
 def test_number_out_of_range_costs_its_entry_only() -> None:
     body = b'{"lists":{"items":[{"id":1e400},{"id":2,"name":"x"}]}}'
     rows = next(iter(parsing.parse_rows(of_body(lists.GETLISTS, body), ZONE, DAY)))

@@ -58,6 +58,9 @@ TO_BE_NAMED = [
     ("gbk", "李"),
     ("big5", "張偉"),
     ("euc-kr", "김철수"),
+    ("hz", "张伟"),
+    ("utf-7", "José"),
+    ("utf-7", "Иван"),
 ]
 
 
@@ -105,6 +108,25 @@ def test_any_other_file_is_refused_until_its_encoding_is_named(
 @pytest.mark.parametrize(("encoding", "name"), SELF_EVIDENT[2:5])
 def test_a_mark_goes_before_an_encoding_that_is_named(known: Known, encoding: str, name: str) -> None:
     assert tags_sent(known, read_bytes(table(name).encode(encoding), "windows-1252")) == [name]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "ann+abc-x@example.com",
+        "+41-79 555",
+        "+144-555 01",
+        "C+Java-Devs",
+        "Plan+Basic",
+        "ann+ANY@example.com",
+        "+ALL",
+        "~{x}",
+        "a+b-c",
+        "~~{}",
+    ],
+)
+def test_signs_that_some_encodings_escape_letters_with_are_text(known: Known, tag: str) -> None:
+    assert tags_sent(known, read_bytes(table(tag).encode())) == [tag]
 
 
 def test_letters_that_are_written_in_ascii_are_not_sent_as_that(known: Known) -> None:

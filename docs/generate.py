@@ -5,7 +5,6 @@ import ast
 import inspect
 import json
 import re
-import textwrap
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
-from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_link, is_personal
 from warehouse.models import ModelSettings
@@ -80,19 +78,11 @@ def json_output() -> str:
 
 
 def sandbox() -> str:
-    """The sandbox: what it is made after, its switches, faults and control paths."""
-    observed = ", ".join(f"`{name} {value}`" for name, value in AS_OBSERVED.items())
+    """The sandbox: its account, how to fail and what to ask it."""
     return _render(
         "sandbox.md",
         default_key=DEFAULT_KEY,
-        observed=textwrap.fill(
-            f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.",
-            130,
-            break_on_hyphens=False,
-        ),
-        switches=SWITCHES.values(),
-        number=NUMBER,
-        faults=FAULTS.values(),
+        faults=FAULTS,
         paths=[(path, " ".join((handle.__doc__ or "").split())) for path, handle in PATHS.items()],
     )
 
@@ -126,14 +116,11 @@ def expected_types() -> Mapping[str, list[Member]]:
 
 def how_sure() -> str:
     """What is specified, observed and assumed of each read, and of the service's ways."""
-    evidence = _declared("evidence")
     return _render(
         "how-sure.md",
-        evidence=evidence,
+        evidence=_declared("evidence"),
         reads=_declared("expected")["reads"],
         types=expected_types(),
-        switches=SWITCHES,
-        is_measured=lambda rows: any(evidence[row][0] in ("M", "O") for row in re.findall(r"\d+", rows)),
     )
 
 

@@ -24,11 +24,10 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines import cli
 from pipelines.reading import open_reader
 from tests.conftest import BEGAN_AT, Once
+from tests.dialects.server import Options, serve
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account, spawned
 from tests.pipelines.unrecorded import unrecorded as not_recorded

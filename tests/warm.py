@@ -142,7 +142,7 @@ def remember_migrations() -> None:
 
 def sandbox(*arguments: str) -> Command:
     """The sandbox's command, which ends with the process that forks."""
-    return Command("marketing_api.sandbox.server", ["--parent", PARENT, *arguments], Path.cwd(), os.environ)
+    return Command("tests.dialects.server", ["--parent", PARENT, *arguments], Path.cwd(), os.environ)
 
 
 @cache

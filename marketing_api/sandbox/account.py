@@ -5,20 +5,18 @@ from marketing_api.sandbox.seed import Thing, salt
 
 
 def me(call: CheckedCall) -> Thing:
-    world, names = call.world, call.switches["business-names"]
+    world = call.world
     shown: Thing = {
-        "id": call.an_id(world.business_id),
+        "id": str(world.business_id),
         "businessName": world.business,
         "contactName": world.contact,
         "phoneNumber": "+15550100100",
         "serviceName": world.service_name,
         "package": "Agency Pro",
     }
-    if names == "observed":  # the short name under that of the service (row 47)
+    if call.observes("business-names"):  # the short name under that of the service (row 47)
         shown |= {"sandboxName": shown.pop("serviceName"), "limits": {"contacts": 100_000, "users": 25}}
-    if names == "lower":
-        shown = {name.replace("businessName", "businessname"): value for name, value in shown.items()}
-    return shown | ({"timezone": world.origin.timezone} if call.switches.is_on("show-timezone") else {})
+    return shown | ({"timezone": world.origin.timezone} if call.observes("show-timezone") else {})
 
 
 def createaccount(call: CheckedCall) -> Thing:

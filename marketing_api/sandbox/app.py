@@ -10,7 +10,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from marketing_api.operation import Call, Effect, Operation
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox import responses
 from marketing_api.sandbox.faults import Faults
@@ -19,7 +19,6 @@ from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.responses import ERRORS, Request, Response
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.seeded_account import Origin
-from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, RateReport, Tenant, Window
 from marketing_api.sandbox.world import World
 
@@ -54,27 +53,24 @@ class App:
     """The accounts that the options name, with everything replayed that their journal holds."""
 
     def __init__(self, options: Options) -> None:
+        self.options = options
         self.journal = Journal(options.state) if options.state else None
-        self.tenants = {one.key: self._tenant(one, options) for one in options.every_account}
+        self.tenants = {one.key: self._tenant(one) for one in options.every_account}
         self.first = next(iter(self.tenants.values()))
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
         self._strangers = Window(options.rate_limit)
 
-    def _tenant(self, one: AccountOptions, options: Options) -> Tenant:
+    def _tenant(self, one: AccountOptions) -> Tenant:
+        options = self.options
         lines = self.journal.lines(one.name) if self.journal else iter(())
         base = int(time.time()) if options.now is None else options.now
         begun = next(lines, None)
         origin = (
             Origin(**begun["origin"]) if begun else Origin(one.seed, one.contacts, base, options.timezone)
         )
-        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-        world, window, switches = (
-            World(origin, options.now),
-            Window(options.rate_limit),
-            Switches(options.switches),
-        )
-        tenant = Tenant(one.name, world, window, switches, faults, options.revoke_after)
+        window = Window(options.rate_limit, 2 if "rate-limit-after" in options.observed else 1)
+        tenant = self._made(one.name, World(origin, options.now), window)
         for line in lines:
             self._replay(tenant, line)
         tenant.settle(float("inf"))
@@ -82,6 +78,10 @@ class App:
         if begun is None:
             tenant.note(origin=asdict(origin))
         return tenant
+
+    def _made(self, name: str, world: World, window: Window) -> Tenant:
+        faults = Faults(self.options.fault_seed, self.options.faults)
+        return Tenant(name, world, window, faults, self.options.observed)
 
     def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
         """Carry out again what a line of the journal holds, a write at its own time."""
@@ -104,17 +104,18 @@ class App:
             return responses.error(self.first, refusal, self._strangers.count(arrived))
         tenant, given = self.tenants.get(self._key(query, body)), {**body, **query}
         known, window = (tenant, tenant.window) if tenant else (self.first, self._strangers)
-        rate = window.count(arrived, known.switches.number("rate-limit-after"))
-        response, outcome, fault = Response(200, b""), "ok", None
+        rate, response, outcome, fault = window.count(arrived), Response(200, b""), "ok", ""
         try:
             tenant, operation = self._admit(tenant, name, rate, arrived)
-            fault = tenant.faults.draw(name, repr(sorted(given.items())), is_write=not operation.is_read)
-            if fault is None or fault.has_effect:
+            fault, has_effect = tenant.faults.draw(
+                name, repr(sorted(given.items())), is_write=not operation.is_read
+            )
+            if has_effect:
                 response = self._apply(tenant, operation, request.verb, given, arrived, rate)
         except Refusal as refusal:
             response, outcome = responses.error(known, refusal, rate), refusal.outcome
-        if fault is not None:
-            response, outcome = responses.broken(known, fault, rate, response), fault.name
+        if fault:
+            response, outcome = self._break(known, fault, rate, response), fault
         self.requests += 1
         known.outcomes[name][outcome] += 1
         shown = Call(ALL[name], given).shown if name in ALL else given
@@ -123,35 +124,31 @@ class App:
         return response
 
     def _key(self, query: Params, body: Params) -> str:
-        """Where the switch accepts it; it is taken out of the parameters."""
+        """Wherever it is sent; it is taken out of the parameters."""
         found = [place.pop(name, "") for place in (query, body) for name in ("key", "api_key")]
-        accepted = found[:2] if self.first.switches["key-place"] == "query" else found
-        return next(filter(None, accepted), "").strip()
+        return next(filter(None, found), "").strip()
 
     def _admit(
         self, tenant: Tenant | None, name: str, rate: RateReport, arrived: float
     ) -> tuple[Tenant, Operation]:
         """Whose request it is, and for what; a Refusal where it comes too early, without a key, or for
-        nothing that there is."""
+        nothing that there is. Queued writes take effect."""
         if rate["reached"]:
             raise Refusal(*ERRORS["rate-limited"])
-        if tenant is None or not tenant.admits(arrived):
-            is_specified = (tenant or self.first).switches["bad-key"] == "1002"
-            raise Refusal(*ERRORS["unknown" if is_specified else "unknown-key"], outcome="key")
+        if tenant is None:
+            is_observed = self.first.observes("bad-key")
+            raise Refusal(*ERRORS["unknown-key" if is_observed else "unknown"], outcome="key")
+        tenant.requests += 1
+        tenant.settle(arrived)
         if name not in ALL:
             raise Refusal(*ERRORS["unknown"])
-        operation, form = ALL[name], tenant.switches["reputation"]
-        if operation.area == "reputation" and form != "present":  # observations 30 and 41
-            raise Refusal(*ERRORS["unknown" if form == "gone" else "unknown-key"])
-        return tenant, operation
+        return tenant, ALL[name]
 
     def _apply(
         self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
     ) -> Response:
-        is_declared = tenant.switches["deletions"] == "any" or verb in (operation.method, "HEAD")
-        if operation.effect is Effect.DELETE and not is_declared:
-            raise Refusal(405, f"Method {verb} is not allowed")
-        now, checked = tenant.world.now(), check(operation, given, tenant.switches)
+        """Carry out a call by whatever verb (observation 13). Raises Refusal."""
+        now, checked = tenant.world.now(), check(operation, given, tenant.observes)
         data = self._carry_out(CheckedCall(tenant, operation, *checked, now, arrived))
         response, email = responses.success(tenant, operation, data, rate), given.get("email", "")
         if status := tenant.leaving.pop((operation.name, email.lower()), None):
@@ -164,4 +161,17 @@ class App:
         if not operation.is_read:
             shown = Call(operation, call.params).shown
             call.tenant.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
+            call.tenant.settle(call.arrived)
         return data
+
+    def _break(self, tenant: Tenant, fault: str, rate: RateReport, response: Response) -> Response:
+        """The response as it arrives; what it was to be matters only where the fault has an effect."""
+        if fault == "429":
+            return responses.error(tenant, Refusal(*ERRORS["rate-limited"]), rate)
+        if fault.startswith("500"):
+            return Response(500, b"Internal Server Error", "text/plain", responses.rate_headers(rate))
+        if fault == "lost-answer":
+            response.mishap = "close"
+        if fault == "stall":
+            response.wait = self.options.stall_seconds
+        return response

@@ -6,15 +6,15 @@ from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal, invalid, missing
-from marketing_api.sandbox.seed import WORDS, Thing
+from marketing_api.sandbox.rules import CheckedCall, invalid, missing
+from marketing_api.sandbox.seed import Thing
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
 
 def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
     shown = {
-        "id": call.an_id(campaign.campaign_id),
+        "id": str(campaign.campaign_id),
         "subject": campaign.subject,
         "message": campaign.body,
         "replyto": campaign.reply_to,
@@ -22,7 +22,7 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
         "from_name": campaign.from_name,
         "creation_date": call.moments.text(campaign.created_at),
     }
-    if call.switches["campaign-groups"] == "observed":
+    if call.observes("campaign-groups"):
         totals = call.activity.totals(campaign, call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
@@ -35,24 +35,21 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
 
 
 def campaigns(call: CheckedCall) -> Thing:
-    """Grouped by status, or all at the top (observations 39, 40); a page is cut from all groups together
+    """Grouped by status, or all at the top (observation 40); a page is cut from all groups together
     (assumed)."""
-    wanted, form, (first, end) = (call["filter"] or "all"), call.switches["campaign-groups"], call.between()
+    wanted, (first, end) = (call["filter"] or "all"), call.between()
     found = [
         one
         for one in call.world.campaigns.all(call.now).values()
         if wanted in ("all", one.group(call.now).lower()) and first <= one.created_at < end
     ]
     count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
-    items: Any = [_shown(call, campaign) for campaign in page]
-    if form == "numbered" and items:
-        items = {str(place): item for place, item in enumerate(items, 1)}
-    elif form == "groups":
-        groups: dict[str, list[Thing]] = {}
-        for campaign, item in zip(page, items, strict=True):
-            groups.setdefault(campaign.group(call.now), []).append(item)
-        items = call.map({group: {"data": call.items(data)} for group, data in groups.items()})
-    return {"count": count, "items": items}
+    if call.observes("campaign-groups"):
+        return {"count": count, "items": [_shown(call, campaign) for campaign in page]}
+    groups: dict[str, Thing] = {}
+    for campaign in page:
+        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(_shown(call, campaign))
+    return {"count": count, "items": groups}
 
 
 def _existing(call: CheckedCall) -> Campaign:
@@ -65,34 +62,30 @@ def _existing(call: CheckedCall) -> Campaign:
 
 def getcampaign(call: CheckedCall) -> Thing:
     campaign = _existing(call)
-    is_observed = call.switches["campaign-groups"] == "observed"
-    return _shown(call, campaign) | ({"name": campaign.name} if is_observed else {})
+    return _shown(call, campaign) | ({"name": campaign.name} if call.observes("campaign-groups") else {})
 
 
 def stats(call: CheckedCall) -> Thing:
     campaign = _existing(call)
     sent, bounced, opened, unsubscribed = call.activity.totals(campaign, call.now)
-    whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
     unopened = sent - bounced - opened
     values = {"open": opened, "unopened": unopened, "bounced": bounced, "unsubscribed": unsubscribed}
     counts = {
-        name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)"
-        for name, value in values.items()
+        name: f"{value} ({round(100 * value / sent, 2) if sent else 0:g}%)" for name, value in values.items()
     }
-    return {"stats": counts, "clicks": call.items(_clicks(call, campaign))}
+    return {"stats": counts, "clicks": _clicks(call, campaign)}
 
 
 def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
     if campaign.group(call.now) not in ("Automation", "Sent"):
         return []
-    form = call.switches["clickers"]
     by_link: list[list[str]] = [[] for _ in campaign.links]
-    for wanted, clicked in call.activity.clickers(campaign, call.now) if form != "never" else ():
+    for wanted, clicked in call.activity.clickers(campaign, call.now):
         email = call.subscribers.email(wanted)
         for position, times in clicked:
             by_link[position].append(f"{email}({times} clicks)")
     return [
-        {"url": url, "message": text, **({"clickers": clickers} if clickers or form == "always" else {})}
+        {"url": url, "message": text, **({"clickers": clickers} if clickers else {})}
         for (url, text), clickers in zip(campaign.links, by_link, strict=True)
     ]
 
@@ -103,7 +96,7 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
     Where nothing is sent at once (observation 34), what is not scheduled is a draft.
     """
     is_scheduled = call.is_true("isscheduled")
-    may_send = is_scheduled or call.switches["sending"] == "added"
+    may_send = is_scheduled or not call.observes("sending")
     if call.is_true("isdraft") or call["type"] == "automated" or not may_send:
         return {"scheduled_at": 0, "sent_at": 0}
     if is_scheduled and not call["scheduled_datetime"]:
@@ -113,9 +106,6 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
 
 
 def _texts(call: CheckedCall) -> Thing:
-    domain = call["fromemail"].rpartition("@")[2].lower()
-    if call.switches["sender-domain"] == "verified" and domain and domain not in WORDS["sender_domains"]:
-        raise Refusal(NOT_VALID, "The sender domain is not verified", ("fromemail",))
     return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
 
 

@@ -1,7 +1,5 @@
 """The rules of contacts, their tags and activities, and coupons. Not here: their timelines (`timelines`)."""
 
-from typing import Any
-
 from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import (
@@ -9,7 +7,6 @@ from marketing_api.sandbox.rules import (
     NOT_VALID,
     CheckedCall,
     Refusal,
-    Streamed,
     missing,
 )
 from marketing_api.sandbox.seed import DAY, Thing, spread
@@ -23,54 +20,39 @@ from marketing_api.sandbox.subscribers import (
 )
 from marketing_api.sandbox.timelines import timeline
 
-_WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
-
 
 def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = None) -> Thing:
-    """A contact as the service shows it: the named fields, and its values in the form of the switch
-    (observation 19).
+    """A contact as the service shows it: the named fields, and its values by field id (observation 19).
 
-    `listed` are the names in a listing, which are the same for all and where no tags are shown.
+    `listed` are the names in a listing, which are the same for all.
     """
     names = labels(call, contact.list_id) if listed is None else listed
-    switches, form = call.switches, call.switches["contact-fields"]
-    status = _WORDS[contact.status] if switches["contact-status"] == "word" else str(contact.status)
-    registered = call.moments.text(contact.registered_at)
+    registered, status = call.moments.text(contact.registered_at), str(contact.status)
     shown = call.shown(contact.contact_id, email=contact.email, status=status, registration_date=registered)
     values = dict.fromkeys(names, "") | contact.values
     if field := email_field(call, contact.list_id):
         values[field] = contact.email
-    if form == "id":
-        shown |= values
-    elif form == "label":
-        shown |= {names.get(key, key): value for key, value in values.items()}
-    elif form == "nested":
-        shown["fields"] = call.map(values)
-    if switches["tags"] == "contact" and listed is None:
-        card = call.subscribers.cards.get(contact.contact_id)
-        shown["tags"] = list(card.tags) if card else []
-    return shown
+    return shown | values
 
 
-def getcontacts(call: CheckedCall) -> Streamed:
-    """One response however many there are, unless paging is switched on (observation 14)."""
+def getcontacts(call: CheckedCall) -> Thing:
+    """One response however many there are, unless paging is observed (observation 14)."""
     list_id, world = call.id("listid"), call.world
     if list_id not in call.things("list"):
         raise missing("list")
     names, listing = labels(call, list_id), Listing(world.subscribers, list_id, call.now)
     count, offset, limit = listing.count, 0, listing.count
-    if call.switches["contact-paging"] == "honoured":
+    if call.observes("contact-paging"):
         count, offset, limit = call.window(100, listing.count)
-    is_numbered = call.switches["items"] == "numbered" and offset < listing.count
-    batches = ([_shown(call, one, names) for one in batch] for batch in listing.batches(offset, limit))
-    return Streamed(count, batches, is_numbered)
+    shown = [_shown(call, one, names) for batch in listing.batches(offset, limit) for one in batch]
+    return call.listing(shown, count)
 
 
 def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
     lists = call.things("list")
     return [
-        {**_shown(call, one), "listid": call.an_id(one.list_id), "list_name": lists[one.list_id]["name"]}
+        {**_shown(call, one), "listid": str(one.list_id), "list_name": lists[one.list_id]["name"]}
         for one in contacts
         if not call["listid"] or one.list_id == call.id("listid")
     ]
@@ -79,12 +61,11 @@ def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
 def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
     """observations 3 and 4."""
     found = _with_lists(call, call.subscribers.by_email(call["email"], call.now))
-    if not found and call.switches["email-missing"] == "nested":
+    if not found and call.observes("email-missing"):
         return {"errorCode": NOT_FOUND, "errorMessage": missing("contact").message}
     if not found:
         raise missing("contact")
-    form = call.switches["email-found"]
-    if form == "array" or (form == "by-list" and not call["listid"]):
+    if call.observes("email-found"):
         return found
     return {key: value for key, value in found[0].items() if key not in ("listid", "list_name")}
 
@@ -98,17 +79,15 @@ def getcontact(call: CheckedCall) -> Thing:
     return _shown(call, call.contact())
 
 
-def getcoupon(call: CheckedCall) -> Any:
+def getcoupon(call: CheckedCall) -> list[Thing]:
     """Whoever opened a campaign with a coupon was given one."""
-    found, form = [], call.switches["coupon-missing"]
+    found = []
     for contact in call.subscribers.by_email(call["email"], call.now):
         for campaign, outcome in call.activity.received(contact.contact_id, call.now):
             is_wanted = not call["campaignid"] or call.id("campaignid") == campaign.campaign_id
             if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
                 found.append(_coupon(call, contact, campaign, outcome.opened_at))
-    if form == "all" or (form == "error" and not found):
-        raise missing("coupon")
-    return call.items(found)
+    return found
 
 
 def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int) -> Thing:
@@ -177,24 +156,18 @@ def addcontact(call: CheckedCall) -> Thing:
     """One contact per list; the response names the first."""
     lists, status = _lists(call), _status(call)
     email, values = _address(call, lists), _values(call, lists)
-    if not email and call.switches.is_on("email-field"):
+    if not email and call.observes("email-field"):
         raise Refusal(NOT_VALID, "Email Address is required", (f"fields[{email_field(call, lists[0])}]",))
     if email and any(_in_list(call, email, where) for where in lists):
-        if (member := call.switches["contact-exists"]) == "refused":
-            raise Refusal(NOT_VALID, "The contact already exists", ("email",))
-        return {"id": call.an_id(0), member: "The contact already exists"}  # observation 45
+        raise Refusal(NOT_VALID, "The contact already exists", ("email",))
     status = ACTIVE if status is None else status
     ids = [call.subscribers.add(where, email, status, call.now, values) for where in lists]
     return call.done("contact", "added", ids[0])
 
 
 def synccontact(call: CheckedCall) -> Thing:
-    """Queued: the effect shows `sync-delay` seconds later (observation 6)."""
+    """Queued: the effect shows some seconds later (observation 6)."""
     email, lists = call["email"], _lists(call)
-    if call.switches["sync-lists"] == "refuse" and len(lists) > 1:
-        raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
-    if call.switches["sync-lists"] == "first":
-        lists = lists[:1]
     values, status, subscribers = _values(call, lists), _status(call), call.subscribers
     added = ACTIVE if status is None else status
     ids = {
@@ -211,7 +184,7 @@ def synccontact(call: CheckedCall) -> Thing:
             if not found:
                 subscribers.add(where, email, added, call.now, values, wanted)
 
-    call.later("sync-delay", apply)
+    call.tenant.run_later(apply, call.arrived + call.tenant.sync_delay_s)
     return call.done("contact", "synced", ids[lists[0]])
 
 
@@ -233,7 +206,7 @@ def movecontact(call: CheckedCall) -> Thing:
 
 
 def deletecontact(call: CheckedCall) -> Thing:
-    """Without `listid`, where a switch makes it optional, from every list (observation 35)."""
+    """Without `listid`, where it is optional, from every list (observation 35)."""
     contact, subscribers = call.contact(), call.subscribers
     if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
@@ -244,10 +217,8 @@ def deletecontact(call: CheckedCall) -> Thing:
 
 
 def addactivity(call: CheckedCall) -> Thing:
-    """The entry shows `activity-delay` seconds later."""
     contact, entry = call.contact(), (call.moment("datetime"), call["description"])
-    activities = call.subscribers.card(contact).activities
-    call.later("activity-delay", lambda: activities.append(entry))
+    call.subscribers.card(contact).activities.append(entry)
     return call.done("activity", "added")
 
 
@@ -259,7 +230,7 @@ def addtag(call: CheckedCall) -> Thing:
     try:
         contacts = call.contacts()
     except Refusal as refusal:
-        if is_added and call.switches["addtag-missing"] == "soft":
+        if is_added and call.observes("addtag-missing"):
             return {"item": refusal.message}
         raise
     for contact in contacts:

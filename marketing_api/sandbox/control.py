@@ -1,4 +1,4 @@
-"""The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was
+"""The control paths under `/sandbox`: the clock, faults, the truth for tests, and what was
 received.
 
 They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an
@@ -35,8 +35,9 @@ def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
     params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
     path = request.path.removeprefix("/sandbox").strip("/")
-    if path not in PATHS:
-        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
+    paths = getattr(app, "control_paths", PATHS)
+    if path not in paths:
+        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in paths]}))
     try:
         name = params.pop("account", "")
         asked = [Asked(app, one, params, real) for one in app.tenants.values() if name in ("", one.name)]
@@ -44,7 +45,7 @@ def respond_to_control(app: App, request: Request, real: float) -> Response:
             raise ValueError(f"there is no account {name}")
         for each in asked:
             each.tenant.settle(real)
-        handle = PATHS[path]
+        handle = paths[path]
         is_one = handle in _OF_ONE
         found = handle(asked[0]) if is_one else {each.tenant.name: handle(each) for each in asked}
         return Response(200, encode(found))
@@ -61,26 +62,13 @@ def advance(asked: Asked) -> Any:
     return {"now": asked.tenant.world.now()}
 
 
-def switches(asked: Asked) -> Any:
-    """`name=value…`: set switches; shows all of them."""
-    for name, value in asked.params.items():
-        asked.tenant.switches.set(name, value)
-    return asked.tenant.switches
-
-
 def faults(asked: Asked) -> Any:
-    """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for
-    none; shows all that are on."""
+    """`name=probability[@operations]…`, `rate-limit=10`, `off=1` for none; shows all that are on."""
     tenant = asked.tenant
     for name, value in asked.params.items():
         match name:
             case "off":
                 tenant.faults.chances.clear()
-                tenant.revoke_after = 0
-            case "stall-seconds":
-                tenant.faults.stall_seconds = float(value)
-            case "revoke-after":
-                tenant.revoke_after = tenant.requests + int(value)
             case "rate-limit":
                 tenant.window.limit = int(value)
             case _:
@@ -131,8 +119,8 @@ def state(asked: Asked) -> Any:
 
 
 def written(asked: Asked) -> Any:
-    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
-    writes are still queued."""
+    """What writes have made of contacts, by contact id: the truth, and how many writes are
+    still queued."""
     tenant, subscribers = asked.tenant, asked.tenant.world.subscribers
     now, contacts = tenant.world.now(), {}
     for contact_id, card in sorted(subscribers.cards.items()):
@@ -158,4 +146,4 @@ def log(asked: Asked) -> Any:
 
 _OF_ONE: tuple[Callable[[Asked], Any], ...] = (state, written, log, statuses)
 #: The others are about every account, unless one is named.
-PATHS = {handle.__name__: handle for handle in (advance, switches, faults, *_OF_ONE[:3], leave, statuses)}
+PATHS = {handle.__name__: handle for handle in (advance, faults, *_OF_ONE[:3], leave, statuses)}

@@ -1,14 +1,11 @@
 """Faults: what can go wrong between the service and its client, how often, and for which operations.
 
 A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults
-whatever the order of its requests, and a repeated call draws anew. Not here: how a broken response is sent
-(`server`)."""
+whatever the order of its requests, and a repeated call draws anew."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,23 +14,20 @@ from marketing_api.sandbox.seed import salt
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What can go wrong; `faults.toml` declares them and says what the members mean."""
+    """`doc` says what happens. A write takes effect in spite of a fault that `has_effect`."""
 
-    name: str
     doc: str
     has_effect: bool = False
     writes_only: bool = False
-    error: str = ""
-    status: int = 0
-    body: str = ""
-    kind: str = "text/plain"
-    mishap: str = ""
-    ends_early: bool = False
-    stalls: bool = False
 
 
-_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-FAULTS: Mapping[str, Fault] = {name: Fault(name, **members) for name, members in _DECLARED.items()}
+FAULTS: Mapping[str, Fault] = {
+    "429": Fault("a refusal although the limit is not reached"),
+    "500-before": Fault("HTTP 500 and no effect"),
+    "500-after": Fault("HTTP 500 although the effect took place", True),
+    "lost-answer": Fault("a write takes effect and the connection closes without a response", True, True),
+    "stall": Fault("the response comes only after `stall-seconds`", True),
+}
 
 
 class Chance(NamedTuple):
@@ -56,32 +50,39 @@ def read_chance(text: str) -> Chance:
 
 
 class Faults:
+    """`known` are those that can be set, by name."""
+
     def __init__(
-        self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] = MappingProxyType({})
+        self,
+        seed: int = 1,
+        chances: Mapping[str, str] = MappingProxyType({}),
+        known: Mapping[str, Fault] = FAULTS,
     ) -> None:
-        self._seed, self.stall_seconds = seed, stall_seconds
+        self._seed, self._known = seed, known
         self.chances: dict[str, Chance] = {}
         self._requested: Counter[int] = Counter()
         for name, chance in chances.items():
             self.set(name, chance)
 
     def set(self, name: str, chance: str) -> None:
-        if name not in FAULTS:
-            raise ValueError(f"there is no fault {name!r}; there are {', '.join(FAULTS)}")
+        """ValueError when there is no such fault, or it is no chance."""
+        if name not in self._known:
+            raise ValueError(f"there is no fault {name!r}; there are {', '.join(self._known)}")
         self.chances[name] = read_chance(chance)
         if not self.chances[name].probability:
             del self.chances[name]
 
-    def draw(self, operation: str, params: str, *, is_write: bool) -> Fault | None:
+    def draw(self, operation: str, params: str, *, is_write: bool) -> tuple[str, bool]:
+        """The name of the fault that the request meets, empty for none, and whether it takes effect."""
         if not self.chances:
-            return None
+            return "", True
         call = hash((operation, params))
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
             is_meant = not chance.operations or operation in chance.operations
-            if is_meant and (is_write or not FAULTS[name].writes_only):
+            if is_meant and (is_write or not self._known[name].writes_only):
                 if at < chance.probability:
-                    return FAULTS[name]
+                    return name, self._known[name].has_effect
                 at -= chance.probability
-        return None
+        return "", True

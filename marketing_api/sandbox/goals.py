@@ -9,9 +9,7 @@ DOMAINS = (21, 22)
 
 def _shown(call: CheckedCall, wanted: int, goal: Thing) -> Thing:
     action, words = goal.get("action"), worded("goal", goal)
-    if call.switches.is_on("action-deleted") and wanted == min(call.things("goal")):
-        action = {"id": 99, "name": "Action is deleted!"}
-    value = f"{float(goal['value']):.{call.switches.number('goal-decimals')}f}"
+    value = f"{float(goal['value']):.2f}"
     return call.shown(
         wanted,
         goal | words,
@@ -22,7 +20,7 @@ def _shown(call: CheckedCall, wanted: int, goal: Thing) -> Thing:
         event_link_rule=words["goal_event_filter"],
         links=goal["event_links"],
         has_action="Yes" if action else "No",
-        action=call.shown(action["id"], action, "name") if action else call.map({}),
+        action=call.shown(action["id"], action, "name") if action else {},
     )
 
 

@@ -5,7 +5,7 @@ import email.parser
 import email.policy
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,7 +13,10 @@ import msgspec
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation, Parameter
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal, invalid
-from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
+from marketing_api.sandbox.seed import WORDS
+
+#: Whether an account behaves as observed in something (`Tenant.observes`).
+Observes = Callable[[str], bool]
 
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
@@ -98,24 +101,23 @@ def _calendar_day(text: str, end: str) -> str:
     return end if word.lower() == "none" or (year and not 1971 <= int(year[0]) <= 2999) else word
 
 
-def _as_specified(operation: Operation, given: Params, switches: Switches) -> Params:
+def _as_specified(operation: Operation, given: Params, observes: Observes) -> Params:
     """What clients write otherwise: lists of a campaign as `recipients` (observation 42), and days of
     the calendar."""
     if operation.name.endswith("campaign"):
         return {re.sub("^recipients", "lists", name): value for name, value in given.items()}
-    if operation.name != "socialmedia/calendar" or not switches.is_on("calendar-words"):
+    if operation.name != "socialmedia/calendar" or not observes("calendar-words"):
         return given
     return given | {
         name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given
     }
 
 
-def _required(operation: Operation, switches: Switches) -> set[str]:
+def _required(operation: Operation, observes: Observes) -> set[str]:
     required = {parameter.name for parameter in operation.parameters if parameter.required}
-    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
+    if operation.name == "emailmarketing/deletecontact" and observes("delete-everywhere"):
         required.discard("listid")  # observation 35
-    by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
-    return required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
+    return required - set(WORDS["required_by_a_variant"].get(operation.name, ()))
 
 
 def _given(name: str, given: Params) -> tuple[str, Params]:
@@ -132,10 +134,10 @@ def _encoded(parameter: Parameter, value: str, operation: str) -> Params:
     return parameter.encode(value, operation)
 
 
-def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
+def check(operation: Operation, given: Params, observes: Observes) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
     one."""
-    required, given = _required(operation, switches), _as_specified(operation, given, switches)
+    required, given = _required(operation, observes), _as_specified(operation, given, observes)
     checked, fields, bad = Params(), Params(), Params()
     for parameter in operation.parameters:
         name = parameter.name

@@ -23,16 +23,10 @@ _MEMBERS = (
 
 
 def _shown(call: CheckedCall, wanted: int, thing: Thing) -> Thing:
-    spelling = call.switches["confirmation"]
-    spellings = ("confimation", "confirmation") if spelling == "both" else (spelling,)
-    shown = {
-        member.replace("confirmation", spelled): thing.get(member, "")
-        for member in _MEMBERS
-        for spelled in spellings
-    }
+    """With `confimation` as the service spells it."""
+    shown = {member.replace("confirm", "confim"): thing.get(member, "") for member in _MEMBERS}
     created = call.moments.text(thing["created_at"])
-    fields = call.map(labels(call, wanted))
-    return call.shown(wanted, shown, *shown, creation_date=created, fields=fields)
+    return call.shown(wanted, shown, *shown, creation_date=created, fields=labels(call, wanted))
 
 
 def labels(call: CheckedCall, wanted: int) -> dict[str, str]:
@@ -44,14 +38,14 @@ def labels(call: CheckedCall, wanted: int) -> dict[str, str]:
 
 def email_field(call: CheckedCall, wanted: int) -> str:
     """The id of the list's field that stands for the address; empty where lists have none."""
-    return f"{wanted}9" if call.switches.is_on("email-field") else ""
+    return f"{wanted}9" if call.observes("email-field") else ""
 
 
 def getlists(call: CheckedCall) -> Thing:
     found = [_shown(call, *one) for one in call.things("list").items()]
-    if not call.switches.is_on("listed-fields"):
+    if not call.observes("listed-fields"):
         found = [{name: value for name, value in one.items() if name != "fields"} for one in found]
-    if call.switches["contact-paging"] == "ignored":
+    if not call.observes("contact-paging"):
         return call.listing(found)
     count, page = call.page(found, 100)
     return call.listing(page, count)

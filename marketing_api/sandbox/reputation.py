@@ -68,7 +68,7 @@ def getfeedback(call: CheckedCall) -> list[Thing]:
 
 def online(call: CheckedCall) -> Thing:
     """Every channel has its average; a channel without reviews has null and no `data`."""
-    rating, words = WORDS["rating_forms"][call.switches["rating"]], WORDS["review_channels"]
+    words = WORDS["review_channels"]
     by_channel = defaultdict[str, list[Public]](list)
     for one in _public(call, "online", 0x77, 0.16):
         by_channel[one.channel].append(one)
@@ -79,14 +79,14 @@ def online(call: CheckedCall) -> Thing:
                 "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
                 "date": str(at),
                 "inquiry": text,
-                "rating": rating.format(stars),
+                "rating": f'a:1:{{s:6:"rating";s:1:"{stars}";}}',
                 "sourceUrl": f"https://reviews.example.org/{words[name]}/{draw:08x}",
             }
             for at, _, stars, draw, text in reversed(reviews[-_SHOWN_PER_CHANNEL:])
         ]
         average = sum(one.stars for one in reviews) / len(reviews)
         items[name] = {"AvgRating": f"{average:.1f}", "data": data}
-    return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}
+    return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": items}
 
 
 def sentiment(call: CheckedCall) -> Thing:
@@ -104,14 +104,12 @@ def sentiment(call: CheckedCall) -> Thing:
 
 def stats(call: CheckedCall) -> Thing:
     """A period is a day; days without a review are left out of `Reviews`."""
-    most, is_first = call.switches.number("series-cut"), call.switches["series-kept"] == "first"
     parts: Thing = {"Reviews": _rated(call), "SocialMedia": [], "FeedbackHub": []}
     for day, mentions, views in _counted(call):
         parts["SocialMedia"].append({"periode": day} | mentions)
         parts["FeedbackHub"].append({"periode": day, "views": str(views)})
     for name, days in parts.items():
-        kept = days[:most] if is_first else days[-most:]
-        parts[name] = (kept if most else days) if call.wants("filter", name.lower()) else []
+        parts[name] = days if call.wants("filter", name.lower()) else []
     return {"items": [], **parts}
 
 

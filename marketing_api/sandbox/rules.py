@@ -2,7 +2,7 @@
 values, and the one rule of all things on shelves (Resource)."""
 
 import datetime as dt
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,15 +36,6 @@ def invalid(name: str, what: str = "is not valid") -> Refusal:
 
 
 @dataclass
-class Streamed:
-    """The payload of a listing that is too large to hold."""
-
-    count: int
-    batches: Iterator[list[Thing]]
-    is_numbered: bool = False
-
-
-@dataclass
 class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of
     custom-field values."""
@@ -57,15 +48,8 @@ class CheckedCall:
     arrived: float = 0.0
 
     def __post_init__(self) -> None:
-        self.world, self.switches, self.moments = self.tenant.world, self.tenant.switches, self.tenant.moments
+        self.world, self.moments, self.observes = self.tenant.world, self.tenant.moments, self.tenant.observes
         self.subscribers, self.activity = self.world.subscribers, self.world.activity
-
-    def later(self, switch: str, action: Callable[[], None]) -> None:
-        """Carry out as many seconds from now as the switch says."""
-        if seconds := self.switches.number(switch):
-            self.tenant.pending.append((self.arrived + seconds, action))
-        else:
-            action()
 
     # parameters
 
@@ -145,42 +129,26 @@ class CheckedCall:
         return self.contacts()[0]
 
     def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
-        """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts
-        it."""
-        if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
+        """A Refusal when a write names something that is not there."""
+        if any(one not in known for one in wanted):
             raise missing(what)
 
     # shapes
 
-    def an_id(self, value: int) -> str | int:
-        return value if self.switches["ids"] == "number" else str(value)
-
     def shown(self, wanted: int, thing: Thing = EMPTY, /, *members: str, **others: Any) -> Thing:
         """A thing as the service shows it: its id, these members of it, and others."""
-        return {"id": self.an_id(wanted)} | {name: thing[name] for name in members} | others
-
-    def items(self, entries: Iterable[Any]) -> Any:
-        found = list(entries)
-        if not found or self.switches["items"] == "list":
-            return found
-        return {str(place): entry for place, entry in enumerate(found, 1)}
-
-    def map(self, entries: Mapping[str, Any]) -> Any:
-        return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
+        return {"id": str(wanted)} | {name: thing[name] for name in members} | others
 
     def listing(self, entries: list[Any], count: int | None = None) -> Thing:
         """The wrapper of a listing; `count` where it is not that of the entries."""
-        return {"count": len(entries) if count is None else count, "items": self.items(entries)}
+        return {"count": len(entries) if count is None else count, "items": entries}
 
     def window(self, default_limit: int, there: int) -> tuple[int, int, int]:
         """(count to show, where the requested page begins, its length) of so many entries; a page past the
         end counts 0 (observation 14)."""
-        wanted = "" if self.switches.is_on("limit-ignored") else self["limit"]
-        limit = min(_positive(wanted, default_limit), self.switches.number("page-cap") or 1 << 40)
-        page = 1 if self.switches.is_on("page-ignored") else _positive(self["page"], 1)
-        offset = (page - 1) * limit
-        shown = max(0, min(there - offset, limit))
-        return there if shown and self.switches["count"] == "total" else shown, offset, limit
+        limit = _positive(self["limit"], default_limit)
+        offset = (_positive(self["page"], 1) - 1) * limit
+        return there if offset < there else 0, offset, limit
 
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
         """(count to show, entries of the requested page)."""
@@ -190,7 +158,7 @@ class CheckedCall:
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
         """The response to a write (observation 7): a sentence, and where it is declared the new id."""
         sentence = f"The {what} was {verb} successfully"
-        return {name: sentence if name == "item" else self.an_id(new) for name in self.operation.result}
+        return {name: sentence if name == "item" else str(new) for name in self.operation.result}
 
 
 def _as_id(text: str) -> int:

@@ -91,17 +91,15 @@ def pick(kind: str, draw: int) -> Any:
     return WORDS[kind][draw % len(WORDS[kind])]
 
 
-_FORMS: dict[str, str] = WORDS["date_forms"]
-_MIXED = tuple(_FORMS)
+#: Of local date-times: what stands before the first blank is the day.
+_FORMS = {"24h": "%m/%d/%Y %H:%M", "12h": "%m/%d/%Y %I:%M %p", "iso-12h": "%Y-%m-%d %I:%M %p"}
 
 
 class Moments:
-    """How the service writes moments (unix seconds): local to the account, in the form of the switch `dates`
-    (observation 21)."""
+    """How the service writes moments (unix seconds): local to the account (observation 21)."""
 
-    def __init__(self, zone: str, form: str = "specified") -> None:
+    def __init__(self, zone: str) -> None:
         self.zone = ZoneInfo(zone)
-        self.form = form
 
     def unix(self, moment: dt.datetime) -> int:
         return int(moment.replace(tzinfo=self.zone).timestamp())
@@ -112,10 +110,9 @@ class Moments:
     def date(self, moment: int) -> dt.date:
         return dt.datetime.fromtimestamp(moment, self.zone).date()
 
-    def text(self, moment: int, specified: str = "24h") -> str:
-        """The moment in the form that the place has by the specification, or that of the switch."""
-        form = specified if self.form == "specified" else self.form
-        return self.day(moment, _FORMS[_MIXED[moment % len(_MIXED)] if form == "mixed" else form])
+    def text(self, moment: int, form: str = "24h") -> str:
+        """The moment in the form that the place has by the specification."""
+        return self.day(moment, _FORMS[form])
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
         return _text(moment, self.zone, form)

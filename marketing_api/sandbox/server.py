@@ -7,13 +7,10 @@ response blocks nobody."""
 import asyncio
 import contextlib
 import http
-import itertools
 import math
 import os
 import random
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import time
@@ -82,29 +79,14 @@ async def _receive(
 async def _send(
     connection: h11.Connection, writer: asyncio.StreamWriter, verb: str, response: Response
 ) -> None:
-    """Piece by piece, as fast as the client reads, and letting other requests in between."""
-    if response.mishap == "reset":
-        linger = struct.pack("ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
-    if response.mishap in ("reset", "close") or writer.is_closing():
+    """In one piece: what is written in parts may arrive in parts."""
+    if response.mishap or writer.is_closing():
         raise ConnectionAbortedError
-    is_cut, pieces = response.mishap == "cut", response.body
-    ending = ("connection", "close" if is_cut else "keep-alive")
-    headers = [("content-type", response.kind), *response.headers, ending]
-    if isinstance(pieces, bytes):
-        headers.append(("content-length", str(len(pieces))))
-        pieces = iter([pieces[: len(pieces) // 2] if is_cut else pieces])
-    reason = http.HTTPStatus(response.status).phrase.encode()
-    # The head leaves together with the first piece: what is written in parts may arrive in parts.
+    body, reason = response.body, http.HTTPStatus(response.status).phrase.encode()
+    headers = [("content-type", response.kind), *response.headers, ("content-length", str(len(body)))]
     written = _bytes(connection, h11.Response(status_code=response.status, headers=headers, reason=reason))
-    for piece in itertools.islice(pieces, 0 if verb == "HEAD" else 2 if is_cut else None):
-        writer.write(written + _bytes(connection, h11.Data(data=piece)))
-        written = b""
-        await writer.drain()
-        await asyncio.sleep(0)
-    if is_cut:
-        raise ConnectionAbortedError
+    if verb != "HEAD":
+        written += _bytes(connection, h11.Data(data=body))
     writer.write(written + _bytes(connection, h11.EndOfMessage()))
     await writer.drain()
 
@@ -169,20 +151,20 @@ async def listening(app: App, options: Options) -> AsyncIterator[str]:
 
 
 @contextlib.contextmanager
-def serve(options: Options | None = None) -> Iterator[str]:
+def serve(options: Options | None = None, make: Callable[[Options], App] = App) -> Iterator[str]:
     """A sandbox in a thread of this process for the length of a `with`; yields its base address
     (`http://127.0.0.1:PORT/1`)."""
     from anyio.from_thread import start_blocking_portal  # takes 0.1 s, and a server of its own does without
 
     options = options or Options()
-    server = listening(App(options), options)
+    server = listening(make(options), options)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(server) as url:
         yield url
 
 
-def run(options: Options, parent: int | None = None) -> int:
+def run(options: Options, parent: int | None = None, make: Callable[[Options], App] = App) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
-    app = App(options)
+    app = make(options)
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()

@@ -18,7 +18,7 @@ _URL = re.compile(r"https?://\S+")
 
 def channels(call: CheckedCall) -> Any:
     """Keyed by network; observation 23 adds companies, boards and networks."""
-    is_observed, found = call.switches["channels"] != "specified", {}
+    is_observed, found = call.observes("channels"), {}
     for network, targets in WORDS["profiles"].items():
         main = _SPECIFIED.get(network, targets[0][0])
         lists: dict[str, list[Thing]] = {main: []}
@@ -28,15 +28,12 @@ def channels(call: CheckedCall) -> Any:
         if is_observed or network in _SPECIFIED:
             named = {_PLURALS.get(kind, f"{kind}s"): entries for kind, entries in lists.items()}
             found[network.title()] = {"count": len(lists[main]), **named}
-    return call.map(found)
+    return found
 
 
 def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
-    form = call.switches["channels"]
-    if kind == "company" and form == "company-id":  # observation 46
-        return {"companyId": call.an_id(known), "companyName": name}
     shown = call.shown(known)
-    if kind != "profile" or form != "specified":  # observation 36
+    if kind != "profile" or call.observes("channels"):  # observation 36
         shown["name"] = name
     if kind == "profile":
         shown |= {"screenname": name.lower().replace(" ", ""), "fullname": name}
@@ -64,7 +61,7 @@ def calendar(call: CheckedCall) -> Thing:
         shown["channel"] = one | call.shown(one["id"], date=call.moments.text(at, "12h"))
         entries = dates.setdefault(call.moments.day(at, "%Y-%m-%d"), {})
         entries[str(len(entries) + 1)] = shown
-    return {"count": count, "items": call.map(dates)}
+    return {"count": count, "items": dates}
 
 
 def stats(call: CheckedCall) -> Thing:
@@ -72,10 +69,10 @@ def stats(call: CheckedCall) -> Thing:
     for wanted, link in sorted(links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"):
         clicks = {name: count for name, count in link["clicks"].items() if call.wants("channels", name)}
         if clicks or call.wants("channels", "all"):
-            counted = {"tracks": sum(clicks.values()), "clicks": call.map(clicks)}
+            counted = {"tracks": sum(clicks.values()), "clicks": clicks}
             members = ("shortenurl", "realurl", "message")
             found.append(call.shown(wanted, link, *members, date=str(link["at"]), **counted))
-    return {"items": call.items(found)}
+    return {"items": found}
 
 
 def getpost(call: CheckedCall) -> Thing:

@@ -10,7 +10,6 @@ from typing import Any
 
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.seed import DAY, Moments
-from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.world import World
 
 #: Reported when there is no limit.
@@ -22,15 +21,15 @@ RateReport = dict[str, int]
 
 
 class Window:
-    """The current second of one key. Over the limit, everything is refused until the next second begins."""
+    """The current second of one key. Over the limit, everything is refused until the next second begins; an
+    error says to wait `after_s` seconds."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, after_s: int = 1) -> None:
+        self.limit, self.after_s = limit, after_s
         self._second = self._requests = 0
 
-    def count(self, at: float, after: int = 0) -> RateReport:
-        """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until
-        the reset."""
+    def count(self, at: float) -> RateReport:
+        """Count a request that arrived `at` (unix seconds)."""
         second, limit = int(at), self.limit or UNLIMITED
         self._requests = self._requests + 1 if second == self._second else 1
         self._second = second
@@ -41,7 +40,7 @@ class Window:
             "remaining": max(0, limit - self._requests),
             "reached": int(is_over),
             "reset": second + 1,
-            "after": (after or 1) if is_over else 0,
+            "after": self.after_s if is_over else 0,
         }
 
 
@@ -73,12 +72,13 @@ class Journal:
 
 @dataclass
 class Tenant:
+    """`observed` are the behaviours in which it answers as clients of the live service have met it."""
+
     name: str
     world: World
     window: Window
-    switches: Switches
     faults: Faults
-    revoke_after: int = 0  # requests until the key stops working; 0: never
+    observed: frozenset[str] = frozenset()
     requests: int = 0
     #: How often each outcome came about, by operation.
     outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -87,9 +87,15 @@ class Tenant:
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     journal: Journal | None = None
 
-    @property
-    def moments(self) -> Moments:
-        return Moments(self.world.origin.timezone, self.switches["dates"])
+    def __post_init__(self) -> None:
+        self.observes = self.observed.__contains__
+        self.moments = Moments(self.world.origin.timezone)
+        #: Until the effect of a queued write shows (observation 6).
+        self.sync_delay_s = 3.0 if self.observes("sync-delay") else 0.0
+
+    def run_later(self, action: Callable[[], None], at: float) -> None:
+        """Carry out at that moment of the real clock."""
+        self.pending.append((at, action))
 
     def settle(self, real: float) -> None:
         """Queued writes take effect that are due by then."""
@@ -97,12 +103,6 @@ class Tenant:
         self.pending = [one for one in self.pending if one[0] > real]
         for action in due:
             action()
-
-    def admits(self, arrived: float) -> bool:
-        """Count a request, before which queued writes take effect; False once the key is revoked."""
-        self.requests += 1
-        self.settle(arrived)
-        return not self.revoke_after or self.requests <= self.revoke_after
 
     def note(self, **members: Any) -> None:
         if self.journal is not None:

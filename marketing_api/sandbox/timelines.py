@@ -11,7 +11,6 @@ from marketing_api.sandbox.seed import Thing
 from marketing_api.sandbox.subscribers import Contact, Mail
 
 _FORM = "iso-12h"
-_NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
 #: Entries with their times.
 Dated = list[tuple[int, Thing]]
 
@@ -21,11 +20,10 @@ def timeline(call: CheckedCall) -> Thing:
     contact, include = call.contact(), call.words("include")
     mails = call.activity.received(contact.contact_id, call.now)
     entries = _newest_first(call, _entries(call, contact, mails))
-    shown = entries[: call.switches.number("timeline-cut") or None]
     payload: Thing = {
         "id": contact.contact_id,
         "email": contact.email,
-        "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
+        "timeline": {"data": entries, "count": len(entries), "total": len(entries)},
     }
     if "utm" in include:
         visits = _newest_first(call, [visit for mail in mails for visit in _visits(call, *mail)])
@@ -41,15 +39,12 @@ def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
     dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
     dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
     if card := call.subscribers.cards.get(contact.contact_id):
-        dated += [(at, _activity(call, text)) for at, text in card.activities]
-        if call.switches["tags"] == "timeline":
-            dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
+        dated += [(at, _entry("activity", text)) for at, text in card.activities]
     return dated
 
 
 def _stamped(call: CheckedCall, at: int, entry: Thing) -> Thing:
-    timestamp = str(at) if call.switches["timestamps"] == "text" else at
-    return entry | {"timestamp": timestamp, "datetime": call.moments.text(at, _FORM)}
+    return entry | {"timestamp": at, "datetime": call.moments.text(at, _FORM)}
 
 
 def _newest_first(call: CheckedCall, dated: Dated) -> list[Thing]:
@@ -64,35 +59,22 @@ def _entry(key: str, snippet: str, details: Mapping[str, Any] = MappingProxyType
     return {"key": key, "snippet": snippet, "details": labelled}
 
 
-def _number(call: CheckedCall, value: int) -> str | int:
-    return value if call.switches["detail-values"] == "number" else str(value)
-
-
 def _date(call: CheckedCall, at: int) -> str:
-    return call.moments.text(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
+    return call.moments.text(at, _FORM) if 0 < at <= call.now else "N/A"
 
 
 def _mailed(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
     if campaign.is_automated:
-        steps = _number(call, campaign.trigger["steps"])
-        details = {"steps": steps, "actions": campaign.trigger["actions"]}
+        details = {"steps": str(campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
         return _entry("automation-triggered", campaign.name, details)
     times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
     details = {
         "subject": campaign.subject,
         "send-date": _date(call, outcome.sent_at),
         "open-date": _date(call, outcome.opened_at),
-        "links-clicked": _number(call, times),
+        "links-clicked": str(times),
     }
-    return _entry(call.switches["sent-key"], campaign.subject, details)
-
-
-def _activity(call: CheckedCall, text: str) -> Thing:
-    """Several forms: none is specified."""
-    form = call.switches["activity"]
-    if form == "detail":
-        return _entry("activity", "Activity added", {"description": text})
-    return _entry("custom-activity" if form == "other-key" else "activity", text)
+    return _entry("email-campaign-sent", campaign.subject, details)
 
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:

@@ -19,8 +19,8 @@ def lists(call: CheckedCall) -> Thing:
             if group := groups.get(user.get("group", 0)):
                 shown["group"] = group["name"]
             found[user["business"]][str(wanted)] = shown
-    items = {str(business): {"users": call.map(users)} for business, users in found.items()}
-    return {"count": sum(map(len, found.values())), "items": call.map(items)}
+    items = {str(business): {"users": users} for business, users in found.items()}
+    return {"count": sum(map(len, found.values())), "items": items}
 
 
 def _given(call: CheckedCall) -> Thing:

@@ -13,7 +13,7 @@ def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> Thing:
         "name",
         "type",
         "action_type",
-        domain_id=call.an_id(webhook["domainid"]),
+        domain_id=str(webhook["domainid"]),
         url={"filter": "Matches Exactly" if link else "", "link": link},
         action_rules={
             "execute_for": webhook["action_targetusers"].title(),

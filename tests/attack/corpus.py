@@ -13,8 +13,8 @@ from typing import Any
 
 from marketing_api.operation import Call
 from marketing_api.operations import ALL
-from marketing_api.sandbox.switches import SWITCHES
 from tests.attack.proof import prove
+from tests.dialects.switches import SWITCHES
 from tests.independent.answers import READS
 from tests.independent.generate import Sizes, account
 from tests.independent.server import Service

@@ -33,9 +33,8 @@ from home import exits
 from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operations import lists
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines import cli
+from tests.dialects.server import Options, serve
 from tests.pipelines.running import Ran
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, source

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.faults import FAULTS, Fault, Faults
+from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.responses import Response
+from tests.dialects.faults import FAULTS
 
 #: On the way, any request; the effect of a write has taken place after the last six.
 BROKEN = ("500-before", "502-html", "reset", "500-after", "html-200", "cut-json", "cut-body", "lost-answer")
@@ -58,21 +59,21 @@ def tell(lie: str, number: int, told: Path) -> None:
     """The answer to request `number` (from 1, in order of arrival) is that lie if it fits the request: then
     there is a file `told`."""
     if lie in FAULTS:
-        _fail(FAULTS[lie], number, told)
+        _fail(lie, number, told)
     else:
         _say(SAID[lie], number, told)
 
 
-def _fail(fault: Fault, number: int, told: Path) -> None:
-    drawn = 0
+def _fail(name: str, number: int, told: Path) -> None:
+    drawn, fault = 0, FAULTS[name]
 
-    def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> Fault | None:
+    def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> tuple[str, bool]:
         nonlocal drawn
         drawn += 1
         if drawn != number or (fault.writes_only and not is_write):
-            return None
+            return "", True
         told.touch()
-        return fault
+        return name, fault.has_effect
 
     Faults.draw = draw  # type: ignore[method-assign]
 
@@ -87,7 +88,7 @@ def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
         if answered != number or not operation.is_read:
             return reply
         told.touch()
-        whole = json.loads(reply.body if isinstance(reply.body, bytes) else b"".join(reply.body))
+        whole = json.loads(reply.body)
         whole["response"]["data"] = change(whole["response"]["data"])
         return Response(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)
 

@@ -43,9 +43,8 @@ from home.settings import Settings
 from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
+from tests.dialects.server import Options, serve
 from tests.pipelines.running import finish
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 

@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.sandbox import server
-from marketing_api.sandbox.options import Options
 from tests.attack.places import Places, install
+from tests.dialects.app import RoughApp
+from tests.dialects.server import Options
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
 
@@ -204,7 +205,7 @@ class Service:
         def serve() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             lie()
-            return server.run(options)
+            return server.run(options, None, RoughApp)
 
         process = _fork(serve)
         sandbox = Sandbox(f"http://127.0.0.1:{self.port}/1")

@@ -10,9 +10,9 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
 from tests.attack.hostile import served
+from tests.dialects.server import serve
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY
 from tests.waiting import wait_until

@@ -13,9 +13,9 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
-from marketing_api.sandbox.switches import AS_OBSERVED, SWITCHES
 from pipelines.reading import open_reader
+from tests.dialects.server import serve
+from tests.dialects.switches import AS_OBSERVED, SWITCHES
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

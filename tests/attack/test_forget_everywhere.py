@@ -14,10 +14,10 @@ import duckdb
 import pytest
 
 from home.folder import dagster_home
-from marketing_api.sandbox.server import serve
 from pipelines.dagster_internals import instance_of_the_ui
 from tests.conftest import Once
 from tests.depth import DEEP
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command, Night
 from tests.pipelines import running
 from tests.pipelines.sandboxes import Sandbox, move_account

@@ -23,9 +23,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import spawn
 from marketing_api.sandbox.tenant import Tenant
+from tests.dialects.server import Options, spawn
 from tests.marketing_api.sandbox.truth import days_of, mails_of
 from tests.simulators.dated_nights import DatedNights
 from warehouse.models import build

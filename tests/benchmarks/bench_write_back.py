@@ -28,8 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import Options, serve
 from tests.pipelines.running import Ran
 from tests.pipelines.running import finish as finish_command
 from tests.pipelines.running import start_cold as start

@@ -20,9 +20,8 @@ import pytest
 
 from home.versions import VERSIONS
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from marketing_sync import __version__
+from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.homes.__main__ import CONTACTS, FOLDER, TAGS
 from tests.pipelines.running import Ran, environment

@@ -22,8 +22,8 @@ from home.folder import dagster_home
 from home.identity import FILE, Owner, difference, identity_of
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
 from tests.independent.generate import Sizes, account
 from tests.independent.server import serve as serve_independent

@@ -9,11 +9,11 @@ import dagster as dg
 import pytest
 
 import marketing_sync
-from marketing_api.sandbox.options import DEFAULT_KEY, Options
-from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_sync import Client, errors, operations
 from marketing_sync.client import Row
 from marketing_sync.dagster import MarketingService, service_asset
+from tests.dialects.server import Options, serve
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ import duckdb
 import yaml
 from dotenv import dotenv_values
 
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Night
 from tests.pipelines.running import run
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account

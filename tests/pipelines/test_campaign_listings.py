@@ -20,8 +20,8 @@ from marketing_api.sandbox import seeded_account
 from marketing_api.sandbox.app import App, Rule
 from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
-from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
+from tests.dialects.server import serve
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox, put_in
 from tests.pipelines.tables import query

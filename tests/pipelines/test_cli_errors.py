@@ -20,9 +20,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines import cli
+from tests.dialects.server import Options, serve
 from tests.fixtures import Command, StartSandbox
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer
 from tests.pipelines.running import Ran, finish, start, start_cold

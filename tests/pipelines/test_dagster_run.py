@@ -11,10 +11,9 @@ import pytest
 from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG
+from tests.dialects.server import Options, serve
 from tests.fixtures import no_report
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -18,10 +18,9 @@ from assets.materialize import READ_STEP, asset_key, daily_partitions
 from home.folder import prepare_home
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days
+from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

@@ -12,7 +12,6 @@ from marketing_api.operations import ALL
 from marketing_api.records.reputation import SentimentTotals
 from marketing_api.redaction import Secret
 from marketing_api.sandbox.faults import FAULTS
-from marketing_api.sandbox.switches import SWITCHES
 from pipelines.cli import COMMANDS as COMMANDS_OF_PROGRAM
 from tests.pipelines.pages import ALL_PAGES, FILES, NOT_RUN, RUN, Told, blocks
 from tests.pipelines.running import parsed
@@ -35,9 +34,8 @@ def test_generated_pages_are_not_stale(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == PAGES[page](), "run `make docs`"
 
 
-def test_the_sandbox_page_names_every_switch_and_fault() -> None:
+def test_the_sandbox_page_names_every_fault() -> None:
     text = sandbox()
-    assert all(f"`--{name}`" in text for name in SWITCHES)
     assert all(f"`{name}`" in text for name in FAULTS)
 
 

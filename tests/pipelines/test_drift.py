@@ -16,7 +16,7 @@ import pytest
 from marketing_api.operation import Operation
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Response
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command, Night
 from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.tables import WHEN, Tables, query, rows
@@ -110,10 +110,6 @@ EXPECTED = {
 _TOUCHED = ("extra", "details", "_listing_hash", "track_count")
 
 
-def bodied(response: Response) -> bytes:
-    return response.body if isinstance(response.body, bytes) else b"".join(response.body)
-
-
 @pytest.fixture
 def changed() -> Iterator[Sandbox]:
     """The account of `calm_night`, whose answers are changed."""
@@ -122,7 +118,7 @@ def changed() -> Iterator[Sandbox]:
     def changing(app: App, tenant: Any, operation: Operation, *rest: Any) -> Response:
         response = answer(app, tenant, operation, *rest)
         if (change := CHANGES.get(operation.name)) is not None:
-            body = json.loads(bodied(response))
+            body = json.loads(response.body)
             change(body["response"]["data"])
             response.body = json.dumps(body).encode()
         return response

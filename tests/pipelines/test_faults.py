@@ -17,8 +17,8 @@ from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import Refused, Transient
-from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
+from tests.dialects.server import serve
 from tests.fixtures import FAULTS, STANDING, Command, Night, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source

@@ -12,8 +12,7 @@ import duckdb
 import pytest
 
 from home.freshness import due
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.warehouse.selected import selected

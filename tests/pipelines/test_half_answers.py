@@ -12,7 +12,7 @@ import pytest
 
 from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import CheckedCall
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
 from tests.pipelines.sandboxes import Sandbox, put_in
 

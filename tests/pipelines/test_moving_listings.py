@@ -19,10 +19,10 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
-from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
+from tests.dialects.server import serve
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account, put_in
 from tests.pipelines.tables import query

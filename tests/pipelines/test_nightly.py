@@ -26,9 +26,9 @@ from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
 from pipelines.dagster_internals import OURS
 from pipelines.definitions import build_definitions, defs
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox

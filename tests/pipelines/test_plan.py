@@ -11,8 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query

@@ -14,9 +14,9 @@ import pytest
 
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from tests.depth import DEEP
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command, Night
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from warehouse.publish import published_path

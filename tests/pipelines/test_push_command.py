@@ -18,7 +18,7 @@ import pytest
 
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start

@@ -12,9 +12,9 @@ import pytest
 
 from home.folder import prepare_home
 from home.settings import SHARD_TAG, SettingsError, load_settings
-from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import nightly
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
 from tests.pipelines.sandboxes import KEY
 from tests.pipelines.tables import query

@@ -12,8 +12,8 @@ import pytest
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.exchange import Exchange
 from marketing_api.rate_limit import RateLimiter
-from marketing_api.sandbox.options import DEFAULT_KEY, Options
-from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.options import DEFAULT_KEY
+from tests.dialects.server import Options, serve
 from tests.fixtures import *  # noqa: F403 - the fixtures that packages above the warehouse share
 from tests.write_back.desk import Desk
 from tests.write_back.planner import make_warehouse, open_known

@@ -17,8 +17,8 @@ import pytest
 
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.server import serve
 from pipelines.push_jobs import AudienceSyncs
+from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account

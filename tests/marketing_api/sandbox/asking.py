@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
-from marketing_api.sandbox.options import DEFAULT_KEY, Options
+from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.responses import Request, Response
+from tests.dialects.app import RoughApp
+from tests.dialects.server import Options
 from tests.waiting import HANGS_S
 
 #: 2026-11-20 15:00 UTC: most tests let the clock stand still here.
@@ -31,7 +32,7 @@ class Refused(Exception):
 class Asking:
     """A sandbox without sockets."""
 
-    def __init__(self, app: App, key: str = DEFAULT_KEY) -> None:
+    def __init__(self, app: RoughApp, key: str = DEFAULT_KEY) -> None:
         self.app, self.key, self.clock = app, key, 1000.0
 
     def reply(self, operation: str, as_verb: str = "GET", **params: Any) -> Response:
@@ -71,11 +72,11 @@ class Asking:
 
 def asking(**options: Any) -> Asking:
     """A sandbox whose clock stands still and that has no limit, unless told otherwise."""
-    return Asking(App(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
+    return Asking(RoughApp(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
 
 
 def content(reply: Response) -> bytes:
-    return reply.body if isinstance(reply.body, bytes) else b"".join(reply.body)
+    return reply.body
 
 
 def read(body: bytes, status: int = 200) -> Any:

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from marketing_api.sandbox.faults import FAULTS, Faults
+from marketing_api.sandbox.faults import Faults
+from tests.dialects.faults import FAULTS
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content
 
 NAMES = list(FAULTS)
@@ -38,7 +39,7 @@ def test_same_seed_hits_the_same_requests_in_any_order() -> None:
     def hit(seed: int, order: list[tuple[str, str]]) -> set[tuple[str, str]]:
         faults = Faults(seed)
         faults.set("500-before", "0.1")
-        return {question for question in order if faults.draw(*question, is_write=False)}
+        return {question for question in order if faults.draw(*question, is_write=False)[0]}
 
     assert hit(1, questions) == hit(1, questions[::-1])
     assert hit(1, questions) != hit(2, questions)
@@ -65,13 +66,12 @@ def test_operation_may_be_gone_for_good(name: str, status: int) -> None:
         assert (str(refused.value.code), refused.value.status) == (name, status)
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=NAMES)
-def test_write_takes_effect_exactly_when_the_fault_says_so(fault: object) -> None:
-    name, has_effect = fault.name, fault.has_effect  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", NAMES)
+def test_write_takes_effect_exactly_when_the_fault_says_so(name: str) -> None:
     ask = asking(contacts=100, faults={name: "1"}, stall_seconds=0.5)
     reply = ask.reply("emailmarketing/addcontact", email="new@example.com", listid=1801, status="Active")
     ask.control("faults", off=1)
-    assert any(one["email"] == "new@example.com" for one in ask.contacts(1801)) is has_effect
+    assert any(one["email"] == "new@example.com" for one in ask.contacts(1801)) is FAULTS[name].has_effect
     expected = {"reset": "reset", "lost-answer": "close", "cut-body": "cut"}
     assert reply.mishap == expected.get(name, "")
     assert reply.wait == (0.5 if name == "stall" else 0)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import requests
 
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
-from marketing_api.sandbox.switches import AS_OBSERVED
+from tests.dialects.server import Options, serve
+from tests.dialects.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW
 from tests.waiting import HANGS_S
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.options import AccountOptions, Options, command
+from marketing_api.sandbox.options import OBSERVED, RATE_OBSERVED, AccountOptions, Options, command
 from marketing_api.sandbox.server import drawn_delay, main, serve, spawn
-from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED
+from tests.dialects.app import RoughApp
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
 from tests.waiting import HANGS_S, wait_until
 
@@ -88,17 +88,6 @@ def test_broken_request_is_refused_and_the_connection_closed(url: str) -> None:
         assert client.recv(65536) == b""
 
 
-def test_large_listing_streams_while_others_are_answered() -> None:
-    with serve(options(contacts=60_000)) as url, connect(url) as slow:
-        slow.request("GET", "/1/emailmarketing/getcontacts?key=sandbox-key&listid=1801")
-        answer = slow.getresponse()
-        assert answer.read(1000)
-        assert fetch(url, "app/me")[0] == 200
-        body = answer.read()
-        assert body.endswith(b"}")
-        assert body.count(b'"email"') > 20_000
-
-
 def test_latency_delays_each_answer_but_none_of_the_others() -> None:
     with serve(options(latency_ms=(500.0, 500.0))) as url:
         began = time.monotonic()
@@ -149,7 +138,7 @@ def test_rate_limit_holds_over_the_socket() -> None:
     ],
 )
 def test_connection_breaks_as_the_fault_says(fault: str, problem: type[Exception]) -> None:
-    with serve(options(faults={fault: "1"})) as url, connect(url) as connection:
+    with serve(options(faults={fault: "1"}), RoughApp) as url, connect(url) as connection:
         connection.request("POST", "/1/goal/delete?key=sandbox-key&id=301")
         with pytest.raises(problem):
             connection.getresponse().read()
@@ -172,11 +161,10 @@ def test_control_paths_need_no_key_and_spend_no_request() -> None:
     with serve(options()) as url:
         before = control(url, "state")
         assert control(url, "advance?days=2")["main"]["now"] == NOW + 2 * 86_400
-        assert control(url, "switches?ids=number")["main"]["ids"] == "number"
         assert control(url, "faults?500-before=0.5@goal/lists")["main"] == {"500-before": "0.5@goal/lists"}
         assert control(url, "state")["requests"] == before["requests"] == 0
         with pytest.raises(urllib.error.HTTPError):
-            control(url, "switches?ids=maybe")
+            control(url, "faults?fire=1")
         with pytest.raises(urllib.error.HTTPError):
             control(url, "nothing")
 
@@ -200,8 +188,6 @@ def test_several_accounts_are_apart() -> None:
     with serve(options(accounts=accounts)) as url:
         names = [read(fetch(url, "app/me", key=key)[1])["business"]["id"] for key in ("k1", "k2")]
         assert len(set(names)) == 2
-        control(url, "switches?account=two&ids=number")
-        assert control(url, "switches")["one"]["ids"] == "text"
         assert control(url, "state?account=two")["contacts"] == 300
 
 
@@ -286,8 +272,8 @@ def options_from(*words: str) -> Options:
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     text = (
         "--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --jitter-ms 5 --state "
-        f"{tmp_path / 's'} --ids number "
-        "--fault-500-before 0.02@goal/lists --account a=k:2:100 --revoke-after 9 --now 2026-11-20T15:00 "
+        f"{tmp_path / 's'} "
+        "--fault-500-before 0.02@goal/lists --account a=k:2:100 --now 2026-11-20T15:00 "
         "--timezone Europe/Lisbon"
     )
     chosen = options_from(*text.split())
@@ -298,23 +284,25 @@ def test_options_reach_the_sandbox(tmp_path: Path) -> None:
         NOW,
         "Europe/Lisbon",
     )
-    assert (chosen.latency_ms, chosen.jitter_ms, chosen.revoke_after) == ((120.0, 600.0), (5.0, 5.0), 9)
-    assert (chosen.switches, chosen.faults) == ({"ids": "number"}, {"500-before": "0.02@goal/lists"})
+    assert (chosen.latency_ms, chosen.jitter_ms) == ((120.0, 600.0), (5.0, 5.0))
+    assert (chosen.observed, chosen.faults) == (frozenset(), {"500-before": "0.02@goal/lists"})
     assert chosen.accounts == (AccountOptions("a", "k", 2, 100),)
 
 
-def test_switches_as_observed_yield_to_those_given_beside_them() -> None:
-    chosen = options_from("--email-found", "object", "--as-observed")
-    assert (chosen.switches, chosen.rate_limit) == ({**AS_OBSERVED, "email-found": "object"}, RATE_OBSERVED)
-    assert chosen.switches["rate-limit-after"] == "2"
+def test_as_observed_is_one_flag() -> None:
+    chosen = options_from("--as-observed")
+    assert (chosen.observed, chosen.rate_limit) == (OBSERVED, RATE_OBSERVED)
     assert options_from("--as-observed", "--rate-limit", "15").rate_limit == 15
+
+
+def test_options_are_few() -> None:
+    assert len(command(lambda *_: 0).params) <= 20
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "--ids maybe",
-        "--fault-reset 7",
+        "--fault-stall 7",
         "--account nonsense",
         "--account a=k:1:0",
         "--now soon",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from marketing_api.sandbox.responses import Request
-from marketing_api.sandbox.switches import SWITCHES
+from tests.dialects.switches import SWITCHES
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for
 
 COMPANY = "Our kitchen, the company"

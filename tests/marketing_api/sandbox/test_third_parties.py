@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from marketing_api.sandbox.responses import Request
-from marketing_api.sandbox.switches import AS_OBSERVED
+from tests.dialects.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import Asking, asking, content, read
 
 KEY = "key=sandbox-key"

@@ -12,8 +12,8 @@ from marketing_api.operation import Operation
 from marketing_api.operations import account, contacts, lists
 from marketing_api.paging import Listing
 from marketing_api.rate_limit import RateLimiter
-from marketing_api.sandbox.options import DEFAULT_KEY, Options
-from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.options import DEFAULT_KEY
+from tests.dialects.server import Options, serve
 from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.tables import Table

@@ -1,8 +1,8 @@
-"""The switches: each makes the sandbox behave as one observation says (docs/how-sure.md) instead of as
-specified.
+"""The switches: each makes the sandbox of a test behave as one observation says (docs/how-sure.md) instead of
+as specified. Declared in `switches.toml`; what a switch does is in `app`, `payloads`, or in the product where
+it is a part of `--as-observed`."""
 
-Declared in `switches.toml`; the command-line options, `docs/sandbox.md` and a test per switch follow from it.
-What a switch does stands where the behaviour is: `switches[name]`."""
+from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
@@ -47,12 +47,6 @@ SWITCHES: Mapping[str, Switch] = {
 
 #: Positions in which clients of the live service have met it.
 AS_OBSERVED: dict[str, str] = _DECLARED["as-observed"]
-#: Parameters by operation that a variant requires and the primary rule of the specification does not (switch
-#: `required`).
-REQUIRED_BY_A_VARIANT: Mapping[str, list[str]] = _DECLARED["required-by-a-variant"]
-#: Requests a second that a client of the live service measured (observation 27); the specification says
-#: 15.
-RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 
 
 class Switches(dict[str, str]):
@@ -71,3 +65,8 @@ class Switches(dict[str, str]):
 
     def is_on(self, name: str) -> bool:
         return self[name] == "on"
+
+    @property
+    def changed(self) -> set[str]:
+        """Those that are not as specified."""
+        return {name for name, value in self.items() if value != SWITCHES[name].default}

@@ -1,0 +1,66 @@
+"""`serve` and the command line of the sandbox, in every dialect."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from marketing_api.sandbox import options, server
+from marketing_api.sandbox.faults import read_chance
+from tests.dialects.app import Options, RoughApp
+from tests.dialects.faults import HOSTILE
+from tests.dialects.switches import SWITCHES
+
+__all__ = ["Options", "main", "serve", "spawn"]
+
+
+def serve(chosen: options.Options | None = None) -> AbstractContextManager[str]:
+    """As the product's."""
+    return server.serve(chosen or Options(), RoughApp)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The product's command, with an option for each switch and hostile fault, and `--revoke-after N`."""
+    more = dict[str, Any]()
+
+    def run(chosen: options.Options, parent: int | None) -> int:
+        given = {one.name: getattr(chosen, one.name) for one in fields(options.Options)}
+        faults = {name: str(read_chance(more.pop(name))) for name in HOSTILE if more.get(name)}
+        revoke_after = int(more.pop("revoke-after", None) or 0)
+        switches = {name: value for name, value in more.items() if value is not None and name in SWITCHES}
+        given["faults"] = {**given["faults"], **faults}
+        return server.run(Options(**given, switches=switches, revoke_after=revoke_after), parent, RoughApp)
+
+    def note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        more[str(parameter.metavar)] = value
+
+    command = options.command(run)
+    flags = {f"fault-{name}": name for name in HOSTILE} | {name: name for name in (*SWITCHES, "revoke-after")}
+    for flag, name in flags.items():
+        command.params.append(click.Option([f"--{flag}"], callback=note, expose_value=False, metavar=name))
+    return int(command.main(argv, "sandbox", standalone_mode=False) or 0)
+
+
+@contextmanager
+def spawn(*arguments: str) -> Iterator[str]:
+    """As the product's, from a process of its own that ends with this one."""
+    words = [sys.executable, "-m", "tests.dialects.server", "--parent", str(os.getpid()), *arguments]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    try:
+        yield child.stdout.readline().split()[-1]
+    finally:
+        child.terminate()
+        child.wait()
+        child.stdout.close()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -37,6 +37,10 @@ def homes(filled: tuple[Path, Planter], tmp_path_factory: pytest.TempPathFactory
     made = {way: tmp_path_factory.mktemp("homes") / way for way in WAYS}
     made["keep"].mkdir()
     shutil.copy(filled[0] / "warehouse.duckdb", made["keep"])
+    (made["keep"] / "models").mkdir()
+    (made["keep"] / "models" / "people.sql").write_text(
+        "select c, v.*, l.url from source.contacts as c, source.timeline_visits as v, source.campaign_links as l"
+    )
     publish_all(made["keep"], Masking(PersonalData.KEEP))
     for way in ("hash", "drop"):
         shutil.copytree(made["keep"], made[way], symlinks=True)
@@ -94,6 +98,7 @@ def test_none_is_found_otherwise_in_any_column_predecessor_or_report(
 ) -> None:
     columns = list(shown(homes[way]))
     assert len(columns) > 500
+    assert {"custom.people.c", "custom.people.url"} <= {where for where, _ in columns}
     assert [hit for where, text in columns for hit in hits(plant, where, text)] == []
 
 

@@ -20,7 +20,7 @@ from marketing_api.envelope import UNDECODED, collection, decode, first_letter, 
 from marketing_api.exchange import Response
 from marketing_api.records.account import Business
 from marketing_api.records.fields import Record, Unread
-from marketing_api.records.shapes import content_hash, objects
+from marketing_api.records.shapes import CutEntry, content_hash, objects
 from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,8 @@ class Rows:
 
     `flawed`: entries with a value that could not be read; they are among the records, without it. `sample`
     are some of the entries as they came, those that could not be read included; `names` are those of the
-    members that every entry had, and that any had."""
+    members that every entry had, and that any had. `cut` counts entries that are not archived, since they are
+    about people who asked to be forgotten."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
@@ -48,6 +49,7 @@ class Rows:
     missing: list[str] = field(default_factory=list)
     sample: list[Any] = field(default_factory=list)
     names: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    cut: int = 0
 
 
 def parse_rows(
@@ -60,16 +62,22 @@ def parse_rows(
     for daily tables. Of an response that no reader can make anything of, each type has one rejected entry,
     which protects what hangs on it."""
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
+    cut: Counter[type[Record]] = Counter()
     try:
         validated = partial(
             _validated, zone=zone, observed_on=observed_on, has_undecoded=response.envelope.has_undecoded
         )
         for record, raw in pairs(response):
+            if isinstance(raw, CutEntry):
+                cut[record] += 1
+                continue
             waiting[record].append(raw)
             if len(waiting[record]) >= batch:
                 yield validated(record, waiting.pop(record))
         for record, raws in waiting.items():
             yield validated(record, raws)
+        for record, count in cut.items():
+            yield Rows(record, cut=count)
     except (OSError, MemoryError):
         raise
     # whatever a stranger's response makes of a parser, it costs this response and nothing beside it

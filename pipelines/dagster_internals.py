@@ -36,7 +36,7 @@ from starlette.types import ASGIApp
 
 from home.exits import HomeError
 from home.settings import SHARD_TAG
-from marketing_api.clock import TOLERANCE, wall
+from marketing_api.clock import TOLERANCE, utc_now, wall
 from pipelines import CODE_LOCATION, CODE_MODULE
 from warehouse.disk import exclusive, set_aside
 
@@ -291,6 +291,23 @@ def prune_runs(home: Path, before: dt.datetime) -> int:
         for file in own.glob(pattern):
             _shrink(file)
     return len(runs)
+
+
+def delete_runs(home: Path) -> int:
+    """Delete all ended runs of ours, and leave nothing of them in free pages of the home's databases; return
+    how many there were. Raises HomeError where another program uses these."""
+    count = 0
+    while pruned := prune_runs(home, utc_now()):
+        count += pruned
+    own = Path(os.environ["DAGSTER_HOME"])
+    for path in own.rglob("*.db") if own.is_relative_to(home) else ():
+        try:
+            with closing(sqlite3.connect(path, timeout=_BUSY_S)) as connection:
+                connection.execute("vacuum")
+                connection.execute("pragma wal_checkpoint(truncate)")
+        except sqlite3.OperationalError as problem:
+            raise HomeError(f"{path} is in use ({problem}): end `marketing-sync ui`, and try again") from None
+    return count
 
 
 def _shrink(path: Path) -> None:

@@ -20,7 +20,7 @@ from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
 from pipelines import SERVES_REPORT, report_address
 from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui, redate_ticks
-from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
+from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.publishing import (
     MODELS_STEP,
     Models,
@@ -85,7 +85,7 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets: list[Any] = [read_step(partitions)]
-        jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild, forget_job]
+        jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild]
         if has_models:
             assets += [*(following or Following(settings)).assets(settings), *sync_tables()]
             jobs += [REFRESH_MODELS, PUBLISH, *push_jobs()]

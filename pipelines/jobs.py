@@ -1,7 +1,6 @@
 """The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
 
 import dagster as dg
-from pydantic import Field
 
 from assets.materialize import DEFERRED, asset_key
 from assets.sources import contacts, coupons, lists, timelines
@@ -40,41 +39,6 @@ PUBLISH = dg.define_asset_job(
     description="The copy for analysts and the report anew, over what the models hold; nothing is read or "
     "built.",
 )
-
-
-class Forgetting(dg.Config):
-    people: list[str] = Field(
-        description="Their e-mail addresses; with `apply` they go from this run's config, too."
-    )
-    apply: bool = Field(False, description="Take them out; otherwise what would go is shown.")
-
-
-@dg.op(required_resource_keys={"settings"})
-def forget_people(context: dg.OpExecutionContext, config: Forgetting) -> None:
-    """Erase people from everything that is stored about them. Nothing is requested of the service."""
-    # with what a report needs: other jobs do without
-    from pipelines.publishing import derived
-    from upkeep.erasing import dry_run, forget, is_over, people
-
-    settings: Settings = context.resources.settings
-    person = people(settings, None, config.people, ())
-    places = forget(settings, person, derived(settings)) if config.apply else dry_run(settings, person)
-    context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
-    if not is_over(places):
-        raise dg.Failure(
-            "not everything could be erased: this step's metadata says where they are left",
-            allow_retries=False,
-        )
-
-
-@dg.job(
-    name="forget",
-    executor_def=dg.in_process_executor,
-    config={"ops": {"forget_people": {"config": {"people": [], "apply": False}}}},
-)
-def forget_job() -> None:
-    """People who asked for it are taken out of everything; launched as it is, it shows what would go."""
-    forget_people()
 
 
 @dg.op(pool="warehouse", required_resource_keys={"settings"})

@@ -2,14 +2,16 @@
 `warehouse.publish`)."""
 
 import datetime as dt
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from home import output
 from home.door import open_tables, waits
-from home.folder import in_use, note_running
+from home.folder import dagster_home, in_use, note_running
 from home.freshness import ago
 from home.progress import advance, stage
 from home.settings import Settings
@@ -164,17 +166,27 @@ def in_words(published: Published, now: dt.datetime) -> str:
 # ---- after people were forgotten
 
 
-def derived(settings: Settings) -> dict[str, Callable[[], int]]:
-    """What is made of the warehouse, or stands elsewhere: made anew by these calls, and what was there before
-    goes at once."""
+def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
+    """What is made of the warehouse, by place: made again by these calls, which return how many rows or files
+    that are. What was there before goes."""
     home, published = settings.home, published_path(settings.home)
-    made: dict[str, Callable[[], int]] = {}
+    steps: dict[str, Callable[[], int]] = {}
     if published.parent.exists():
-        made["published/marketing.duckdb"] = partial(_publish_alone, settings)
-        made["report"] = lambda: int(write_report(home)[0].exists())
+        steps["marts"] = lambda: len(Models().build(settings).outcomes)
+        steps["published/marketing.duckdb"] = partial(_publish_alone, settings)
+        steps["report"] = lambda: int(write_report(home)[0].exists())
+    if any(home.glob("dagster/**/*.db")) or "DAGSTER_HOME" in os.environ:
+        steps["runs in Dagster"] = lambda: _delete_runs(home)
     if settings.backup_dir:
-        made[f"backup {backup_folder(settings)}"] = lambda: len(back_up(settings).files)
-    return made
+        steps[f"backup {backup_folder(settings)}"] = lambda: len(back_up(settings).files)
+    return steps
+
+
+def _delete_runs(home: Path) -> int:
+    from pipelines.dagster_internals import delete_runs  # takes a second to import
+
+    with dagster_home(home):
+        return delete_runs(home)
 
 
 def _publish_alone(settings: Settings) -> int:

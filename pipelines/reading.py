@@ -35,7 +35,7 @@ from upkeep.retention import tidy
 from warehouse.archive import Archive
 from warehouse.disk import scratch
 from warehouse.errors import WarehouseError
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import can_rebuild, rebuild
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _prune_runs(home: Path, before: dt.datetime) -> None:
 
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
-    if not settings.warehouse_path.exists() and any(archive.ledger.loads()):
+    if not settings.warehouse_path.exists() and can_rebuild(archive):
         log.warning(
             "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
         )

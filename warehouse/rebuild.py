@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _OWN = "database_name = current_database()"
 #: Made anew; everything else is taken over.
 _KEPT_ROWS = {("sync", table.name): table.kept for table in KEPT}
-_DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
+_MADE_ANEW = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +92,18 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
     return RebuildReport(loads, failed, total, since=since)
 
 
+def can_rebuild(archive: Archive) -> bool:
+    """Whether anything was ever loaded."""
+    return any(archive.ledger.loads()) or bool(archive.files.names(CHECKPOINTS))
+
+
 def begin(new: Warehouse) -> dt.date | None:
-    """Begin the new file with the newest checkpoint, which has all that came of earlier responses: the day;
-    None without one."""
-    if (found := checkpoint_of(new.archive)) is None:
+    """Begin the new file with the oldest checkpoint, which has all that came of bodies that are gone. Returns
+    its day; None without one."""
+    if not (checkpoints := new.archive.files.names(CHECKPOINTS)):
         return None
-    new.archive.files.fetch(found, new.path)
-    return day_of(found)
-
-
-def checkpoint_of(archive: Archive) -> str | None:
-    """The newest, by its name in the archive; None without one."""
-    return max(archive.files.names(CHECKPOINTS), default=None)
+    new.archive.files.fetch(checkpoints[0], new.path)
+    return day_of(checkpoints[0])
 
 
 def day_of(checkpoint: str) -> dt.date:
@@ -124,7 +124,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     kept = [
         (schema, name)
         for schema, name in tables
-        if schema != "source" and not (schema == "sync" and name in _DERIVED)
+        if schema != "source" and not (schema == "sync" and name in _MADE_ANEW)
     ]
     columns = columns_of(connection)
     commented = comments(connection, {each: columns[each] for each in map(".".join, kept)})

@@ -1,11 +1,10 @@
-"""Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old
-requests, rows of tables.
+"""Lets go of what a home keeps no longer: bodies of responses (a checkpoint of the tables takes their place),
+old requests, rows of tables.
 
 Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept
 (`policies`), how files of the archive are written anew (`archive.compaction`)."""
 
 import datetime as dt
-import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -20,111 +19,100 @@ from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of
 from warehouse.connection import connect
 from warehouse.disk import Workspace, exclusive, new_name
+from warehouse.forgetting import Forgotten
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
-from warehouse.rebuild import begin, checkpoint_of, day_of
-from warehouse.sql import query, quoted, rows, transaction
-from warehouse.tables import COUPONS, TABLES
+from warehouse.rebuild import day_of
+from warehouse.sql import literal, query, quoted, rows, transaction
+from warehouse.tables import ARCHIVE_FILES, COUPONS, REQUESTS, SYNC_TABLES, TABLES, SyncTable, Table
 from warehouse.warehouse import Warehouse
-
-log = logging.getLogger(__name__)
 
 #: Whatever began in a month is in the archive then.
 _SETTLED_DAYS = 2
 
 
 def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
-    """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers:
-    the tables as of the first month that is kept, made by replaying the loads before it. So a rebuild still
-    reads anew what is kept."""
+    """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from before the
+    last checkpoint, and make another one. So a rebuild reads again what was received in the last
+    `kept.bodies` days at least, and in twice as many at most."""
     with exclusive(home / ".backup"), Archive(home / "archive") as archive:
-        dropping = home / "archive" / "dropping"  # until it is done
-        before = first_day(now, kept.bodies)
-        found = _advance(home, archive, before, dropping) if before else checkpoint_of(archive)
-        if found is None or not dropping.exists():
+        checkpoints = archive.files.names(CHECKPOINTS)
+        if not _is_due(archive, checkpoints, kept, now):
             archive.compact(now)
-        else:
-            rows_from = first_day(now, kept.requests)
-            of_bodies = id_on(day_of(found))
-            of_rows = min(id_on(rows_from), of_bodies) if rows_from else 0
-            with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
-                copy = archive.files.fetch(found, workspace.file("checkpoint.duckdb"))
-                applied = _applied(copy, of_bodies)
-            loads = (load for load in _logged(archive) if load.load_id not in applied)
-            needed = [id_ for load in loads for id_ in load.request_ids if id_ < of_bodies]
-            archive.compact(now, bodies_before=of_bodies, rows_before=of_rows, needed=needed)
-            others = {*archive.files.names(CHECKPOINTS)} - {found}
-            retire(home / "archive", archive.files, *others)
-        dropping.unlink(missing_ok=True)
+            return
+        if checkpoints:
+            _drop_bodies(home, archive, checkpoints[-1], kept, now)
+            retire(home / "archive", archive.files, *checkpoints[:-1])
+        make_checkpoint(home, archive, now)
 
 
-def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> str | None:
-    """The checkpoint as of that day, or how far it could be made: month by month, so that the years before
-    need not go in one night."""
-    found = checkpoint_of(archive)
-    begins = before
-    if found:
-        begins = day_of(found)
-    elif names := archive.ledger.names():
-        begins = dt.date.fromisoformat(f"{month_of(names[0])}-01")
+def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.datetime) -> bool:
+    """Whether the last checkpoint, or without one the oldest request, is as old as bodies are kept."""
+    if kept.bodies is None or not (names := archive.ledger.names()):
+        return False
+    last = day_of(checkpoints[-1]) if checkpoints else dt.date.fromisoformat(f"{month_of(names[0])}-01")
+    return last <= (now - dt.timedelta(max(kept.bodies, _SETTLED_DAYS))).date()
+
+
+def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime) -> None:
+    """Those from before the checkpoint, but for what loads need that it does not have."""
+    before = _id_on(day_of(checkpoint))
     with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
-        while begins < before:
-            dropping.touch(mode=0o600)
-            begins = (begins + dt.timedelta(31)).replace(day=1)
-            if (made := _make_checkpoint(home, archive, workspace, begins)) is None:
-                break
-            retire(home / "archive", archive.files, *filter(None, [found]))
-            found = made
-    return found
+        path = archive.files.fetch(checkpoint, workspace.file("checkpoint.duckdb"))
+        with connect(path, read_only=True) as connection:
+            sql = "select load_id from sync.loads where outcome = ?"
+            applied = {load_id for (load_id,) in rows(connection, sql, [APPLIED])}
+    loads = map(Load.from_event, archive.ledger.loads())
+    needed = [
+        id_ for load in loads if load.load_id not in applied for id_ in load.request_ids if id_ < before
+    ]
+    rows_before = 0
+    if kept.requests is not None:
+        first = (now - dt.timedelta(max(kept.requests, _SETTLED_DAYS))).date().replace(day=1)
+        rows_before = min(_id_on(first), before)
+    archive.compact(now, bodies_before=before, rows_before=rows_before, needed=needed)
 
 
-def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
-    """Of the first month that is kept; None: all are."""
-    if days is None:
-        return None
-    return (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
+def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
+    """Copy the tables that follow from responses into the archive; return the name of the copy there."""
+    with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+        new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
+        with new.writing():
+            pass  # its tables are made
+        with Warehouse(home, archive).writing() as connection:
+            rows(connection, f"attach {literal(str(new.path))} as checkpoint")
+            for table, which in _tables():
+                names = ", ".join(quoted(column.name) for column in table.columns)
+                copied = f"select {names} from {table.qualified} where {which}"
+                rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
+            # a rebuild tries them again
+            rows(connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED])
+            rows(connection, "detach checkpoint")
+        name = f"checkpoints/{now.astimezone(dt.UTC):%Y-%m-%d}-{new_name()}.duckdb"
+        archive.files.put(new.path, name)
+    return name
 
 
-def id_on(day: dt.date) -> int:
+def _tables() -> Iterator[tuple[Table | SyncTable, str]]:
+    """Tables that a rebuild makes by applying loads, each with the SQL condition of the rows."""
+    for table in TABLES.values():
+        yield table, "true"
+    for kept in SYNC_TABLES:
+        if kept not in (REQUESTS, ARCHIVE_FILES):
+            yield kept, f"not ({kept.kept or 'false'})"
+
+
+def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.datetime) -> None:
+    """Drop every body behind a checkpoint of now, which is the only one then."""
+    with exclusive(home / ".backup"):
+        made = make_checkpoint(home, archive, now)
+        archive.drop_bodies(forgotten, now)
+        retire(home / "archive", archive.files, *({*archive.files.names(CHECKPOINTS)} - {made}))
+
+
+def _id_on(day: dt.date) -> int:
     """About the first request of the day, UTC."""
     return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
-
-
-def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt.date) -> str | None:
-    """From the one before it, by replaying the loads since. None when something that the warehouse has cannot
-    be made again."""
-    new, before = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb"))), id_on(day)
-    begin(new)
-    with new.writing() as connection:
-        for _ in new.replay(connection, (load for load in _logged(archive) if load.last_request < before)):
-            pass
-        rows(connection, "delete from sync.loads where outcome <> ?", [APPLIED])  # a rebuild tries them again
-        rows(connection, "checkpoint")
-    if lacking := _applied(home / "warehouse.duckdb", before) - _applied(new.path, before):
-        log.warning(
-            "bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`",
-            len(lacking),
-        )
-        return None
-    made = f"checkpoints/{day}-{new_name()}.duckdb"
-    archive.files.put(new.path, made)
-    return made
-
-
-def _applied(path: Path, before: int) -> set[str]:
-    """The loads of a warehouse that rest on requests before that one."""
-    if not path.exists():
-        return set()
-    sql = (
-        "select load_id from sync.loads where outcome = ? and coalesce(last_request, "
-        "epoch_us(logged_at) * 1024) < ?"
-    )
-    with connect(path, read_only=True) as connection:
-        return {load_id for (load_id,) in rows(connection, sql, [APPLIED, before])}
-
-
-def _logged(archive: Archive) -> Iterator[Load]:
-    return map(Load.from_event, archive.ledger.loads())
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:

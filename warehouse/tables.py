@@ -404,9 +404,10 @@ SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 #: Every table that is declared: what the models make follows from these.
 ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 
-COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
+ARCHIVE_FILES, COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
     _BY_NAME[name]
     for name in (
+        "archive_files",
         "coverage",
         "readings",
         "contact_coverage",

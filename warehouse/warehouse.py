@@ -377,6 +377,11 @@ class Warehouse:
             error=f"{gone}: {problem}"[:500],
         )
 
+    def apply_logged(self) -> None:
+        """Apply the loads that were logged and not applied, since they were interrupted."""
+        with self._session():
+            pass
+
     @contextmanager
     def _session(self) -> Iterator[_Session]:
         """The file for as long as loads wait, with what was logged and not applied brought in first.

@@ -20,7 +20,6 @@ from home.options import VERIFY
 from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
-from warehouse.forgetting import is_pseudonym
 from warehouse.loads.listing import FEW
 from write_back.account_state import Lists, load_known
 from write_back.input import values
@@ -213,14 +212,12 @@ def _account(settings: Settings, sync: AudienceSync) -> str:
 
 
 def _found(audience: Audience, people: Rows) -> Audience:
-    """With each person of the result once; not those who asked to be forgotten. Whoever has rows that
-    disagree is rejected."""
+    """With each person of the result once. Whoever has rows that disagree is rejected."""
     sync, (title, *more) = audience.sync, _columns(audience.sync, people)
     keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
-        if not is_pseudonym(key, is_id=True):
-            places.setdefault(key, place)
+        places.setdefault(key, place)
     faults = _unread(people, keys, (title, *more)) | _disagreeing(people, keys, places, more)
     left = people.at(places.values()).cells
     return replace(

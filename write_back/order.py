@@ -9,6 +9,7 @@ from pathlib import Path
 
 from home.formatting import plural
 from marketing_api.clock import utc_now
+from warehouse.forgetting import Forgotten
 from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind
@@ -34,13 +35,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests
-    a second to reckon with."""
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `forgotten`: the
+    people that it leaves out; `rate`: requests a second to reckon with."""
 
     order: Order
     rows: Rows = field(repr=False)
     plan: Plan
     revision: int
+    forgotten: Forgotten = field(repr=False)
     rate: float
 
     @property

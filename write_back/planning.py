@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 from marketing_api.address import normal_form
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from warehouse.forgetting import Forgotten, is_pseudonym
+from warehouse.forgetting import Forgotten
 from write_back.account_state import Known, Member, Person, Who
 from write_back.input.columns import Picked, names_contacts
 from write_back.input.rows import Rows, text_of
@@ -255,17 +255,27 @@ def _address_of(who: Who, members: list[Member]) -> str | None:
 
 
 def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> Rows:
-    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them. Rows
-    about pseudonyms, which our own tables have in their place, are about nobody, and left out."""
+    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them."""
     if not forgotten:
         return rows
-    named, nobody = people_in(rows, account, forgotten, mapping)
-    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
+    theirs = rows_about(rows, account, forgotten, mapping)
     cells = {
-        title: [None if place in named else cell for place, cell in enumerate(column)]
+        title: [None if place in theirs else cell for place, cell in enumerate(column)]
         for title, column in rows.cells.items()
     }
-    return replace(rows, cells=cells, faults=faults).at(sorted(set(range(len(rows))) - nobody))
+    return replace(
+        rows, cells=cells, faults={**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in theirs}}
+    )
+
+
+def rows_about(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> set[int]:
+    """The places of rows that name people who asked to be forgotten."""
+    return {
+        place
+        for title, column in rows.cells.items()
+        for place, text in enumerate(map(text_of, column))
+        if text and forgotten.is_named(account, text, is_id=names_contacts(title, mapping))
+    }
 
 
 #: What differs in reasons that are the same: numbers of rows, days.
@@ -287,21 +297,6 @@ def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) ->
         named = replace(each, contact_id=int(who)) if is_id else replace(each, email=who)
         (known if is_told else bad).append(named)
     return replace(plan, bad=tuple(bad), told=tuple(known))
-
-
-def people_in(
-    rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]
-) -> tuple[set[int], set[int]]:
-    """The places of rows about people who asked to be forgotten, and of those about pseudonyms."""
-    named, nobody = set[int](), set[int]()
-    for title, column in rows.cells.items():
-        is_id = names_contacts(title, mapping)
-        for place, text in enumerate(map(text_of, column)):
-            if is_pseudonym(text, is_id=is_id):
-                nobody.add(place)
-            elif text and forgotten.is_named(account, text, is_id=is_id):
-                named.add(place)
-    return named, nobody
 
 
 def bound(operation: Operation, **values: Any) -> Mapping[str, str]:

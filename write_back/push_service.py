@@ -29,7 +29,7 @@ from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of, estimated_rate
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
-from warehouse.archive.suppression import load
+from warehouse.archive.suppression import load_forgotten
 from warehouse.disk import scratch
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
@@ -90,7 +90,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     check_kind(settings)
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
-        with open_outbox(settings.home) as outbox:
+        with in_use(settings.home), open_outbox(settings.home) as outbox:
             return _plan(settings, order, _read(settings, order) if rows is None else rows, outbox)
     finally:
         gc.enable()
@@ -112,7 +112,8 @@ def _read(settings: Settings, order: Order) -> Rows:
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
-    rows = without_forgotten(rows, order.account, load(archive_of(settings.home)), order.options.mapping)
+    forgotten = load_forgotten(archive_of(settings.home))
+    rows = without_forgotten(rows, order.account, forgotten, order.options.mapping)
     options = replace(
         order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns))
     )
@@ -125,7 +126,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
             f"nothing was sent: it is not plan {' or '.join(options.if_plan)} any more, but plan "
             f"{plan.plan_id}: look at that without --apply and --if-plan, then send it"
         )
-    return Planned(order, rows, plan, revision, estimated_rate(settings, order.account))
+    return Planned(order, rows, plan, revision, forgotten, estimated_rate(settings, order.account))
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:
@@ -138,7 +139,8 @@ def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | 
     order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
-        if outbox.revision != planned.revision:
+        forgotten = load_forgotten(archive_of(settings.home))
+        if (outbox.revision, forgotten) != (planned.revision, planned.forgotten):
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")

@@ -22,6 +22,7 @@ from marketing_api.records.fields import (
     missing,
 )
 from marketing_api.records.shapes import (
+    CutEntry,
     Entry,
     Params,
     each,
@@ -223,6 +224,8 @@ class _Link:
             yield missing(CampaignClicker, "clickers")
             return
         for clicker in _clickers(clickers):
+            if isinstance(clicker, CutEntry):
+                continue
             try:
                 email, count = read_clicker(clicker)
                 self.clicks[email] = self.clicks.get(email, 0) + count

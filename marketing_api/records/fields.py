@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic.fields import FieldInfo
 
-from marketing_api.records.shapes import Entry, entries, is_numbered
+from marketing_api.records.shapes import CutEntry, Entry, entries, is_numbered
 from marketing_api.records.values import (
     as_text,
     is_nothing,
@@ -154,7 +154,8 @@ def _texts(value: Any) -> list[str] | None:
         raise ValueError("not a list of texts")
     if isinstance(value, str) and is_nothing(value):
         return []
-    return [text for item in entries(value) if (text := read_text(item)) is not None]
+    items = (item for item in entries(value) if not isinstance(item, CutEntry))
+    return [text for item in items if (text := read_text(item)) is not None]
 
 
 def _read(read: Callable[[Any], Any]) -> PlainValidator:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeGuard, TypeVar
 
@@ -25,18 +26,29 @@ Entry = dict[str, Any]
 Params = Mapping[str, str]
 
 
+#: The only member of what stands in the place of an archived entry about somebody who asked to be forgotten.
+FORGOTTEN = "_forgotten"
+
+
+@dataclass(frozen=True)
+class CutEntry:
+    """An entry that is not archived, since it is about somebody who asked to be forgotten."""
+
+    fingerprint: str
+
+
 def entries(items: Any) -> Iterator[Any]:
     """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty
     (row 16).
 
     An object with an id of its own is the only entry. What is no collection is passed on as it came, to be
-    set aside without losing the others."""
+    set aside without losing the others. What stands for a cut entry becomes a CutEntry."""
     if isinstance(items, dict) and is_scalar(items.get("id")):
         yield items
-    elif isinstance(items, dict):
-        yield from items.values()
-    elif isinstance(items, list):
-        yield from items
+    elif isinstance(items, (dict, list)):
+        for each in items.values() if isinstance(items, dict) else items:
+            is_cut = isinstance(each, dict) and FORGOTTEN in each
+            yield CutEntry(str(each[FORGOTTEN])) if is_cut else each
     elif items is not None and items != "":
         yield items
 

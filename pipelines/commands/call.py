@@ -14,6 +14,7 @@ import click
 from home import exits
 from home.accounts import chosen, connections, explained
 from home.failures import explain
+from home.folder import in_use
 from home.identity import Recognition
 from home.options import ACCOUNT, Option
 from home.settings import Settings
@@ -52,7 +53,7 @@ _FIRST_PAUSE = 0.03
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
-    with connections(settings) as accounts:
+    with in_use(settings.home), connections(settings) as accounts:
         connection = chosen(settings, accounts, arguments.account)
         with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
             try:

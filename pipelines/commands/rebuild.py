@@ -31,9 +31,9 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     )
     if result.since:
         print(
-            f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the "
-            "tables stands in for them, and fields that this version reads for the first time are empty in "
-            "what was received before then and never again"
+            f"started at the checkpoint of {result.since}: responses from before it are not kept "
+            "(MARKETING_KEEP, or somebody was forgotten). Fields that this version reads for the first time "
+            "are empty in what came before then and never since"
         )
     if is_restored:
         print(

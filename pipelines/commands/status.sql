@@ -11,7 +11,7 @@ select account, max(as_of) filter (is_complete) as read_at, count(*) filter (not
 from sync.coverage group by account;
 
 -- contacts
-with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null and contact_id > 0)
+with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null)
 select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
     min(c.timeline_asked_at) as oldest, count(*) filter (c.timeline_served < c.timeline_total) as cut
 from contacts p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account;

@@ -89,22 +89,21 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, 
 
 
 #: Columns of requests that tell of bodies, which also hold others.
-_OF_BODIES = ("bytes", "body_sha256", "content_sha256")
+_OF_BODIES = ("bytes", "body_sha256", "content_sha256", "body_file", "body_ref")
 #: What an erasure itself adds or changes, and how the archive's files are called and measured.
-_OWN = {"sync.erasures", "sync.archive_files"}
+_OWN = {"sync.erasures", "sync.archive_files", "sync.meta"}
 
 
 def rows_of_others(home: Path, addresses: Collection[str], contacts: list[int]) -> dict[str, list[str]]:
-    """Rows of all tables that name neither one of the addresses nor a contact."""
+    """Rows of `source` and `sync` that name neither one of the addresses nor a contact. Those of the models are
+    figures, which lose them."""
     numbers = "|".join(map(str, contacts)) or "no number"
     names = "|".join(re.escape(each).replace("@", "(?:@|%40)") for each in sorted(addresses)) or "no name"
-    marks = re.compile(
-        rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.IGNORECASE
-    )
+    marks = re.compile(rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|\b({numbers})\b", re.IGNORECASE)
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         tables = _tables(connection)
     return {
         name: [text for row in rows if not marks.search(text := str(row))]
         for name, rows in tables.items()
-        if name not in _OWN
+        if name.startswith(("source.", "sync.")) and name not in _OWN
     }

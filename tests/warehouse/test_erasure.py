@@ -1,5 +1,4 @@
-"""Rows about forgotten people have pseudonyms, texts of others lose whole occurrences of what is theirs, and
-nobody else's row changes."""
+"""Rows about people are deleted by key, and nobody else's row changes."""
 
 from __future__ import annotations
 
@@ -13,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.address import normal_form
-from warehouse.erasure import forget_in_database, numbers_of, people_in
-from warehouse.forgetting import Forgotten
-from warehouse.person import Person, find_person
+from warehouse.erasure import copy_database, count_rows, delete_rows
+from warehouse.forgetting import Person
+from warehouse.person import find_person, rows_about
 from warehouse.schema import ensure_schema
 from warehouse.sql import NORMAL_FORM, add_normal_form
 
 ANN, BOB = "ann@corner.example", "bob@corner.example"
-WHO = Forgotten(b"a key").including([ANN], [("main", 7)])
 PERSON = Person((ANN,), (("main", 7),))
 
 
@@ -37,124 +35,101 @@ def add(connection: duckdb.DuckDBPyConnection, table: str, **values: Any) -> Non
     connection.execute(f"insert into {table} by name select {columns}", values)
 
 
-def forgotten(
-    connection: duckdb.DuckDBPyConnection, folder: Path, who: Forgotten = WHO
-) -> tuple[dict[str, int], duckdb.DuckDBPyConnection]:
-    """What was changed, and the new file."""
-    new = folder / "new.duckdb"
-    counts = forget_in_database(connection, who, new)
-    return counts, duckdb.connect(str(new))
+def left(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
+    return [value for (value,) in connection.execute(sql).fetchall()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spelling", [ANN, "Ann@Corner.example", f" {ANN}\t", f"{ANN}\u200b"])
-def test_rows_about_them_have_pseudonyms_however_the_address_is_spelled(
-    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, spelling: str
+def test_rows_about_them_go_however_the_address_is_spelled(
+    warehouse: duckdb.DuckDBPyConnection, spelling: str
+) -> None:
+    add(warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=spelling)
+    add(warehouse, "source.contacts", account="main", contact_id=8, list_id=1, email=BOB)
+    add(warehouse, "source.direct_reviews", account="main", review_id=1, email=spelling, inquiry="I am Ann")
+    add(warehouse, "source.timeline_events", account="main", contact_id=7, event_key="k", snippet="called")
+    assert find_person(warehouse, None, f"{ANN}\r", None) == PERSON
+    told = {table: len(rows) for table, rows in rows_about(warehouse, PERSON).items()}
+    tables = ("contacts", "direct_reviews", "timeline_events")
+    assert told == count_rows(warehouse, [PERSON]) == {f"source.{name}": 1 for name in tables}
+    assert delete_rows(warehouse, [PERSON]) == told
+    assert count_rows(warehouse, [PERSON]) == {}
+    assert left(warehouse, "select contact_id from source.contacts") == [8]
+
+
+def test_rows_of_others_stay_as_they_were(warehouse: duckdb.DuckDBPyConnection) -> None:
+    others = [f"jo{ANN}", f"{ANN}.org", f"{ANN}-x", f"o'{ANN}", BOB]
+    for number, email in enumerate(others, 70):
+        add(warehouse, "source.contacts", account="main", contact_id=number, list_id=1, email=email)
+        add(
+            warehouse,
+            "source.direct_reviews",
+            account="main",
+            review_id=number,
+            email=email,
+            inquiry=f"{ANN} 7",
+        )
+    add(warehouse, "source.timeline_events", account="other", contact_id=7, event_key="k")
+    assert delete_rows(warehouse, [PERSON]) == {}
+    assert left(warehouse, "select email from source.contacts order by contact_id") == others
+    assert left(warehouse, "select distinct inquiry from source.direct_reviews") == [f"{ANN} 7"]
+    assert left(warehouse, "select count(*) from source.timeline_events") == [1]
+
+
+def test_a_row_that_names_them_beside_stays_without_their_address(
+    warehouse: duckdb.DuckDBPyConnection,
 ) -> None:
     add(
         warehouse,
-        "source.contacts",
+        "source.lists",
         account="main",
-        contact_id=7,
-        list_id=1,
-        email=spelling,
-        custom_fields='{"1": "Archive"}',
+        list_id=3,
+        name="News",
+        reply_to=ANN.upper(),
+        from_email=BOB,
     )
-    add(
-        warehouse,
-        "source.direct_reviews",
-        account="main",
-        review_id=1,
-        email=spelling,
-        inquiry="I am Ann",
-        rating="Good",
-    )
-    assert find_person(warehouse, None, f"{ANN}\r", None) == PERSON == people_in(warehouse, WHO)
-    counts, after = forgotten(warehouse, tmp_path)
-    assert counts == {"source.contacts": 1, "source.direct_reviews": 1}
-    with after:
-        pseudonyms = (WHO.contact("main", 7), WHO.address(ANN), None)
-        assert after.execute("select contact_id, email, custom_fields from source.contacts").fetchall() == [
-            pseudonyms
-        ]
-        assert after.execute("select email, inquiry, rating from source.direct_reviews").fetchall() == [
-            (WHO.address(ANN), None, "Good")
-        ]
-        assert forget_in_database(after, WHO, None) == {}
+    assert delete_rows(warehouse, [PERSON]) == {}
+    assert warehouse.execute("select name, reply_to, from_email from source.lists").fetchall() == [
+        ("News", None, BOB)
+    ]
 
 
-def test_rows_of_others_are_as_they_were_but_for_whole_occurrences(
-    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+def test_requests_about_them_and_entries_that_could_not_be_read_go(
+    warehouse: duckdb.DuckDBPyConnection,
 ) -> None:
-    """Whatever words she has, and whosever address contains hers."""
-    add(
-        warehouse,
-        "source.contacts",
-        account="main",
-        contact_id=7,
-        list_id=1,
-        email=ANN,
-        custom_fields='{"1": "Archive", "2": "wine"}',
-    )
-    texts = [f"jo{ANN}", f"{ANN}.org", f"{ANN}-x", "Archive of wine", "contact 70, 7 and 17", f"o'{ANN}"]
-    for number, text in enumerate([*texts, f"wine for {ANN}, contact 7"], 1):
-        add(warehouse, "source.direct_reviews", account="main", review_id=number, email=BOB, inquiry=text)
-    counts, after = forgotten(warehouse, tmp_path)
-    with after:
-        left = [
-            text
-            for (text,) in after.execute(
-                "select inquiry from source.direct_reviews order by review_id"
-            ).fetchall()
-        ]
-    assert left == [*texts, f"wine for {WHO.address(ANN)}, contact {WHO.contact('main', 7)}"]
-    assert counts["source.direct_reviews"] == 1
+    timeline, coupon = "emailmarketing/getcontacttimeline", "emailmarketing/getcoupon"
+    calls = [(timeline, '{"id": "7"}'), (coupon, f'{{"email": "{ANN.upper()}"}}'), (timeline, '{"id": "77"}')]
+    for number, (operation, params) in enumerate(calls):
+        add(warehouse, "sync.requests", request_id=number, account="main", operation=operation, params=params)
+        raw = f'{{"id": {7 if number == 0 else 70}, "e-mail": "{ANN if number == 1 else BOB}"}}'
+        add(warehouse, "sync.rejected_records", account="main", table_name="contacts", raw=raw)
+    assert delete_rows(warehouse, [PERSON]) == {"sync.requests": 2, "sync.rejected_records": 2}
+    assert left(warehouse, "select params from sync.requests") == ['{"id": "77"}']
 
 
-def test_any_column_that_is_declared_personal_is_theirs(
-    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
-) -> None:
-    """Also one that a later version adds; and one that nobody declares is personal."""
+def test_any_table_with_their_key_is_searched(warehouse: duckdb.DuckDBPyConnection) -> None:
+    """Also one that a later version adds."""
     warehouse.execute("create schema added")
-    warehouse.execute(
-        "create table added.people as select 'main' as account, 7::bigint as contact_id, ? as "
-        "email_normalized",
-        [ANN],
-    )
-    counts, after = forgotten(warehouse, tmp_path)
-    assert counts == {"added.people": 1}
-    with after:
-        assert after.execute("select * from added.people").fetchall() == [
-            ("main", WHO.contact("main", 7), WHO.address(ANN))
-        ]
+    warehouse.execute("create table added.people as select 'main' as account, ? as email_normalized", [ANN])
+    assert delete_rows(warehouse, [PERSON]) == {"added.people": 1}
 
 
-def test_the_new_file_has_all_that_the_old_one_had(
+def test_the_copied_file_has_all_that_the_old_one_had_and_no_deleted_bytes(
     warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     warehouse.execute("create view marts.people as select contact_id from source.contacts")
+    add(warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=ANN)
     add(warehouse, "source.contacts", account="main", contact_id=8, list_id=1, email=BOB)
     shown = (
         "select table_name, column_name, data_type, comment from duckdb_columns() where not internal "
         "order by all"
     )
+    warehouse.execute("checkpoint")
+    delete_rows(warehouse, [PERSON])
     before = warehouse.execute(shown).fetchall(), warehouse.execute("from marts.people").fetchall()
-    _, after = forgotten(warehouse, tmp_path)
-    with after:
+    copy_database(warehouse, tmp_path / "new.duckdb")
+    with duckdb.connect(str(tmp_path / "new.duckdb")) as after:
         assert (after.execute(shown).fetchall(), after.execute("from marts.people").fetchall()) == before
-
-
-def test_a_telephone_number_is_looked_for_unless_others_have_it_too(
-    warehouse: duckdb.DuckDBPyConnection,
-) -> None:
-    add(warehouse, "source.list_fields", account="main", list_id=1, field_id=1, label="Mobile phone")
-    fields = '{"1": "079 555 01 02", "2": "+41 79 555 01 03", "3": "2026-01-02", "4": "5550104"}'
-    add(
-        warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=ANN, custom_fields=fields
-    )
-    assert numbers_of(warehouse, PERSON) == {"0795550102", "41795550103"}
-    add(warehouse, "source.direct_reviews", account="main", review_id=1, email=BOB, phone="0041 79 555 0103")
-    assert numbers_of(warehouse, PERSON) == {"0795550102"}
+    assert ANN.encode() not in (tmp_path / "new.duckdb").read_bytes()
 
 
 @given(st.text(max_size=12))

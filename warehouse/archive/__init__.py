@@ -11,10 +11,10 @@
     └── tmp/                                        work in progress
 
 The files are one whole: a row may refer to the body of an earlier row, so files of single days must not be
-deleted. They only change where people are taken out who asked to be forgotten (`rewriting`).
+deleted. They are only written again to be merged, or to drop bodies (`compaction`).
 
 `archive` is the door for everybody else; the other modules are its parts and import one another downwards:
-rewriting → archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of forgotten
+archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of forgotten
 people (`suppression`) stands beside them."""
 
 from warehouse.archive.archive import Archive

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from marketing_api.exchange import Exchange, exceed_request_id
+from marketing_api.exchange import Exchange, exceed_request_id, new_request_id
 from warehouse import disk
 from warehouse.archive import sealed
 from warehouse.archive.compaction import Compaction
@@ -27,6 +27,7 @@ from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.suppression import Suppression
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived
+from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self.ledger.begin_recording()
         if forgotten := self._suppression.current():
             with disk.room_for(self._root):
-                exchange = forgotten.exchange(exchange)
+                exchange = forgotten.cut(exchange)
         if isinstance(exchange.body, Path):
             name = sealed.name_of(exchange.request_id, exchange.requested_at)
             row = row_of(exchange, sealed.digests_of(exchange.body, exchange.opened), name)
@@ -159,6 +160,22 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         where = (self._root, self.files, self.ledger, self._workspace)
         Compaction(*where, now, bodies_before, rows_before, needed).run()
         self._reader.forget_files()
+
+    def drop_bodies(self, forgotten: Forgotten, now: dt.datetime) -> None:
+        """Drop every body, and what calls about forgotten people asked for. Runs that did not end begin
+        anew, and the log of loads is empty: tables that hold all of it have to stand in (`retention`).
+
+        ArchiveError while another process records; ArchiveFull. Either way it can be done again."""
+        with self.ledger.alone() as is_alone:
+            if not is_alone:
+                raise ArchiveError(f"another process is writing to {self._root}: end it, and try again")
+            self.seal()
+            where = (self._root, self.files, self.ledger, self._workspace)
+            Compaction(*where, now, bodies_before=new_request_id(), forgotten=forgotten).run()
+            self._reader.forget_files()
+            for holder in self.ledger.unfinished():
+                self.ledger.set_unfinished(holder, 0, ())
+            self.ledger.clear_loads()
 
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows

@@ -1,5 +1,5 @@
 """Writes sealed files of months that are over anew: as few files, and without bodies and rows that are kept
-no longer.
+no longer. Once somebody is forgotten, files of every month are written anew.
 
 Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of its own,
 before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to be kept
@@ -20,12 +20,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from marketing_api.operation import Call
 from warehouse import disk
 from warehouse.archive import sealed
 from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import Ledger, month_of
-from warehouse.archive.row import DROPPED
+from warehouse.archive.row import DROPPED, operation_of
 from warehouse.errors import ArchiveDamaged
+from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,9 @@ _RETIRED = "retired.txt"
 class Compaction:
     """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before` the rows:
     but for bodies that later rows refer to, and those of the `needed` requests. Both are ids; 0: none goes.
-    """
+
+    `forgotten`: people who are being forgotten now. No body stays then, calls about these people lose what
+    they asked for, and a file that cannot be read goes as a whole."""
 
     root: Path
     files: Files
@@ -52,19 +56,30 @@ class Compaction:
     bodies_before: int = 0
     rows_before: int = 0
     needed: Collection[int] = ()
+    forgotten: Forgotten | None = None
     _kept: pa.Array = field(default_factory=lambda: pa.array([], pa.int64()))
 
     def run(self) -> None:
         if self.bodies_before:
             self._kept = self.ledger.run(self._let_go)
         for names in self._groups():
-            try:
-                if len(going := self._going(names)) or len(names) > 1:
-                    self._merge(names, going)
-            except ArchiveDamaged as problem:
-                log.warning("files of the archive stay as they are: %s", problem)
+            self._write_anew(names)
         if self.bodies_before:
             self._remove_bodies()
+
+    def _write_anew(self, names: list[str]) -> None:
+        try:
+            if len(going := self._going(names)) or len(names) > 1 or self.forgotten:
+                self._merge(names, going)
+        except ArchiveDamaged as problem:
+            if self.forgotten is None:
+                log.warning("files of the archive stay as they are: %s", problem)
+            elif len(names) > 1:
+                for name in names:
+                    self._write_anew([name])
+            else:
+                log.warning("a damaged file of the archive is removed, it may name somebody: %s", problem)
+                self._replace(names, None)
 
     def _let_go(self, db: sqlite3.Connection) -> pa.Array:
         """Nobody seals meanwhile: from here on nothing sealed refers to a body that goes."""
@@ -76,6 +91,8 @@ class Compaction:
 
     def _find_kept(self) -> pa.Array:
         """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to any."""
+        if self.forgotten:
+            return pa.array([], pa.int64())
         found = self._columns(self.ledger.names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
         wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
@@ -88,8 +105,8 @@ class Compaction:
         return pa.concat_tables([schema.empty_table(), *found])
 
     def _groups(self) -> Iterator[list[str]]:
-        """Files of months that are over, as they belong together: up to a size."""
-        over = f"{self.now - _SETTLED:%Y-%m}"
+        """Files of months that are over, or of every month, as they belong together: up to a size."""
+        over = "9999-12" if self.forgotten else f"{self.now - _SETTLED:%Y-%m}"
         for month, names in itertools.groupby(self.ledger.names(), month_of):
             if month < over:
                 yield from sealed.batches(names, self._size, (_MERGED_BYTES,))
@@ -117,7 +134,10 @@ class Compaction:
         name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
         if (first := next(left, None)) is not None:
             sealed.put(itertools.chain([first], left), self.files, name, self.workspace)
-        self.ledger.replace(names, name if first is not None else None)
+        self._replace(names, name if first is not None else None)
+
+    def _replace(self, names: list[str], name: str | None) -> None:
+        self.ledger.replace(names, name)
         retire(self.root, self.files, *(f"requests/{name}" for name in names))
 
     def _without(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
@@ -131,11 +151,29 @@ class Compaction:
             at = rows.schema.get_field_index(name)
             field = rows.schema.field(at)
             rows = rows.set_column(at, field, pc.if_else(goes, pa.scalar(value, field.type), rows[name]))
-        return rows
+        return rows if self.forgotten is None else self._without_people(rows, self.forgotten)
+
+    def _without_people(self, rows: pa.Table, forgotten: Forgotten) -> pa.Table:
+        """The rows, those of calls about forgotten people without what these asked for."""
+        calls = zip(*(rows[name].to_pylist() for name in ("account", "operation", "params")), strict=True)
+        places = [
+            place
+            for place, (account, operation, params) in enumerate(calls)
+            if forgotten.is_about(account, operation, json.loads(params))
+        ]
+        if not places:
+            return rows
+        columns = rows.to_pydict()
+        for place in places:
+            operation = operation_of(columns["operation"][place])
+            empty = {"params": "{}", "question_key": Call(operation, {}).key, "error": None}
+            for name, value in (empty | dict.fromkeys(("body_sha256", "content_sha256"), "")).items():
+                columns[name][place] = value
+        return pa.Table.from_pydict(columns, schema=rows.schema)
 
     def _remove_bodies(self) -> None:
         """Those that no row refers to any more; of later ones the rows may not be sealed."""
-        gone = sealed.unnamed_bodies(self.files, self.ledger.names(), are_all=True)
+        gone = sealed.unnamed_bodies(self.files, self.ledger.names())
         early = (name for name in gone if sealed.request_of(name) < self.bodies_before)
         retire(self.root, self.files, *early)
 

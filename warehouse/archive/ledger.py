@@ -246,14 +246,11 @@ class Ledger:
         db.executemany(_SQL["upsert"], answers)
         db.executemany("delete from requests where request_id = ?", zip(table["request_id"].to_pylist()))
 
-    def replace(self, names: Iterable[str], name: str | None, changed: Collection[int] = ()) -> None:
-        """Take in the file that has the rows of these, which go. None: no row is left, or they are about to
-        be written anew with the rows of these ids `changed`, and count as not taken in until they are."""
+    def replace(self, names: Iterable[str], name: str | None) -> None:
+        """Take in the file that has the rows of these, which go. None: no row is left."""
 
         def work(db: sqlite3.Connection) -> None:
-            ids = json.dumps(list(changed))
             db.executemany("delete from files where name = ?", [(old,) for old in names])
-            db.execute("delete from answers where request_id in (select value from json_each(?))", [ids])
             if name:
                 self.take_in(db, name)
 
@@ -305,15 +302,9 @@ class Ledger:
             for after, event in found:  # noqa: B007 (the last number of a page is where the next one begins)
                 yield msgspec.json.decode(event, type=Event)
 
-    def rewrite_loads(self, events: Iterable[Event]) -> None:
-        """Put another log in the place of this one, which `events` may be made of."""
-
-        def work(db: sqlite3.Connection) -> None:
-            lines = list(map(msgspec.json.encode, events))
-            db.execute("delete from loads")
-            _add_loads(db, lines)
-
-        self.run(work)
+    def clear_loads(self) -> None:
+        """Empty the log."""
+        self.run(lambda db: db.execute("delete from loads"))
 
     # -- runs that did not come to their end
 

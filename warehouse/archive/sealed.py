@@ -132,18 +132,12 @@ def columns_or_none(
         return None
 
 
-def unnamed_bodies(files: Files, sealed: Iterable[str], *, are_all: bool) -> list[str]:
-    """Files of large bodies that no row names. Each is of the request in its name, whose row is the only one
-    that may name it: when none of these sealed files has that row, it may stand in another, unless they
-    `are_all`. ArchiveDamaged."""
-    bodies = {name: request_of(name) for name in files.names(BODIES)}
-    ids, found, named = pa.array(set(bodies.values()), pa.int64()), set[int](), set[str]()
+def unnamed_bodies(files: Files, sealed: Iterable[str]) -> list[str]:
+    """Files of large bodies that no row in these sealed files names. ArchiveDamaged."""
+    bodies, named = files.names(BODIES), set[str]()
     for name in sealed if bodies else ():
-        rows = read_columns(files, name, ("request_id", "body_file"))
-        rows = rows.filter(pc.is_in(rows["request_id"], ids))
-        found.update(rows["request_id"].to_pylist())
-        named.update(rows["body_file"].to_pylist())
-    return [name for name, id_ in bodies.items() if name not in named and (are_all or id_ in found)]
+        named.update(pc.unique(read_columns(files, name, ("body_file",))["body_file"]).to_pylist())
+    return [name for name in bodies if name not in named]
 
 
 def are_whole(rows: pa.Table) -> pa.Array:
@@ -251,27 +245,20 @@ def pack(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> Non
             sink.write(chunk)
 
 
-@contextlib.contextmanager
-def unpacked(files: Files, name: str) -> Iterator[Any]:
-    """A body to be read as it was received. FileNotFoundError when it is not there, ArchiveDamaged."""
-    with files.open(name) as file:
-        try:
-            with pa.CompressedInputStream(file, "zstd") as source:
-                yield source
-        except OSError as problem:
-            if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(f"{files.address(name)} is damaged: {problem}") from problem
-            raise
-
-
 def unpack(files: Files, name: str, target: Path, sha256: str) -> Path:
     """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged
     when it is not what `sha256` says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
-    with unpacked(files, name) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            sink.write(chunk)
+    with files.open(name) as packed, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+        try:
+            with pa.CompressedInputStream(packed, "zstd") as source:
+                while chunk := source.read(_CHUNK):
+                    digest.update(chunk)
+                    sink.write(chunk)
+        except OSError as problem:
+            if problem.errno is None:  # not the system but the decompressor
+                raise ArchiveDamaged(f"{files.address(name)} is damaged: {problem}") from problem
+            raise
     if digest.hexdigest() != sha256:
         raise ArchiveDamaged(f"{files.address(name)} is damaged: it is not what was received")
     return target

@@ -1,27 +1,32 @@
-"""The list of those who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints, and the key,
-for the owner only.
+"""The list of people who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints, and the key.
 
-Nobody's address or id is in it. It is written whole, durably, and never loses anybody: without its key nobody
-on it is recognised again. Not here: what is done with it (`warehouse.forgetting`)."""
+It holds no address and no id. It is written whole and durably; without its key nobody on it is recognised
+again. Not here: what is done with it (`warehouse.forgetting`)."""
 
 import secrets
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from warehouse import disk
 from warehouse.errors import ArchiveDamaged
-from warehouse.forgetting import Forgotten
+from warehouse.forgetting import Forgotten, Person
 
 NAME = "forgotten.json"
 _KEY_BYTES = 32
 
+People = list[list[str]]
+
 
 class _List(msgspec.Struct):
+    """`people` has the fingerprints of each person."""
+
     key: str
-    fingerprints: list[str]
+    people: People
+
+    def as_forgotten(self) -> Forgotten:
+        return Forgotten(bytes.fromhex(self.key), frozenset().union(*self.people))
 
 
 #: Made once, ahead of the threads that use it: msgspec learning a type in several at once has crashed.
@@ -44,39 +49,59 @@ class Suppression:
             return Forgotten(b"")
         version = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if self._read[0] != version:
-            self._read = (version, load(self._root))
+            self._read = (version, load_forgotten(self._root))
         return self._read[1]
 
 
-def load(root: Path) -> Forgotten:
-    """Who is forgotten in the archive at `root`; without a list nobody, with a key that counts once somebody
-    is added.
+def load_forgotten(root: Path) -> Forgotten:
+    """Who is forgotten in the archive at `root`.
 
-    ArchiveDamaged when there is a list that cannot be read: nothing may be archived past it.
-    """
+    ArchiveDamaged when the list cannot be read: nothing may be archived past it."""
+    return _load(root).as_forgotten()
+
+
+def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
+    """Add people for good, and return who is forgotten then. ArchiveFull, ArchiveDamaged."""
+
+    def add(forgotten: Forgotten, listed: People) -> People:
+        added = [sorted(forgotten.fingerprints_of(person)) for person in people]
+        return [*listed, *(each for each in added if each not in listed)]
+
+    return _change(root, add).as_forgotten()
+
+
+def lift_person(root: Path, person: Person) -> int:
+    """Take whoever has one of these addresses or ids off the list; return how many people that are.
+    ArchiveFull, ArchiveDamaged."""
+    lifted = 0
+
+    def lift(forgotten: Forgotten, listed: People) -> People:
+        nonlocal lifted
+        wanted = frozenset(forgotten.fingerprints_of(person))
+        left = [each for each in listed if wanted.isdisjoint(each)]
+        lifted = len(listed) - len(left)
+        return left
+
+    _change(root, lift)
+    return lifted
+
+
+def _load(root: Path) -> _List:
     path = root / NAME
     try:
-        kept = _decode(path.read_bytes())
-        return Forgotten(bytes.fromhex(kept.key), frozenset(kept.fingerprints))
+        return _decode(path.read_bytes())
     except FileNotFoundError:
-        return Forgotten(secrets.token_bytes(_KEY_BYTES))
+        return _List(secrets.token_hex(_KEY_BYTES), [])
     except ValueError as problem:
         raise ArchiveDamaged(
             f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a backup"
         ) from None
 
 
-def add(
-    root: Path,
-    addresses: Iterable[str] = (),
-    contacts: Iterable[tuple[str, int]] = (),
-    fingerprints: Iterable[str] = (),
-) -> Forgotten:
-    """Add people for good: their addresses, contacts as (account, id), or fingerprints of them. Who is on the
-    list then. ArchiveFull, ArchiveDamaged."""
+def _change(root: Path, work: Callable[[Forgotten, People], People]) -> _List:
     path = disk.make_folder(root) / NAME
     with disk.exclusive(root), disk.room_for(path):
-        before = load(root).including(addresses, contacts)
-        forgotten = replace(before, fingerprints=before.fingerprints.union(fingerprints))
-        disk.write_file(path, msgspec.json.encode(_List(forgotten.key.hex(), sorted(forgotten.fingerprints))))
-    return forgotten
+        found = _load(root)
+        found.people = work(found.as_forgotten(), found.people)
+        disk.write_file(path, msgspec.json.encode(found))
+    return found

@@ -24,7 +24,8 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     _set_variables(connection, load, staged)
     targets = [Target(connection, TABLES[name], staged) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill(target, load)]
-    coverage.write_coverage(results, load.service_count)
+    count = None if load.service_count is None else load.service_count - staged.cut
+    coverage.write_coverage(results, count)
     coverage.write_rejected(targets, load.scope)
     drift.note(targets, staged.shapes)
     for target in targets:

@@ -93,6 +93,7 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
+    cut: int = 0  # entries about people who asked to be forgotten
     shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     #: What the responses about a contact say, by contact; None: the next one has to be read.
@@ -346,6 +347,7 @@ class _TableStage:
     def add(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self._name] += len(rows.records) + len(rows.rejected)
         head.unreadable[self._name] += len(rows.missing)
+        self._staged.cut += rows.cut
         self._reject(head, rows.rejected)
         self._reject(head, rows.flawed, is_loaded=True)
         if head.is_looked_at:
@@ -437,8 +439,7 @@ def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")
-            # that of a forgotten contact is negative
-            return int(wanted) if wanted.removeprefix("-").isdecimal() else None
+            return int(wanted) if wanted.isdecimal() else None
     return None
 
 

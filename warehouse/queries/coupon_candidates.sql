@@ -1,7 +1,7 @@
 -- What is known about the coupons of each e-mail address of contacts that exist, in the order and with the
 -- columns of timeline_candidates from segment on; one row per normal form of an address. email: one of its
 -- spellings, as the service shows it: that is requested, since nobody knows how the service compares
--- addresses. Contacts who asked to be forgotten have negative ids. clicked_at: all that may have been noticed
+-- addresses. clicked_at: all that may have been noticed
 -- here.
 with contacts as (
     select email_normalized, min(email) as email, max(contact_id) as number,
@@ -9,7 +9,7 @@ with contacts as (
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at,
         min(_first_seen_at) as first_seen_at
     from source.contacts
-    where account = $account and _deleted_at is null and email_normalized is not null and contact_id > 0
+    where account = $account and _deleted_at is null and email_normalized is not null
     group by 1
 ),
 requested as (

@@ -1,5 +1,5 @@
 -- What is known about the timeline of each contact that exists: active ones first, then the newest first; one
--- row per contact. Those who asked to be forgotten have negative ids.
+-- row per contact.
 -- segment: a number for its lists and whether it is active. asked_at to times_changed: of its timeline, NULL
 -- when it was never requested. row_at, clicked_at, redeemed_at, pushed_at: when something that may have to do
 -- with it was noticed last. active_lately, active_before: the days of the last $days on which its timeline
@@ -11,7 +11,7 @@ with contacts as (
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at,
         min(_first_seen_at) as first_seen_at, max(_changed_at) as row_at
     from source.contacts
-    where account = $account and _deleted_at is null and contact_id > 0
+    where account = $account and _deleted_at is null
     group by contact_id
 ),
 clicked as (

@@ -294,36 +294,17 @@ where state = 'unknown' and contact_id is null
 
 -- theirs
 create temp table theirs as
-select item_id from item join push using (push_id)
-where is_theirs(account, email, contact_id, params, expected);
+select item_id from item join push using (push_id) where is_theirs(account, email, contact_id, params);
 
--- left_claims
-create temp table left_claims as select * from claim where subject_of(account, subject) <> subject;
-
--- forget_claims
-delete from claim where subject_of(account, subject) <> subject;
+-- count_theirs
+select (select count(*) from theirs)
+    + (select count(*) from claim where is_their_subject(account, subject));
 
 -- forget_effects
-update or replace effect set subject = subject_of(account, subject), content = ''
-where item_id in (select item_id from theirs);
-
--- forget_revision
-update revision set value = value + 1 where exists (select 1 from theirs);
+delete from effect where item_id in (select item_id from theirs);
 
 -- forget_items
-update item
-set email = becomes('personal', null, email),
-    contact_id = becomes(
-        'contact', (select account from push where push.push_id = item.push_id), contact_id
-    ),
-    params = params_of((select account from push where push.push_id = item.push_id), operation, params),
-    expected = case when expected is not null then '{}' end, drift = drift_of(drift),
-    message = case
-        when state in ('planned', 'sending', 'unknown') then 'cancelled: the person asked to be forgotten'
-        when message is not null and state <> 'skipped'
-            then 'the person asked to be forgotten, and what was said of the row with them'
-        else message
-    end,
-    state = case when state in ('planned', 'sending', 'unknown') then 'skipped' else state end,
-    revision = (select value from revision)
-where item_id in (select item_id from theirs);
+delete from item where item_id in (select item_id from theirs);
+
+-- forget_claims
+delete from claim where is_their_subject(account, subject);

@@ -61,9 +61,8 @@ tables as (
     group by all
 ),
 
--- those who asked to be forgotten have negative ids, and are not read any more
 contacts as (
-    select distinct account, contact_id from {{ current('stg_contacts') }} where contact_id > 0
+    select distinct account, contact_id from {{ current('stg_contacts') }}
 ),
 
 -- one row per contact that exists and kind of question, with when it was last asked

@@ -10,6 +10,7 @@ import pytest
 
 from home.output import PushResult, Reason
 from tests.write_back.plans import a_plan, contact, tag
+from warehouse.forgetting import Forgotten
 from write_back.input.rows import Rows
 from write_back.item import OPEN, Change, Item, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
@@ -41,7 +42,9 @@ def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> PushResu
 
 
 def planned(plan: Plan) -> Planned:
-    return Planned(Order(TAGS, "main"), Rows({}, [], plan.source), plan, revision=0, rate=15.0)
+    return Planned(
+        Order(TAGS, "main"), Rows({}, [], plan.source), plan, revision=0, forgotten=Forgotten(b""), rate=15.0
+    )
 
 
 def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() -> None:

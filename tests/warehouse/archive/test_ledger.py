@@ -97,13 +97,6 @@ def test_loads_are_logged_in_their_order(root: Path) -> None:
         assert list(archive.ledger.loads(newest_first=True)) == [*reversed(others), first]
 
 
-def test_a_log_is_rewritten_of_itself(root: Path) -> None:
-    with Archive(root) as archive:
-        archive.ledger.log_loads(*({"n": n} for n in range(5)))
-        archive.ledger.rewrite_loads(event | {"again": True} for event in archive.ledger.loads())
-        assert list(archive.ledger.loads()) == [{"n": n, "again": True} for n in range(5)]
-
-
 def test_who_rewrites_files_is_alone(root: Path) -> None:
     with Archive(root) as reader, Archive(root) as other:
         with reader.ledger.alone() as is_alone:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -15,7 +14,8 @@ from marketing_api.address import mask_addresses
 from marketing_api.operations import find
 from marketing_api.records import reputation, values
 from tests.patterns import MB, Found, patterns, plainly, worst
-from warehouse.forgetting import Forgotten
+from tests.warehouse.exchanges import envelope, exchange
+from warehouse.forgetting import Forgotten, Person
 from write_back import push_report, unknown_outcomes
 from write_back.input import number_formats
 
@@ -60,7 +60,7 @@ def test_the_patterns_are_found() -> None:
     } <= found
 
 
-_ANN = Forgotten(b"a key").including(["ann@example.com"], [("main", 7)], ["41791234567"])
+_ANN = Forgotten(b"a key", frozenset(Forgotten(b"a key").fingerprints_of(Person(("ann@example.com",)))))
 _ADDTAG = find("emailmarketing/addtag")
 _USES = {
     "read_clicker": lambda text: values.read_clicker(text),
@@ -75,10 +75,7 @@ _USES = {
     "says_absent": write_result.says_absent,
     "mask_addresses": mask_addresses,
     "without_values": push_report._without_values,
-    "forgotten": lambda text: _ANN.text(text),
-    "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(
-        text[: MB // 4]
-    ),  # an address in two letters is slow, and linear
+    "forgotten": lambda text: _ANN.cut(exchange(envelope({"clickers": [text]}))),
     "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

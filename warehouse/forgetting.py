@@ -25,7 +25,8 @@ from marketing_api.records.shapes import FORGOTTEN, is_numbered
 
 #: Members that say whom an entry is about; other members may name somebody beside that, like a sender.
 _ADDRESS_NAMES = ("email", "address", "emailaddress")
-_ADDRESS = re.compile(r'[^\s"<>,;:(){}\[\]|@]+@[^\s"<>,;:(){}\[\]|@]+')
+#: What stands between the words of a text; no address has it.
+_SEPARATOR = re.compile(r'[\s"<>,;:(){}\[\]|]+')
 CONTACT_IDS = ("id", "contactid", "contact_id")
 #: Operations whose `id` is that of a contact, in parameters and in entries.
 OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
@@ -197,7 +198,7 @@ class _Cutting:
 
     def _has_address(self, text: Any) -> bool:
         """Whether it is a text with their address, like `address(2 clicks)`."""
-        return _may_have_address(text) and any(map(self.forgotten.is_address, _ADDRESS.findall(text)))
+        return _may_have_address(text) and any(map(self.forgotten.is_address, _SEPARATOR.split(text)))
 
     def _marker(self, entry: Any) -> dict[str, str]:
         """Equal for equal entries, so that one that moves to another page is recognised."""

@@ -39,7 +39,7 @@ from warehouse.loads.load import Load
 from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import heads_of, stage
 from warehouse.schema import ensure_schema
-from warehouse.sql import add_mask_addresses, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, rows
 from warehouse.tables import TABLES, Accumulate, Daily, Snapshot, Table
 
 #: operation → (how it is asked for, the tables it fills).
@@ -142,6 +142,7 @@ class Ground:
         self.connection = duckdb.connect()
         rows(self.connection, "set timezone = 'UTC'")
         rows(self.connection, "set threads = 1")
+        add_normal_form(self.connection)
         add_mask_addresses(self.connection)
         self.way, names = _WAYS[sample.operation]
         self.tables = tuple(TABLES[name] for name in names)

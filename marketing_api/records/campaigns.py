@@ -222,6 +222,8 @@ class _Link:
         if not isinstance(clickers, (list, dict)):
             self.is_whole = False
             yield missing(CampaignClicker, "clickers")
+            if not is_nothing(clickers):
+                yield CampaignClicker, Unread(clickers, "clickers: not a list")
             return
         for clicker in _clickers(clickers):
             if isinstance(clicker, CutEntry):

@@ -179,6 +179,8 @@ def test_what_is_no_list_of_clickers_does_not_tell_all_of_them(clickers: Any) ->
     found = read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
     assert [rows.missing for rows in found if rows.missing] == [["clickers: missing from the response"]]
     assert statistics(campaign)[CampaignLink][0].clicker_count is None
+    kept = [unread.raw for rows in found for unread in rows.rejected]
+    assert kept == ([clickers] if clickers else []), "what was sent in place of the list is kept"
 
 
 def test_clickers_are_found_case_aside() -> None:

@@ -150,31 +150,36 @@ class _Cutting:
         for raw in envelope.entries(self.operation):
             entry = bytes(memoryview(raw))
             place = whole.find(entry, start + place) - start
-            if self._marked(value := decode(entry)) is not value:
+            if (after := self._marked(before := decode(entry))) is not before:
                 yield text[end:place]
-                yield msgspec.json.encode(self._marker(value))
+                yield msgspec.json.encode(after)
                 end = place + len(entry)
             place += len(entry)
         yield text[end:]
 
     def cut_value(self, value: Any) -> Any:
         """The value without entries of lists that are about a forgotten person, and without their address
-        under other names than `email`. Raises _IsForgotten when it is about one of them itself."""
+        in other entries. Raises _IsForgotten when it is about one of them itself."""
         if isinstance(value, list):
             if any(map(self._has_address, value)) and not all(map(_may_have_address, value)):
                 raise _IsForgotten  # like [address, clicks]
             return [self._marked(each) for each in value]
-        if is_numbered(value):
-            return {name: self._marked(each) for name, each in value.items()}
         if isinstance(value, dict):
-            if any(self._identifies(name.lower(), each) for name, each in value.items()):
-                raise _IsForgotten
-            return {
-                name: None if self.forgotten.is_address(each) else self.cut_value(each)
-                for name, each in value.items()
-                if not self.forgotten.is_address(name)  # like {address: clicks}
-            }
-        return value
+            return self._cut_object(value)
+        return None if self.forgotten.is_address(value) else value
+
+    def _cut_object(self, members: dict[str, Any]) -> dict[str, Any]:
+        if any(self._identifies(name.lower(), each) for name, each in members.items()):
+            raise _IsForgotten
+        is_list = is_numbered(members)
+        holds_texts = self.operation.name not in OF_CONTACTS  # there, numbers are those of fields
+        return {
+            name: self._marked(each)
+            if is_list and (holds_texts or isinstance(each, dict | list))
+            else self.cut_value(each)
+            for name, each in members.items()
+            if not self.forgotten.is_address(name)  # like {address: clicks}
+        }
 
     def _identifies(self, name: str, value: Any) -> bool:
         if name in _ADDRESS_NAMES:

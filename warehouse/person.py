@@ -70,18 +70,22 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
             else f"t.contact_id in ({_listed(numbers)})"
         )
     if table == "sync.requests":
-        params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
-        spelled = ", ".join(f"{params} ->> {literal(name)}" for name in CONTACT_IDS)
-        is_of_contact = f"t.operation in ({_listed(sorted(OF_CONTACTS))})"
-        email = NORMAL_FORM.format(f"({params} ->> 'email')")
-        terms.append(f"{email} in ({_listed(addresses)})")
-        ids = f"(t.account, try_cast(coalesce({spelled}) as bigint)) in ({_contacts_of(people)})"
-        terms.append(f"({is_of_contact} and {ids})")
+        terms += _terms_of_requests(people)
     if table == "sync.rejected_records":  # entries that could not be read: nobody knows their members
         words = "|".join(rf"\b{number}\b" for number in numbers)
         terms += [f"contains(lower(t.raw::varchar), {literal(address)})" for address in addresses]
         terms += [f"regexp_matches(t.raw::varchar, {literal(words)})"] * bool(words)
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
+
+
+def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
+    """SQL conditions that a request's parameters name one of them."""
+    params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
+    email = NORMAL_FORM.format(f"({params} ->> 'email')")
+    yield f"{email} in ({_listed(_addresses_of(people))})"
+    spelled = ", ".join(f"{params} ->> {literal(name)}" for name in CONTACT_IDS)
+    ids = f"(t.account, try_cast(coalesce({spelled}) as bigint)) in ({_contacts_of(people)})"
+    yield f"(t.operation in ({_listed(sorted(OF_CONTACTS))}) and {ids})"
 
 
 def columns_beside(

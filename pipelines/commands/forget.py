@@ -57,12 +57,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     if arguments.lift:
         return _lift(settings, people)
     if not arguments.apply:
-        places = count_places(settings, people)
-        for each in places:
-            print(f"{each.place}: {each.rows:,}")
-        found = plural(sum(each.rows for each in places), "row")
-        print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply erases them")
-        return exits.DONE
+        return _show_places(settings, people)
     if arguments.also_at_service and (why := _delete_at_service(arguments, settings, people)):
         return print_error(f"nobody is forgotten yet: {why}", exits.INCOMPLETE)
     # whatever is killed resumes; an exception would come out of a library's callback as another
@@ -76,6 +71,15 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     again = "`marketing-sync forget --apply` tries again"
     return print_error(f"not everything could be erased: {again}", exits.INCOMPLETE)
+
+
+def _show_places(settings: Settings, people: Sequence[Person]) -> int:
+    places = count_places(settings, people)
+    for each in places:
+        print(f"{each.place}: {each.rows:,}")
+    found = plural(sum(each.rows for each in places), "row")
+    print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply erases them")
+    return exits.DONE
 
 
 def _lift(settings: Settings, people: Sequence[Person]) -> int:

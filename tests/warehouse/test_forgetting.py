@@ -145,6 +145,7 @@ def test_of_a_response_about_them_nothing_is_kept(
         {ANN: 2, BOB: 1},
         [[ANN, 2], [BOB, 1]],
         {"1": [ANN, 2], "2": [BOB, 1]},
+        {"1": f"{ANN}(2 clicks)", "2": f"{BOB}(1 click)"},
         [{"address": ANN, "clicks": 2}, {"address": BOB, "clicks": 1}],
     ],
 )
@@ -171,6 +172,16 @@ def test_a_list_whose_sender_they_are_stays_without_their_address() -> None:
     items = [{"id": 3, "name": "News", "reply_to": ANN, "from_email": BOB}]
     after = WHO.cut(asked(envelope({"lists": {"count": 1, "items": items}}), lists.GETLISTS, x="1"))
     assert data(after)["lists"]["items"] == [items[0] | {"reply_to": None}]
+
+
+def test_a_contact_who_has_their_address_in_a_field_stays_without_it() -> None:
+    friend = contact(1, BOB, fields={"1": ANN, "2": "Bob"}, referrer=ANN.upper())
+    after = WHO.cut(asked(listing(friend, contact(8, ANN))))
+    assert data(after)["contacts"]["items"][0] == friend | {
+        "fields": {"1": None, "2": "Bob"},
+        "referrer": None,
+    }
+    assert people_of(after) == [BOB]
 
 
 def test_reviews_of_theirs_go_and_an_id_among_other_ids_is_no_contact() -> None:

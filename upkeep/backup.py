@@ -29,7 +29,7 @@ from home.versions import check_not_newer
 from marketing_api.clock import utc_now, wall
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
-from warehouse.archive.file_store import PATTERNS
+from warehouse.archive.file_store import CHECKPOINTS, PATTERNS
 from warehouse.archive.ledger import NAME as LEDGER
 from warehouse.connection import connect
 from warehouse.disk import RESTORING, copy_locked, exclusive, make_folder, remove, sync, write_file
@@ -133,7 +133,7 @@ def back_up(settings: Settings, folder: str = "") -> Snapshot:
         remove(part)
         make_folder(part)
         made_at = utc_now()
-        for path, copy in _steps(settings):
+        for path, copy in _steps(settings, place, before):
             (part / path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             copy(home / path, part / path)
         files = {path.relative_to(part).as_posix(): path for path in part.rglob("*") if path.is_file()}
@@ -172,7 +172,7 @@ def _finish_swap(place: Path) -> None:
 Copy = Callable[[Path, Path], object]
 
 
-def _steps(settings: Settings) -> Iterator[tuple[str, Copy]]:
+def _steps(settings: Settings, place: Path, before: Snapshot | None) -> Iterator[tuple[str, Copy]]:
     """What is copied, and how. The order is that of reference: the archive may have more than the tables,
     never less."""
     home = settings.home
@@ -183,12 +183,28 @@ def _steps(settings: Settings) -> Iterator[tuple[str, Copy]]:
     if archive_of(home).exists():
         with Archive(archive_of(home)) as archive:
             archive.seal()
+            _check_log(home, archive, place, before)
         yield _LEDGER, _copy_sqlite
     for patterns, copy in ((_SEALED, _link), (_OTHERS, _copy)):
         for pattern in patterns:
             for path in sorted(home.glob(pattern)):
                 if path.is_file() and not path.is_symlink():
                     yield path.relative_to(home).as_posix(), copy
+
+
+def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | None) -> None:
+    """Read all of the log of loads, whose rows have checksums. It begins as that of the previous snapshot,
+    unless people were forgotten since: where a ledger is lost, the next run begins an empty one."""
+    first, *_ = [*archive.ledger.loads(), None]
+    files = before.files if before else {}
+    checkpoints = {name for name in files if Path(name).match(f"archive/{CHECKPOINTS}")}
+    is_forgotten = checkpoints != {f"archive/{name}" for name in archive.files.names(CHECKPOINTS)}
+    if _LEDGER not in files or is_forgotten:
+        return
+    with contextlib.closing(sqlite3.connect(f"file:{place / _LEDGER}?immutable=1", uri=True)) as connection:
+        found = connection.execute("select event from loads order by number limit 1").fetchone()
+    if found and msgspec.json.decode(found[0]) != first:
+        raise _damaged(home / _LEDGER, "its log of loads was begun again")
 
 
 def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:

@@ -13,7 +13,8 @@ def test_damaged_files_of_a_home_have_a_way_out() -> None:
         found = {name for name, _ in cases(made.home)}
         assert len(found) >= len(FILES) // 2
         for name, way in (
-            ("archive/ledger.sqlite", "cut"),
+            ("archive/ledger.sqlite", "bit"),
+            ("archive/ledger.sqlite", "empty"),
             ("warehouse.duckdb", "cut"),
             ("outbox.sqlite", "empty"),
         ):

@@ -90,7 +90,6 @@ class App:
         elif "leaves" in line:
             tenant.leave(line["leaves"], line["status"], line["at"])
         else:
-            tenant.world.plan(line["at"])
             operation = ALL[line["operation"]]
             self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"]))
 

@@ -23,7 +23,7 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
         "creation_date": call.moments.text(campaign.created_at),
     }
     if call.observes("campaign-groups"):
-        totals = call.activity.totals(campaign, call.now)
+        totals = call.world.mailings.totals(campaign, call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
         shown["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
@@ -67,7 +67,7 @@ def getcampaign(call: CheckedCall) -> Thing:
 
 def stats(call: CheckedCall) -> Thing:
     campaign = _existing(call)
-    sent, bounced, opened, unsubscribed = call.activity.totals(campaign, call.now)
+    sent, bounced, opened, unsubscribed = call.world.mailings.totals(campaign, call.now)
     unopened = sent - bounced - opened
     values = {"open": opened, "unopened": unopened, "bounced": bounced, "unsubscribed": unsubscribed}
     counts = {
@@ -80,8 +80,8 @@ def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
     if campaign.group(call.now) not in ("Automation", "Sent"):
         return []
     by_link: list[list[str]] = [[] for _ in campaign.links]
-    for wanted, clicked in call.activity.clickers(campaign, call.now):
-        email = call.subscribers.email(wanted)
+    for contact_id, clicked in call.world.mailings.clickers(campaign, call.now):
+        email = call.subscribers.contacts[contact_id].email
         for position, times in clicked:
             by_link[position].append(f"{email}({times} clicks)")
     return [

@@ -9,14 +9,13 @@ from marketing_api.sandbox.rules import (
     Refusal,
     missing,
 )
-from marketing_api.sandbox.seed import DAY, Thing, spread
+from marketing_api.sandbox.seed import DAY, Thing, salt
 from marketing_api.sandbox.subscribers import (
     ACTIVE,
     BOUNCED,
     UNCONFIRMED,
     UNSUBSCRIBED,
     Contact,
-    Listing,
 )
 from marketing_api.sandbox.timelines import timeline
 
@@ -27,9 +26,9 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
     `listed` are the names in a listing, which are the same for all.
     """
     names = labels(call, contact.list_id) if listed is None else listed
-    registered, status = call.moments.text(contact.registered_at), str(contact.status)
+    registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
     shown = call.shown(contact.contact_id, email=contact.email, status=status, registration_date=registered)
-    values = dict.fromkeys(names, "") | contact.values
+    values = dict.fromkeys(names, "") | contact.values_at(call.now)
     if field := email_field(call, contact.list_id):
         values[field] = contact.email
     return shown | values
@@ -37,15 +36,14 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
 
 def getcontacts(call: CheckedCall) -> Thing:
     """One response however many there are, unless paging is observed (observation 14)."""
-    list_id, world = call.id("listid"), call.world
+    list_id = call.id("listid")
     if list_id not in call.things("list"):
         raise missing("list")
-    names, listing = labels(call, list_id), Listing(world.subscribers, list_id, call.now)
-    count, offset, limit = listing.count, 0, listing.count
+    names, listed = labels(call, list_id), call.subscribers.on_list(list_id, call.now)
+    count = len(listed)
     if call.observes("contact-paging"):
-        count, offset, limit = call.window(100, listing.count)
-    shown = [_shown(call, one, names) for batch in listing.batches(offset, limit) for one in batch]
-    return call.listing(shown, count)
+        count, listed = call.page(listed, 100)
+    return call.listing([_shown(call, one, names) for one in listed], count)
 
 
 def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
@@ -83,7 +81,7 @@ def getcoupon(call: CheckedCall) -> list[Thing]:
     """Whoever opened a campaign with a coupon was given one."""
     found = []
     for contact in call.subscribers.by_email(call["email"], call.now):
-        for campaign, outcome in call.activity.received(contact.contact_id, call.now):
+        for campaign, outcome in call.world.mailings.received(contact.contact_id, call.now):
             is_wanted = not call["campaignid"] or call.id("campaignid") == campaign.campaign_id
             if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
                 found.append(_coupon(call, contact, campaign, outcome.opened_at))
@@ -92,7 +90,7 @@ def getcoupon(call: CheckedCall) -> list[Thing]:
 
 def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int) -> Thing:
     """Four in ten redeem it within three weeks."""
-    draw = spread(call.world.people.salt ^ campaign.campaign_id, contact.contact_id)
+    draw = salt(call.world.origin.seed, campaign.campaign_id, contact.contact_id)
     redeemed = opened + DAY // 4 + (draw >> 8) % (20 * DAY)
     is_redeemed = draw % 10 < 4 and redeemed <= call.now
     return call.shown(
@@ -218,7 +216,8 @@ def deletecontact(call: CheckedCall) -> Thing:
 
 def addactivity(call: CheckedCall) -> Thing:
     contact, entry = call.contact(), (call.moment("datetime"), call["description"])
-    call.subscribers.card(contact).activities.append(entry)
+    contact.activities.append(entry)
+    contact.is_written = True
     return call.done("activity", "added")
 
 
@@ -234,12 +233,12 @@ def addtag(call: CheckedCall) -> Thing:
             return {"item": refusal.message}
         raise
     for contact in contacts:
-        tags = call.subscribers.card(contact).tags
+        contact.is_written = True
         for tag in call.words("tagname"):
             if is_added:
-                tags.setdefault(tag, call.now)
+                contact.tags.setdefault(tag, call.now)
             else:
-                tags.pop(tag, None)
+                contact.tags.pop(tag, None)
     return call.done("tag", "added" if is_added else "removed")
 
 

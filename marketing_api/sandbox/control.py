@@ -14,7 +14,7 @@ from msgspec.json import encode
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import Params
-from marketing_api.sandbox.subscribers import BOUNCED, UNSUBSCRIBED, Listing
+from marketing_api.sandbox.subscribers import BOUNCED, UNSUBSCRIBED
 from marketing_api.sandbox.tenant import Tenant
 
 
@@ -103,7 +103,7 @@ def state(asked: Asked) -> Any:
     tenant, world = asked.tenant, asked.tenant.world
     now = world.now()
     lists, businesses = (world.shelves[kind].all(now) for kind in ("list", "sub-account"))
-    counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in lists}
+    counted = {wanted: len(world.subscribers.on_list(wanted, now)) for wanted in lists}
     return {
         "now": now,
         "start": world.start,
@@ -122,17 +122,19 @@ def written(asked: Asked) -> Any:
     """What writes have made of contacts, by contact id: the truth, and how many writes are
     still queued."""
     tenant, subscribers = asked.tenant, asked.tenant.world.subscribers
-    now, contacts = tenant.world.now(), {}
-    for contact_id, card in sorted(subscribers.cards.items()):
-        contact = subscribers.get(contact_id, now)
-        contacts[contact_id] = contact and {  # None in place of one that was deleted
-            "list_id": contact.list_id,
-            "email": contact.email,
-            "status": contact.status,
-            "values": contact.values,
-            "tags": sorted(card.tags),
-            "activities": card.activities,  # (unix seconds, description), in order of writing
-        }
+    now, contacts = tenant.world.now(), dict[int, Any]()
+    for contact_id, contact in sorted(subscribers.contacts.items()):
+        if contact.is_written and contact.exists(now):
+            contacts[contact_id] = {
+                "list_id": contact.list_id,
+                "email": contact.email,
+                "status": contact.status_at(now),
+                "values": contact.values_at(now),
+                "tags": sorted(contact.tags),
+                "activities": contact.activities,  # (unix seconds, description), in order of writing
+            }
+        elif contact.is_written:  # it was deleted
+            contacts[contact_id] = None
     return {"account": tenant.name, "queued": len(tenant.pending), "contacts": contacts}
 
 

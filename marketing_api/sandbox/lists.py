@@ -53,7 +53,7 @@ def getlists(call: CheckedCall) -> Thing:
 
 def deletelist(call: CheckedCall) -> Thing:
     payload: Thing = editlist(call)
-    call.subscribers.deleted_lists.add(call.id())
+    call.subscribers.delete_list(call.id(), call.now)
     return payload
 
 

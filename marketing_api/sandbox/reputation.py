@@ -2,11 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from marketing_api.sandbox.rules import CheckedCall, Resource
-from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
-from marketing_api.sandbox.world import events
+from marketing_api.sandbox.seed import DAY, WORDS, Thing, salt
+from marketing_api.sandbox.world import Public
 
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
@@ -24,26 +23,10 @@ def _channels(call: CheckedCall) -> list[str]:
     return [name for name, word in WORDS["review_channels"].items() if call.wants("channels", word)]
 
 
-class Public(NamedTuple):
-    """A public review or mention; `draw` is what else is random about it."""
-
-    at: int
-    channel: str
-    stars: int
-    draw: int
-    text: str
-
-
-def _public(call: CheckedCall, name: str, mask: int, rate: float) -> Iterator[Public]:
+def _public(call: CheckedCall, every: list[Public]) -> Iterator[Public]:
     """What was written in the channels that the call names, oldest first."""
-    series, channels = salt(call.world.origin.seed, name), _channels(call)
-    for day, place in events(call.world, series, rate, call.now):
-        draw = spread(series ^ mask, day * 4 + place)
-        at = call.world.start + day * DAY + draw % DAY
-        channel, stars = pick("busy_review_channels", draw >> 5), pick("stars", draw >> 9)
-        if at <= call.now and channel in channels:
-            text = pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13)
-            yield Public(at, channel, stars, draw, text)
+    channels = _channels(call)
+    return (one for one in every if one.at <= call.now and one.channel in channels)
 
 
 def direct(call: CheckedCall) -> Thing:
@@ -70,19 +53,19 @@ def online(call: CheckedCall) -> Thing:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     words = WORDS["review_channels"]
     by_channel = defaultdict[str, list[Public]](list)
-    for one in _public(call, "online", 0x77, 0.16):
+    for one in _public(call, call.world.reviews_online):
         by_channel[one.channel].append(one)
     items: dict[str, Thing] = {name: {"AvgRating": None} for name in _channels(call)}
     for name, reviews in by_channel.items():
         data = [
             {
-                "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
-                "date": str(at),
-                "inquiry": text,
-                "rating": f'a:1:{{s:6:"rating";s:1:"{stars}";}}',
-                "sourceUrl": f"https://reviews.example.org/{words[name]}/{draw:08x}",
+                "username": one.author,
+                "date": str(one.at),
+                "inquiry": one.text,
+                "rating": f'a:1:{{s:6:"rating";s:1:"{one.stars}";}}',
+                "sourceUrl": f"https://reviews.example.org/{words[name]}/{one.at:08x}",
             }
-            for at, _, stars, draw, text in reversed(reviews[-_SHOWN_PER_CHANNEL:])
+            for one in reversed(reviews[-_SHOWN_PER_CHANNEL:])
         ]
         average = sum(one.stars for one in reviews) / len(reviews)
         items[name] = {"AvgRating": f"{average:.1f}", "data": data}
@@ -93,7 +76,7 @@ def sentiment(call: CheckedCall) -> Thing:
     """Three stars are neutral and not shown."""
     first, end = call.between()
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
-    for one in _public(call, "said", 0x99, 0.3):
+    for one in _public(call, call.world.mentions):
         polarity = "positive" if one.stars > 3 else "negative"
         if one.stars != 3 and call.wants("filter", polarity) and first <= one.at < end:
             shown = {"inquiry": one.text, "social": one.channel, "reviewdate": call.moments.day(one.at)}
@@ -128,11 +111,11 @@ def _rated(call: CheckedCall) -> list[Thing]:
 def _counted(call: CheckedCall) -> Iterator[tuple[str, dict[str, int], int]]:
     """(date, mentions by network, views of the feedback page) of every day of the range, up to today."""
     world, date, (first, end) = call.world, call.moments.date, call.between()
-    series, networks = salt(world.origin.seed, "counted"), WORDS["mention_networks"].items()
+    networks = WORDS["mention_networks"].items()
     for number in range((call.now + DAY - world.start) // DAY + 1):
         # The noon shows the local date: days of 23 or 25 hours move midnight, but never past it.
         noon = world.start + number * DAY + DAY // 2
         if first <= noon < end and date(noon) <= date(call.now):
-            draws = (spread(series ^ place, number) for place in range(len(networks)))
-            mentions = {name: draw % most for (name, most), draw in zip(networks, draws, strict=True)}
-            yield date(noon).isoformat(), mentions, 5 + spread(series ^ 0x55, number) % 60
+            draw = salt(world.origin.seed, number)
+            mentions = {name: (draw >> most) % most for name, most in networks}
+            yield date(noon).isoformat(), mentions, 5 + draw % 60

@@ -4,17 +4,18 @@ values, and the one rule of all things on shelves (Resource)."""
 import datetime as dt
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox.seed import WORDS, Thing
-from marketing_api.sandbox.seeded_account import Shelf
 from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.world import Shelf
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
+T = TypeVar("T")
 Params = dict[str, str]
 EMPTY: Thing = {}
 
@@ -49,7 +50,7 @@ class CheckedCall:
 
     def __post_init__(self) -> None:
         self.world, self.moments, self.observes = self.tenant.world, self.tenant.moments, self.tenant.observes
-        self.subscribers, self.activity = self.world.subscribers, self.world.activity
+        self.subscribers = self.world.subscribers
 
     # parameters
 
@@ -143,17 +144,11 @@ class CheckedCall:
         """The wrapper of a listing; `count` where it is not that of the entries."""
         return {"count": len(entries) if count is None else count, "items": entries}
 
-    def window(self, default_limit: int, there: int) -> tuple[int, int, int]:
-        """(count to show, where the requested page begins, its length) of so many entries; a page past the
-        end counts 0 (observation 14)."""
+    def page(self, entries: list[T], default_limit: int) -> tuple[int, list[T]]:
+        """(count to show, entries of the requested page); a page past the end counts 0 (observation 14)."""
         limit = _positive(self["limit"], default_limit)
         offset = (_positive(self["page"], 1) - 1) * limit
-        return there if offset < there else 0, offset, limit
-
-    def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
-        """(count to show, entries of the requested page)."""
-        count, offset, limit = self.window(default_limit, len(entries))
-        return count, entries[offset : offset + limit]
+        return len(entries) if offset < len(entries) else 0, entries[offset : offset + limit]
 
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
         """The response to a write (observation 7): a sentence, and where it is declared the new id."""

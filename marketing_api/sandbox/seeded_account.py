@@ -1,23 +1,24 @@
-"""An account as its seed has it: its business, the registers of its lists, its people, campaigns and
-mailings; and written campaigns beside the seeded ones, since both are sent. Not here: what was written to
-contacts (`subscribers`) and what else it owns (`world`).
+"""An account as its seed has it: who registers on which list and when, and the campaigns. It is all made at
+the start, for the two years before it and the time after. Not here: what else the account owns (`world`).
 
-The seeded calendar goes on for ever, so that advancing the clock keeps producing sends."""
+All addresses are at reserved domains and all phones in an area code that is not in use."""
 
 import datetime as dt
-import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailing
-from marketing_api.sandbox.seed import DAY, WORDS, Moments, pick, salt, spread
-from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
+from marketing_api.sandbox.mailing import Campaign, Links
+from marketing_api.sandbox.seed import DAY, WORDS, pick
+from marketing_api.sandbox.subscribers import ACTIVE, CHARACTERS, NEVER, UNCONFIRMED, Contact
 
-#: Mailings are planned so far ahead of the moment that is shown.
-_AHEAD = 45 * DAY
-_SENT_IN_HISTORY = 20
+HISTORY_DAYS, AHEAD_DAYS = 730, 365
+#: The part of a list that was uploaded on its first day; these contacts saw no sign-up form.
+_IMPORTED = 0.3
+#: Registrations gather pace: by the fraction f of the history, f ** _GROWTH of the later sign-ups are in.
+_GROWTH = 1.3
+_FIRST_CONTACT_ID, _LISTS = 310_000, 8
+_SENT_IN_HISTORY, _SENT_EVERY_DAYS = 20, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,162 +32,142 @@ class Origin:
     timezone: str = "UTC"
 
 
-T = TypeVar("T")
+def list_id(number: int) -> int:
+    return 1801 + number * 13
 
 
-class Shelf(Generic[T]):
-    """Things of one kind that an account owns: the seeded ones, overlaid with what was written.
-
-    `seeded` gives (id, thing) of all that stand at a moment, oldest first; `ids` are those of written things,
-    above all seeded ones. Not here: contacts, of which there may be a million (`subscribers`)."""
-
-    def __init__(self, seeded: Callable[[int], Iterable[tuple[int, T]]], first_id: int) -> None:
-        self.ids = itertools.count(first_id)
-        #: Is asked for often in one moment.
-        self._seeded = functools.lru_cache(maxsize=1)(lambda now: dict(seeded(now)))
-        self._written: dict[int, T | None] = {}  # None: deleted
-
-    def all(self, now: int) -> dict[int, T]:
-        """Every thing that stands, by id; added ones last."""
-        found = self._seeded(now) | self._written
-        return {wanted: thing for wanted, thing in found.items() if thing is not None}
-
-    def put(self, wanted: int, thing: T | None) -> None:
-        self._written[wanted] = thing
-
-    def add(self, thing: T) -> int:
-        new = next(self.ids)
-        self.put(new, thing)
-        return new
+def field_ids(list_number: int) -> tuple[str, ...]:
+    return tuple(str(9100 + list_number * 10 + position) for position in range(len(WORDS["fields"])))
 
 
-class Account:
-    """Mailings (in the order of sending) and automations are by list number."""
-
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
-        moments = Moments(origin.timezone)
-        self.start = moments.midnight(moments.date(origin.base) - dt.timedelta(days=HISTORY_DAYS))
-        self.rolls = _calibrated(origin, self.start)
-        self.people = People(origin.seed, self.rolls)
-        self.business_id = 4000 + origin.seed % 1000
-        self.business, self.contact, self.service_name = pick("businesses", salt(origin.seed, "business"))
-        self.campaigns = Shelf(self._seeded_campaigns, 60_001)
-        self._deleted: list[Campaign] = []  # which were sent, or are automations
-        self._sent = functools.cache(self._sent_campaign)
-        self._unsent = [*self._drafts(), *self._automations()]
-        self._replan(origin.base)
-
-    def plan(self, moment: int) -> None:
-        """Make sure that all mailings by `moment` are known; cheap when they are."""
-        if moment + 15 * DAY > self._planned_until:
-            self._replan(moment)
-
-    def _replan(self, moment: int) -> None:
-        """After a campaign was written: the past stays, the future is planned anew."""
-        self._planned_until = moment + _AHEAD
-        campaigns = [*self.campaigns.all(self._planned_until + _AHEAD).values(), *self._deleted]
-        sends = sorted(
-            (one for one in campaigns if one.sent_at), key=lambda one: (one.sent_at, one.campaign_id)
+def make_contacts(origin: Origin, start: int) -> list[Contact]:
+    """By list, in the order of registration. Some entries of the smaller lists are persons of the first."""
+    chance, made = random.Random(origin.seed), list[Contact]()
+    shares = [int(origin.contacts * one["share"]) for one in WORDS["lists"]]
+    shares[0] += origin.contacts - sum(shares)
+    first = list[Contact]()
+    for number, size in enumerate(shares):
+        entries = sorted(
+            _register(chance, number, size, start, origin.base), key=lambda contact: contact.registered_at
         )
-        self.mailings: list[list[Mailing]] = []
-        self.automations: list[list[Automation]] = []
-        for roll in self.rolls:
-            wanted, seed = list_id(roll.number), self.origin.seed
-            here = [one for one in sends if wanted in one.lists]
-            times = [one.sent_at for one in here]
-            automations = [one for one in campaigns if one.trigger and wanted in one.lists]
-            self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(here)])
-            self.automations.append([Automation(roll, seed, one) for one in automations])
+        for index, contact in enumerate(entries):
+            contact.contact_id = _FIRST_CONTACT_ID + index * _LISTS + number
+            if number and index % 8 == 0 and index * 2 + number < len(first):
+                contact.email = first[index * 2 + number].email
+                same = zip(field_ids(number), first[index * 2 + number].values.values(), strict=False)
+                contact.values = dict(same)
+        first = first or entries
+        made += entries
+    return made
 
-    def put_campaign(self, campaign: Campaign, now: int) -> None:
-        self.campaigns.put(campaign.campaign_id, campaign)
-        self._replan(now)
 
-    def delete_campaign(self, campaign: Campaign, now: int) -> None:
-        """It shows no more; what was not sent yet never will be."""
-        self.campaigns.put(campaign.campaign_id, None)
-        if campaign.is_automated or campaign.sent_at <= now:
-            self._deleted.append(replace(campaign, ended_at=now))
-        self._replan(now)
+def _register(chance: random.Random, number: int, size: int, start: int, base: int) -> Iterator[Contact]:
+    """Entries of a list, without ids, until so many stand at the base; and those of the year ahead."""
+    standing, registered = 0, 0
+    while standing < size:
+        is_imported = chance.random() < _IMPORTED
+        past = chance.random() ** (1 / _GROWTH) * (HISTORY_DAYS - 1)
+        at = (
+            start + 9 * 3600 + number * 1800 + chance.randrange(1500)
+            if is_imported
+            else _waking(start + DAY, past)
+        )
+        if at <= base:
+            contact = _person(chance, number, at, is_imported)
+            standing += contact.exists(base)
+            registered += 1
+            yield contact
+    for _ in range(int(registered * (1 - _IMPORTED) * _GROWTH * AHEAD_DAYS / HISTORY_DAYS)):
+        at = _waking(start, HISTORY_DAYS + chance.random() * AHEAD_DAYS)
+        yield _person(chance, number, max(at, base + 1), is_imported=False)
 
-    # seeded campaigns
 
-    def _seeded_campaigns(self, now: int) -> Iterator[tuple[int, Campaign]]:
-        """In order of creation within each kind."""
-        every = map(self._sent, itertools.count())
-        for one in (*itertools.takewhile(lambda one: one.created_at <= now, every), *self._unsent):
-            if one.created_at <= now:
-                yield one.campaign_id, one
+def _waking(start: int, days: float) -> int:
+    """A moment so many days after a start, mostly between 7 and 22 o'clock."""
+    part = days % 1
+    hours = part * 150 if part < 0.05 else 7 + (part - 0.05) * 16.6
+    return start + int(days) * DAY + int(hours * 3600)
 
-    def _sent_campaign(self, ordinal: int) -> Campaign:
-        draw = spread(salt(self.origin.seed, "campaigns"), ordinal)
-        # Days from the start to a send: ever closer together within the history, every eighth day after it.
-        days = HISTORY_DAYS + 6 + 8 * (ordinal - _SENT_IN_HISTORY)
+
+def _person(chance: random.Random, number: int, at: int, is_imported: bool) -> Contact:
+    """Names may hold letters beyond ASCII, the address never does."""
+    character = chance.choice(CHARACTERS)
+    (first, plain_first), (last, plain_last) = (
+        chance.choice(WORDS["first_names"]),
+        chance.choice(WORDS["last_names"]),
+    )
+    digits = chance.randrange(10_000_000)
+    domain = chance.choice(WORDS["domains"][character.domains])
+    phone = f"+1555{digits:07d}" if chance.random() < 0.7 else ""
+    texts, fields = (first, last, phone, chance.choice(WORDS["cities"])), field_ids(number)
+    return Contact(
+        0,
+        list_id(number),
+        f"{plain_first}.{plain_last}{digits}@{domain}",
+        at,
+        dict(zip(fields, texts, strict=False)),
+        UNCONFIRMED if character.fate == "unconfirmed" else ACTIVE,
+        deleted_at=at + character.deleted_after if character.deleted_after else NEVER,
+        character=character,
+        is_imported=is_imported,
+        visit_field=fields[-1],
+        visit_days=chance.randrange(20, 147),
+        visit_phase=chance.randrange(512),
+    )
+
+
+def make_campaigns(seed: int, start: int, business: str) -> Iterator[Campaign]:
+    """The sent ones in the order of their creation, of the year ahead too; drafts; and automations."""
+    chance = random.Random(seed + 1)
+    ahead = AHEAD_DAYS // _SENT_EVERY_DAYS
+    for ordinal in range(_SENT_IN_HISTORY + ahead):
+        # Ever closer together within the history, every eighth day after it.
+        days = HISTORY_DAYS + 6 + _SENT_EVERY_DAYS * (ordinal - _SENT_IN_HISTORY)
         if ordinal < _SENT_IN_HISTORY:
             days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / _SENT_IN_HISTORY) ** 1.25))
-        sent = self.start + days * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
+        sent = start + days * DAY + chance.randrange(9, 17) * 3600 + chance.randrange(4) * 900
         month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
         subject, opening = (text.format(month=month) for text in pick("campaigns", ordinal))
-        links = [pick("links", ordinal + position) for position in range(2 + draw % 3)]
-        return Campaign(
-            campaign_id=41_000 + ordinal * 7 + (draw >> 8) % 5,
+        links = [pick("links", ordinal + position) for position in range(chance.randrange(2, 5))]
+        yield Campaign(
+            campaign_id=41_000 + ordinal * 7 + chance.randrange(5),
             name=subject,
             subject=subject,
-            body=self._body(opening, links),
+            body=_body(business, opening, links),
             lists=_list_ids(pick("campaign_lists", ordinal)),
-            created_at=sent - 24 * DAY - draw % 40_000,
-            scheduled_at=sent - 12 * DAY - draw % 30_000,
+            created_at=sent - 24 * DAY - chance.randrange(40_000),
+            scheduled_at=sent - 12 * DAY - chance.randrange(30_000),
             sent_at=sent,
             links=links,
-            appeal=800 + (draw >> 12) % 420,
+            appeal=chance.uniform(0.8, 1.2),
             has_coupon="coupon" in (subject + opening).lower(),
-            from_name=self.business,
+            from_name=business,
+        )
+    for place, subject in enumerate(WORDS["drafts"]):
+        created, body = start + (90 + place * 170) * DAY + 40_000, _body(business, "", ())
+        yield Campaign(47_000 + place * 3, subject, subject, body, (), created, from_name=business)
+    for place, one in enumerate(WORDS["automations"]):
+        yield Campaign(
+            campaign_id=52_000 + place * 11,
+            name=one["name"],
+            subject=one["subject"],
+            body=_body(business, one["subject"] + ".", WORDS["links"][:2]),
+            lists=_list_ids(one["lists"]),
+            created_at=start + (20 + place * 45) * DAY + 36_000,
+            links=WORDS["links"][place : place + 2],
+            trigger=one,
+            is_automated=True,
+            from_name=business,
         )
 
-    def _body(self, opening: str, links: Links) -> str:
-        anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
-        return (
-            f"<html><body><h1>{self.business}</h1><p>Hello "
-            f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
-        )
 
-    def _drafts(self) -> Iterator[Campaign]:
-        first, body = self.start + 90 * DAY + 40_000, self._body("", ())
-        for place, subject in enumerate(WORDS["drafts"]):
-            wanted, created = 47_000 + place * 3, first + place * 170 * DAY
-            yield Campaign(wanted, subject, subject, body, (), created, from_name=self.business)
-
-    def _automations(self) -> Iterator[Campaign]:
-        for place, one in enumerate(WORDS["automations"]):
-            yield Campaign(
-                campaign_id=52_000 + place * 11,
-                name=one["name"],
-                subject=one["subject"],
-                body=self._body(one["subject"] + ".", WORDS["links"][:2]),
-                lists=_list_ids(one["lists"]),
-                created_at=self.start + (20 + place * 45) * DAY + 36_000,
-                links=WORDS["links"][place : place + 2],
-                trigger=one,
-                is_automated=True,
-                from_name=self.business,
-            )
+def _body(business: str, opening: str, links: Links) -> str:
+    anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
+    return (
+        f"<html><body><h1>{business}</h1><p>Hello "
+        f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+    )
 
 
 def _list_ids(numbers: Iterable[int]) -> tuple[int, ...]:
     return tuple(map(list_id, numbers))
-
-
-def _calibrated(origin: Origin, start: int) -> list[Roll]:
-    """Rolls of which exactly `contacts` entries stand at the base: the larger lists make up for deletions and
-    rounding."""
-    rolls = [
-        Roll(origin.seed, number, int(origin.contacts * one["share"]), start)
-        for number, one in enumerate(WORDS["lists"])
-    ]
-    for number, _ in itertools.product((0, 1, 2), range(20)):
-        shown = sum(roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls)
-        if shown == origin.contacts:
-            break
-        rolls[number] = Roll(origin.seed, number, rolls[number].size + origin.contacts - shown, start)
-    return rolls

@@ -1,11 +1,12 @@
 """The rules of social channels, posts and links."""
 
 import datetime as dt
+import math
 import re
 from typing import Any
 
 from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing
-from marketing_api.sandbox.seed import WORDS, Thing, salt
+from marketing_api.sandbox.seed import DAY, WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
 #: `channelid` as specified, beside the ids of pages and profiles (observation 24).
@@ -67,7 +68,11 @@ def calendar(call: CheckedCall) -> Thing:
 def stats(call: CheckedCall) -> Thing:
     found, links = [], call.things("link").items()
     for wanted, link in sorted(links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"):
-        clicks = {name: count for name, count in link["clicks"].items() if call.wants("channels", name)}
+        # Clicks only ever grow.
+        part = 1 - math.exp((link["at"] - call.now) / (6 * DAY))
+        clicks = {
+            name: int(most * part) for name, most in link["clicks"].items() if call.wants("channels", name)
+        }
         if clicks or call.wants("channels", "all"):
             counted = {"tracks": sum(clicks.values()), "clicks": clicks}
             members = ("shortenurl", "realurl", "message")

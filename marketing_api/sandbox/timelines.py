@@ -8,9 +8,11 @@ from typing import Any
 from marketing_api.sandbox.mailing import Campaign, Outcome
 from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import Thing
-from marketing_api.sandbox.subscribers import Contact, Mail
+from marketing_api.sandbox.subscribers import Contact
 
 _FORM = "iso-12h"
+#: A campaign, and what the contact did with it.
+Mail = tuple[Campaign, Outcome]
 #: Entries with their times.
 Dated = list[tuple[int, Thing]]
 
@@ -18,7 +20,7 @@ Dated = list[tuple[int, Thing]]
 def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
     contact, include = call.contact(), call.words("include")
-    mails = call.activity.received(contact.contact_id, call.now)
+    mails = call.world.mailings.received(contact.contact_id, call.now)
     entries = _newest_first(call, _entries(call, contact, mails))
     payload: Thing = {
         "id": contact.contact_id,
@@ -38,9 +40,7 @@ def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
     name = call.things("list")[contact.list_id]["name"]
     dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
     dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
-    if card := call.subscribers.cards.get(contact.contact_id):
-        dated += [(at, _entry("activity", text)) for at, text in card.activities]
-    return dated
+    return dated + [(at, _entry("activity", text)) for at, text in contact.activities]
 
 
 def _stamped(call: CheckedCall, at: int, entry: Thing) -> Thing:
@@ -92,7 +92,7 @@ def _visits(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Dated:
     found: Dated = []
     for position, times in outcome.clicks if outcome.clicked_at <= call.now else ():
         utm = {
-            "campaign": campaign.slug,
+            "campaign": f"c{campaign.campaign_id}",
             "source": "newsletter",
             "medium": "email",
             "term": "",

@@ -1,182 +1,230 @@
-"""One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with
-what stood there before anything was written. Not here: contacts (`subscribers`), campaigns
-(`seeded_account`), public reviews (`reputation`)."""
+"""One account with everything in it: its time, contacts, campaigns, and a shelf of each kind of thing that it
+owns. Not here: who its seed makes of contacts and campaigns (`seeded_account`)."""
 
-import math
+import datetime as dt
+import itertools
+import random
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
-from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
-from marketing_api.sandbox.seeded_account import Account, Origin, Shelf
-from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
-from marketing_api.sandbox.subscribers import Activity, Subscribers
+from marketing_api.sandbox.mailing import Campaign, Mailings, mail_contact
+from marketing_api.sandbox.seed import DAY, WORDS, Moments, Thing, pick
+from marketing_api.sandbox.seeded_account import (
+    AHEAD_DAYS,
+    HISTORY_DAYS,
+    Origin,
+    field_ids,
+    list_id,
+    make_campaigns,
+    make_contacts,
+)
+from marketing_api.sandbox.subscribers import Contact, Subscribers
 
-#: (id, thing) of everything that exists at a moment, oldest first.
-Things = Iterator[tuple[int, Thing]]
-
-
-def seeded_lists(account: Account, now: int) -> Things:
-    for number, words in enumerate(WORDS["lists"]):
-        if (created := account.start + 8 * 3600 + number * 300) <= now:
-            texts = {
-                member: text.format(name=words["name"], business=account.business)
-                for member, text in WORDS["list_texts"].items()
-            }
-            fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
-            yield list_id(number), {**words, **texts, "created_at": created, "fields": fields}
-
-
-def owned(kind: str, account: Account, now: int) -> Things:
-    """Those of `words.toml`, each from its day on."""
-    for thing in WORDS[f"{kind}s"]:
-        if account.start + thing["day"] * DAY <= now:
-            yield thing["id"], WORDS["defaults"].get(kind, {}) | thing
+T = TypeVar("T")
+#: (id, since when it is there, thing).
+Seeded = Iterator[tuple[int, int, Thing]]
 
 
-def seeded_businesses(account: Account, now: int) -> Things:
-    for offset, thing in owned("subaccount", account, now):
-        yield account.business_id + offset, thing | {"name": f"{account.business} – {thing['name']}"}
+class Shelf(Generic[T]):
+    """Things of one kind that an account owns, oldest first, of the time ahead too; `ids` are those of
+    written things, above all seeded ones."""
+
+    def __init__(self, seeded: Iterable[tuple[int, int, T]], first_id: int) -> None:
+        self.ids = itertools.count(first_id)
+        self._things = {thing_id: (since, thing) for thing_id, since, thing in seeded}
+
+    def all(self, now: int) -> dict[int, T]:
+        """Every thing that is there, by id."""
+        return {thing_id: thing for thing_id, (since, thing) in self._things.items() if since <= now}
+
+    def put(self, thing_id: int, thing: T | None) -> None:
+        """None: it is deleted."""
+        if thing is None:
+            del self._things[thing_id]
+        else:
+            self._things[thing_id] = self._things.get(thing_id, (0, thing))[0], thing
+
+    def add(self, thing: T) -> int:
+        new = next(self.ids)
+        self.put(new, thing)
+        return new
 
 
-def seeded_users(account: Account, now: int) -> Things:
-    """Five of the business, two of each sub-account, and a new one in every quarter."""
-    for place, (name, offset, group) in enumerate(WORDS["staff"]):
-        username = name.lower().replace(" ", ".")
-        yield 601 + place * 3, _user(account.business_id + offset, name, username, group)
-    for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
-        name = f"{pick('first_names', quarter * 7)[0]} {pick('last_names', quarter * 11)[0]}"
-        status = "Active" if now < account.start + (quarter * 91 + 400) * DAY else "Disabled"
-        yield 640 + quarter, _user(account.business_id, name, f"user{quarter:03d}", 803, status)
+class Public(NamedTuple):
+    """A public review or mention."""
 
-
-def _user(business: int, name: str, username: str, group: int, status: str = "Active") -> Thing:
-    return {"business": business, "fullname": name, "username": username, "group": group, "status": status}
-
-
-_FIRST_POST_ID, _FIRST_LINK_ID, _FIRST_REVIEW_ID = 12_000, 88_000, 70_000
-_REVIEWS_PER_DAY = 16  # ids kept for each day
-#: The business began to post so long before the account's base, and posts every so many days.
-_BEGAN = (HISTORY_DAYS - 150) * DAY
-_EVERY = int(3.4 * DAY)
+    at: int
+    channel: str
+    stars: int
+    text: str
+    author: str
 
 
 def channel(network: str, wanted: str = "") -> Thing:
     """To what a post on that network goes; `wanted` is an id."""
     targets = WORDS["profiles"][network]
-    kind, known, name = next((each for each in targets if str(each[1]) == wanted), targets[0])
+    kind, known, name = next((one for one in targets if str(one[1]) == wanted), targets[0])
     shown = int(wanted) if wanted.isdecimal() else known
     return {"network": network, "type": kind, "id": shown, "name": name}
 
 
-def seeded_posts(account: Account, now: int) -> Things:
-    """Every post planned by `now`: those of the next four to five weeks, and all of the past."""
-    series, began = salt(account.origin.seed, "feed"), account.start + _BEGAN
-    for place in range(max(0, (now + 36 * DAY - began) // _EVERY + 1)):
-        draw = spread(series, place)
-        at = began + place * _EVERY + draw % (8 * 3600)
-        at -= at % 900
-        if at - 28 * DAY - draw % (7 * DAY) > now:
-            continue
-        title, text = pick("posts", draw)
-        short_url = f"https://go.example.com/{spread(series ^ 0x31, place):06x}" if "{link}" in text else ""
-        networks = ["facebook", *["twitter"] * (not draw >> 8 & 3), *["linkedin"] * (not draw >> 10 & 7)]
-        yield (
-            _FIRST_POST_ID + place * 3,
-            {
-                "title": title,
-                "message": text.format(link=short_url),
-                "at": at,
-                "channels": [channel(network) for network in networks],
-                "photo": f"https://images.example.com/{place:04d}" if draw >> 14 & 1 else "",
-                "shortenurl": short_url,
-            },
-        )
-
-
-def seeded_links(account: Account, now: int) -> Things:
-    """Short links of published posts; clicks only ever grow."""
-    series = salt(account.origin.seed, "feed") ^ 0x62
-    for post_id, post in seeded_posts(account, now):
-        if not post["shortenurl"] or post["at"] > now:
-            continue
-        place = (post_id - _FIRST_POST_ID) // 3
-        draw, part = spread(series, place), 1 - math.exp(-(now - post["at"]) / (6 * DAY))
-        clicks = {
-            one["network"]: int((20 + (draw >> at * 4) % 140) * part)
-            for at, one in enumerate(post["channels"])
-        }
-        url = f"https://www.example.com/blog/{post_id}?from=social"
-        yield _FIRST_LINK_ID + place, post | {"realurl": url, "clicks": clicks}
-
-
-def events(account: Account, series: int, rate: float, now: int) -> Iterator[tuple[int, int]]:
-    """(number of the day, which of the day) of what happens `rate` times a day on average, until today."""
-    for day in range((now - account.start) // DAY + 1):
-        draw = spread(series, day)
-        spread_out = rate * (0.5 + (draw & 0xFFFF) / 0x10000)
-        times = int(spread_out) + ((draw >> 16) / 0x10000 < spread_out % 1)
-        yield from ((day, place) for place in range(min(times, _REVIEWS_PER_DAY)))
-
-
-def seeded_reviews(account: Account, now: int) -> Things:
-    """Private ones; notes are written a day to three later, more often to those who complain."""
-    series, rate = salt(account.origin.seed, "direct"), min(6.0, 0.25 + account.origin.contacts / 3000)
-    for day, place in events(account, series, rate, now):
-        number = day * _REVIEWS_PER_DAY + place
-        draw, more = spread(series ^ 0x1234, number), spread(series ^ 0x4321, number)
-        at = account.start + day * DAY + 36_000 + draw % 43_200
-        guests, is_good = account.rolls[0].registered(at), draw >> 16 & 31 > 6
-        if at <= now and guests:
-            person = account.people.of_contact(0, more % guests)
-            is_noted = more & 7 == 0 if is_good else more & 3 > 0
-            yield (
-                _FIRST_REVIEW_ID + number,
-                {
-                    "at": at,
-                    "email": person.email,
-                    "phone": person.phone,
-                    "inquiry": pick("good_reviews" if is_good else "bad_reviews", more),
-                    "notes": pick("notes", more >> 4) if is_noted else "",
-                    "noted_at": at + DAY + (more >> 8) % (2 * DAY),
-                    "rating": "Good" if is_good else "Bad",
-                },
-            )
-
-
-#: By kind, in the words of the service's messages: the seeded things, and the first id of written ones.
-_KINDS: dict[str, tuple[Callable[[Account, int], Things], int]] = {
-    "list": (seeded_lists, 2501),
-    "sub-account": (seeded_businesses, 4901),
-    "user": (seeded_users, 6901),
-    "manager": (partial(owned, "manager"), 7901),
-    "group": (partial(owned, "group"), 8901),
-    "goal": (partial(owned, "goal"), 3901),
-    "webhook": (partial(owned, "webhook"), 5901),
-    "post": (seeded_posts, 990_001),
-    "review": (seeded_reviews, 799_001),
-    "link": (seeded_links, 995_001),
-}
-
-
-class World(Account):
+class World:
     """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still
     at `fixed`."""
 
     def __init__(self, origin: Origin, fixed: int | None) -> None:
-        super().__init__(origin)
-        self.fixed, self._advanced = fixed, 0
-        self.subscribers = Subscribers(self)
-        self.activity = Activity(self.subscribers)
+        self.origin, self.fixed, self._advanced = origin, fixed, 0
+        moments = Moments(origin.timezone)
+        self.start = moments.midnight(moments.date(origin.base) - dt.timedelta(days=HISTORY_DAYS))
+        self.business_id = 4000 + origin.seed % 1000
+        self.business, self.contact, self.service_name = pick("businesses", origin.seed)
+        contacts, self.mailings = make_contacts(origin, self.start), Mailings()
+        campaigns = list(make_campaigns(origin.seed, self.start, self.business))
+        self.campaigns = Shelf(((one.campaign_id, one.created_at, one) for one in campaigns), 60_001)
+        chance, by_list = random.Random(origin.seed + 2), defaultdict[int, list[Campaign]](list)
+        for campaign in campaigns:
+            if campaign.sent_at or campaign.is_automated:
+                self.mailings.add(campaign)
+            for one in campaign.lists:
+                by_list[one].append(campaign)
+        for contact in contacts:
+            mail_contact(chance, contact, by_list[contact.list_id], self.mailings)
+        self.subscribers = Subscribers(
+            contacts, lambda contact_id, now: self.mailings.stop(now, contact_id=contact_id)
+        )
+        self.reviews_online = list(self._public(0.16))
+        self.mentions = list(self._public(0.3))
+        guests = [contact for contact in contacts if contact.list_id == list_id(0)]
+        posts = {thing_id: (since, thing) for thing_id, since, thing in self._posts()}
+        #: By kind, in the words of the service's messages.
         self.shelves: dict[str, Shelf[Thing]] = {
-            kind: Shelf(partial(seeded, self), first_id) for kind, (seeded, first_id) in _KINDS.items()
+            "list": Shelf(self._lists(), 2501),
+            "sub-account": Shelf(self._businesses(), 4901),
+            "user": Shelf(self._users(), 6901),
+            "manager": Shelf(self._owned("manager"), 7901),
+            "group": Shelf(self._owned("group"), 8901),
+            "goal": Shelf(self._owned("goal"), 3901),
+            "webhook": Shelf(self._owned("webhook"), 5901),
+            "post": Shelf(((post_id, *post) for post_id, post in posts.items()), 990_001),
+            "review": Shelf(self._reviews(guests), 799_001),
+            "link": Shelf(self._links(posts), 995_001),
         }
 
     def now(self) -> int:
-        """The account's time, with all mailings by then known."""
-        now = (int(time.time()) if self.fixed is None else self.fixed) + self._advanced
-        self.plan(now)
-        return now
+        return (int(time.time()) if self.fixed is None else self.fixed) + self._advanced
 
     def advance(self, days: float) -> None:
         self._advanced += int(days * DAY)
+
+    def put_campaign(self, campaign: Campaign, now: int) -> None:
+        """Add or change it; who receives one that is still to be sent is drawn anew."""
+        self.campaigns.put(campaign.campaign_id, campaign)
+        self.mailings.stop(now, campaign.campaign_id)
+        if campaign.sent_at >= now:
+            self.mailings.send(campaign, self.subscribers.contacts.values())
+        else:
+            self.mailings.add(campaign)
+
+    def delete_campaign(self, campaign: Campaign, now: int) -> None:
+        """It shows no more; what was not sent yet never will be."""
+        self.campaigns.put(campaign.campaign_id, None)
+        self.mailings.stop(now, campaign.campaign_id)
+
+    # what its seed has
+
+    def _lists(self) -> Seeded:
+        for number, words in enumerate(WORDS["lists"]):
+            created = self.start + 8 * 3600 + number * 300
+            texts = {
+                member: text.format(name=words["name"], business=self.business)
+                for member, text in WORDS["list_texts"].items()
+            }
+            fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
+            yield list_id(number), created, {**words, **texts, "created_at": created, "fields": fields}
+
+    def _owned(self, kind: str) -> Seeded:
+        """Those of `words.toml`, each from its day on."""
+        for thing in WORDS[f"{kind}s"]:
+            since = self.start + thing["day"] * DAY
+            yield thing["id"], since, WORDS["defaults"].get(kind, {}) | thing
+
+    def _businesses(self) -> Seeded:
+        for offset, since, thing in self._owned("subaccount"):
+            yield self.business_id + offset, since, thing | {"name": f"{self.business} – {thing['name']}"}
+
+    def _users(self) -> Seeded:
+        """Five of the business, two of each sub-account, and a new one in every quarter."""
+        for place, (name, offset, group) in enumerate(WORDS["staff"]):
+            username = name.lower().replace(" ", ".")
+            yield 601 + place * 3, 0, _user(self.business_id + offset, name, username, group)
+        for quarter in range(1, (HISTORY_DAYS + AHEAD_DAYS) // 91):
+            name = f"{pick('first_names', quarter * 7)[0]} {pick('last_names', quarter * 11)[0]}"
+            status = "Disabled" if quarter < 4 else "Active"
+            user = _user(self.business_id, name, f"user{quarter:03d}", 803, status)
+            yield 640 + quarter, self.start + quarter * 91 * DAY, user
+
+    def _posts(self) -> Seeded:
+        """The business posts since the last 150 days of the history, and plans some weeks ahead."""
+        chance, at = random.Random(self.origin.seed + 3), self.start + (HISTORY_DAYS - 150) * DAY
+        for place in range((150 + AHEAD_DAYS) * 10 // 34):
+            published = at + place * 34 * DAY // 10 + chance.randrange(32) * 900
+            title, text = chance.choice(WORDS["posts"])
+            short_url = f"https://go.example.com/{chance.randrange(1 << 32):06x}" if "{link}" in text else ""
+            networks = ["facebook"]
+            networks += ["twitter"] * (chance.random() < 0.25) + ["linkedin"] * (chance.random() < 0.12)
+            post = {
+                "title": title,
+                "message": text.format(link=short_url),
+                "at": published,
+                "channels": [channel(network) for network in networks],
+                "photo": f"https://images.example.com/{place:04d}" if chance.random() < 0.5 else "",
+                "shortenurl": short_url,
+                "clicks": {network: chance.randrange(20, 160) for network in networks},
+            }
+            yield 12_000 + place * 3, published - chance.randrange(28 * DAY, 35 * DAY), post
+
+    def _links(self, posts: dict[int, tuple[int, Thing]]) -> Seeded:
+        """Short links of published posts."""
+        for post_id, (_, post) in posts.items():
+            if post["shortenurl"]:
+                url = f"https://www.example.com/blog/{post_id}?from=social"
+                yield 76_000 + post_id, post["at"], post | {"realurl": url}
+
+    def _moments(self, chance: random.Random, rate: float) -> Iterator[int]:
+        """When something happens that does so `rate` times a day on average."""
+        for day in range(HISTORY_DAYS + AHEAD_DAYS):
+            times = int(rate * chance.uniform(0.5, 1.5) + chance.random())
+            yield from sorted(self.start + day * DAY + chance.randrange(DAY) for _ in range(times))
+
+    def _public(self, rate: float) -> Iterator[Public]:
+        """What is written in public channels, oldest first."""
+        chance = random.Random(self.origin.seed + rate)
+        for at in self._moments(chance, rate):
+            stars = chance.choice(WORDS["stars"])
+            text = chance.choice(WORDS["good_reviews" if stars > 2 else "bad_reviews"])
+            author = f"{chance.choice(WORDS['first_names'])[0]} {chance.choice(WORDS['last_names'])[0][0]}."
+            yield Public(at, chance.choice(WORDS["busy_review_channels"]), stars, text, author)
+
+    def _reviews(self, guests: list[Contact]) -> Seeded:
+        """Private ones; notes are written a day to three later, more often to those who complain."""
+        chance = random.Random(self.origin.seed + 4)
+        rate = min(6.0, 0.25 + self.origin.contacts / 3000)
+        for place, at in enumerate(self._moments(chance, rate)):
+            guest, is_good = chance.choice(guests), chance.random() < 0.8
+            is_noted = chance.random() < (0.12 if is_good else 0.75)
+            review = {
+                "at": at,
+                "email": guest.email,
+                "phone": guest.values[field_ids(0)[2]],
+                "inquiry": chance.choice(WORDS["good_reviews" if is_good else "bad_reviews"]),
+                "notes": chance.choice(WORDS["notes"]) if is_noted else "",
+                "noted_at": at + DAY + chance.randrange(2 * DAY),
+                "rating": "Good" if is_good else "Bad",
+            }
+            yield 70_000 + place, at, review
+
+
+def _user(business: int, name: str, username: str, group: int, status: str = "Active") -> Thing:
+    return {"business": business, "fullname": name, "username": username, "group": group, "status": status}

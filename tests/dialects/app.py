@@ -117,7 +117,7 @@ class RoughApp(App):
             return super()._apply(tenant, operation, verb, given, arrived, rate)
         switches = tenant.switches
         given = _as_asked(operation, verb, given, switches)
-        before = {one: len(card.activities) for one, card in tenant.world.subscribers.cards.items()}
+        before = {one: len(each.activities) for one, each in tenant.world.subscribers.contacts.items()}
         try:
             with ExitStack() as stack:
                 if switches["unknown-ids"] == "accept":
@@ -195,9 +195,9 @@ _PAGED = {
 
 def _delay_activity(tenant: RoughTenant, before: dict[int, int], at: float) -> None:
     """Take what was just added away until then."""
-    for one, card in tenant.world.subscribers.cards.items():
-        if len(card.activities) > before.get(one, 0):
-            tenant.run_later(partial(card.activities.append, card.activities.pop()), at)
+    for one, contact in tenant.world.subscribers.contacts.items():
+        if len(contact.activities) > before.get(one, 0):
+            tenant.run_later(partial(contact.activities.append, contact.activities.pop()), at)
 
 
 def _enveloped(tenant: RoughTenant, response: Response) -> Response:

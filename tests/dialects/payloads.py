@@ -9,7 +9,6 @@ from typing import Any
 from marketing_api.sandbox import seed
 from marketing_api.sandbox.lists import labels
 from marketing_api.sandbox.rules import CheckedCall, missing
-from marketing_api.sandbox.subscribers import Card
 from tests.dialects.switches import Switches
 
 Thing = dict[str, Any]
@@ -109,17 +108,14 @@ def custom_fields(call: CheckedCall, data: Any, switches: Switches) -> Any:
 
 @translation("tags")
 def tags(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    def card_of(contact_id: Any) -> Card | None:
-        return call.subscribers.cards.get(int(contact_id))
-
+    contacts = call.subscribers.contacts
     if switches["tags"] == "contact" and _name(call) != "getcontacts":
         for contact in _contacts(call, data):
             if "id" in contact:
-                card = card_of(contact["id"])
-                contact["tags"] = list(card.tags) if card else []
-    if switches["tags"] == "timeline" and _is_timeline(call) and (card := card_of(data["id"])):
+                contact["tags"] = list(contacts[int(contact["id"])].tags)
+    if switches["tags"] == "timeline" and _is_timeline(call):
         told = data["timeline"]
-        for tag, at in card.tags.items():
+        for tag, at in contacts[data["id"]].tags.items():
             shown = {"timestamp": at, "datetime": call.moments.text(at, "iso-12h")}
             told["data"].append({"key": "tag-added", "snippet": f"Tag added: {tag}", "details": []} | shown)
         told["data"].sort(key=lambda entry: -int(entry["timestamp"]))

@@ -107,7 +107,7 @@ def statuses(service: Service) -> dict[int, tuple[str, str]]:
 
 def delivery(service: Service, campaign: Campaign) -> tuple[Any, ...]:
     call = service.calls[-1]
-    totals = call.world.activity.totals(campaign, call.now)
+    totals = call.world.mailings.totals(campaign, call.now)
     sent_at = (
         dt.datetime.fromtimestamp(campaign.sent_at // 60 * 60, dt.UTC)
         if campaign.group(call.now) == "Sent"
@@ -120,9 +120,9 @@ def counted(service: Service) -> tuple[dict[int, tuple[int, ...]], dict[int, int
     """What the newest statistics are of each campaign by the account itself, and how many clicked on
     which."""
     call = service.calls[-1]
-    activity = call.world.activity
-    totals = {one.campaign_id: activity.totals(one, call.now) for one in service.campaigns}
-    clickers = {one.campaign_id: len(list(activity.clickers(one, call.now))) for one in service.campaigns}
+    mailings = call.world.mailings
+    totals = {one.campaign_id: mailings.totals(one, call.now) for one in service.campaigns}
+    clickers = {one.campaign_id: len(list(mailings.clickers(one, call.now))) for one in service.campaigns}
     told = {key: (each.opened, each.bounced, each.unsubscribed) for key, each in totals.items()}
     return told, {key: count for key, count in clickers.items() if count}
 

@@ -19,7 +19,7 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
-from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
+from marketing_api.sandbox.subscribers import ACTIVE, Contact
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
 from tests.dialects.server import serve
@@ -56,11 +56,7 @@ class Moving:
 
     def members(self) -> list[Contact]:
         assert self.world is not None
-        return [
-            one
-            for batch in Listing(self.world.subscribers, self.list_id, self.world.now()).batches(0, 10_000)
-            for one in batch
-        ]
+        return self.world.subscribers.on_list(self.list_id, self.world.now())
 
     def exchange(self, call: CheckedCall) -> None:
         """The first contact goes and another one comes: all others move up by one place, and the count

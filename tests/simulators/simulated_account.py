@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from marketing_api.sandbox.mailing import LONGEST, left
-from marketing_api.sandbox.seeded_account import Account, Origin
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
+from marketing_api.sandbox.seed import DAY
+from marketing_api.sandbox.seeded_account import Origin
+from tests.simulators.lazy_account import CHARACTERS, LONGEST, Account, Roll, left
 from warehouse.warehouse import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from marketing_api.clock import wall
 from marketing_api.contact_lookup import read_list
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.sandbox.seeded_contacts import field_ids
+from marketing_api.sandbox.seeded_account import field_ids
 from tests.depth import DEEP
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import QUICK, Desk

@@ -17,8 +17,8 @@ def mails_of(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
     found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
     for campaign in world.campaigns.all(now).values():
-        found.update(world.activity.totals(campaign, now)._asdict())
-        for _, clicked in world.activity.clickers(campaign, now):
+        found.update(world.mailings.totals(campaign, now)._asdict())
+        for _, clicked in world.mailings.clickers(campaign, now):
             found.update(clickers=1, clicks=sum(times for _, times in clicked))
     return found
 
@@ -26,7 +26,7 @@ def mails_of(world: World, now: int) -> dict[str, int]:
 def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
     """Seeded registrations and deletions, and mails, of each of the last local days."""
     world, moments, now = tenant.world, tenant.moments, tenant.world.now()
-    tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.rolls
+    tomorrow, contacts = moments.date(now) + dt.timedelta(days=1), world.subscribers.contacts.values()
     ends = [
         min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1)
         for back in reversed(range(days + 1))
@@ -37,8 +37,8 @@ def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
     ):
         yield {
             "day": moments.date(last).isoformat(),
-            "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
-            "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
+            "registered": sum(first < one.registered_at <= last for one in contacts),
+            "deleted": sum(first < one.deleted_at <= last for one in contacts),
             "campaigns_sent": [
                 campaign.campaign_id
                 for campaign in world.campaigns.all(now).values()

@@ -5,7 +5,7 @@ The arrival time is passed in, so that the same request at the same time gets th
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox import responses
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.options import AccountOptions, Options
+from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import ERRORS, Request, Response
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.seeded_account import Origin
@@ -50,27 +50,33 @@ class Logged(NamedTuple):
 
 
 class App:
-    """The accounts that the options name, with everything replayed that their journal holds."""
+    """The accounts that the options name, with everything replayed that their journal holds; `more_paths` are
+    control paths beside those of `control`."""
+
+    more_paths: Mapping[str, Callable[..., Any]] = {}
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.journal = Journal(options.state) if options.state else None
-        self.tenants = {one.key: self._tenant(one) for one in options.every_account}
+        self.tenants = self.open_accounts()
         self.first = next(iter(self.tenants.values()))
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
         self._strangers = Window(options.rate_limit)
 
-    def _tenant(self, one: AccountOptions) -> Tenant:
+    def open_accounts(self) -> dict[str, Tenant]:
+        """By key."""
+        return {self.options.key: self.open_account("main", self.options.seed, self.options.contacts)}
+
+    def open_account(self, name: str, seed: int, contacts: int) -> Tenant:
+        """As its journal left it."""
         options = self.options
-        lines = self.journal.lines(one.name) if self.journal else iter(())
+        lines = self.journal.lines(name) if self.journal else iter(())
         base = int(time.time()) if options.now is None else options.now
         begun = next(lines, None)
-        origin = (
-            Origin(**begun["origin"]) if begun else Origin(one.seed, one.contacts, base, options.timezone)
-        )
+        origin = Origin(**begun["origin"]) if begun else Origin(seed, contacts, base, options.timezone)
         window = Window(options.rate_limit, 2 if "rate-limit-after" in options.observed else 1)
-        tenant = self._made(one.name, World(origin, options.now), window)
+        tenant = self._made(name, World(origin, options.now), window)
         for line in lines:
             self._replay(tenant, line)
         tenant.settle(float("inf"))
@@ -87,16 +93,13 @@ class App:
         """Carry out again what a line of the journal holds, a write at its own time."""
         if "advance" in line:
             tenant.world.advance(line["advance"])
-        elif "leaves" in line:
-            tenant.leave(line["leaves"], line["status"], line["at"])
         else:
             operation = ALL[line["operation"]]
             self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"]))
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
-        path = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
-        name = "/".join(path.split("/")[:2])  # observation 53
+        name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -116,7 +119,6 @@ class App:
         if fault:
             response, outcome = self._break(known, fault, rate, response), fault
         self.requests += 1
-        known.outcomes[name][outcome] += 1
         shown = Call(ALL[name], given).shown if name in ALL else given
         entry = (known.name, name, request.verb, shown, arrived, response.status, outcome)
         self.log.append(Logged(self.requests, *entry))
@@ -149,10 +151,7 @@ class App:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
         now, checked = tenant.world.now(), check(operation, given, tenant.observes)
         data = self._carry_out(CheckedCall(tenant, operation, *checked, now, arrived))
-        response, email = responses.success(tenant, operation, data, rate), given.get("email", "")
-        if status := tenant.leaving.pop((operation.name, email.lower()), None):
-            tenant.leave(email, status, now)
-        return response
+        return responses.success(tenant, operation, data, rate)
 
     def _carry_out(self, call: CheckedCall) -> Any:
         operation = call.operation

@@ -19,7 +19,6 @@ OBSERVED = frozenset(
         "addtag-missing",
         "bad-key",
         "business-names",
-        "calendar-words",
         "campaign-groups",
         "channels",
         "contact-paging",
@@ -43,14 +42,6 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AccountOptions:
-    name: str
-    key: str
-    seed: int = 1
-    contacts: int = 600
-
-
 def _checked(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     """Reads a text of the command line, so that a ValueError is wrong usage, with its reason; a default
     passes as it is."""
@@ -69,14 +60,6 @@ def _pair(text: str) -> tuple[float, float]:
     return float(median), float(p99 or median)
 
 
-def _account(text: str) -> AccountOptions:
-    name, _, rest = text.partition("=")
-    key, seed, contacts = rest.split(":")
-    if int(contacts) < 1:
-        raise ValueError("an account has contacts")
-    return AccountOptions(name, key, int(seed), int(contacts))
-
-
 def option(default: Any, help: str, type: Any = None, /, **how: Any) -> Any:
     """A member of `Options` that the command line has, too; `how` goes to click."""
     return field(default=default, metadata={"help": help, "type": type, **how})
@@ -85,12 +68,12 @@ def option(default: Any, help: str, type: Any = None, /, **how: Any) -> Any:
 @dataclass(frozen=True)
 class Options:
     """`now` is unix seconds. `faults` maps names to `probability[@operations]`, `observed` is a part of
-    `OBSERVED`. With `accounts` there is no account under `key`."""
+    `OBSERVED`."""
 
     port: int = option(0, "port on 127.0.0.1; 0: any free one", click.IntRange(0, 65_535))
     key: str = option(DEFAULT_KEY, "the key that is accepted")
     seed: int = option(1, "which account")
-    contacts: int = option(600, "how many contacts it shows at its start", click.IntRange(1))
+    contacts: int = option(600, "contacts at its start, at most 20,000", click.IntRange(1, 20_000))
     now: int | None = option(
         None,
         "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)",
@@ -110,20 +93,8 @@ class Options:
     stall_seconds: float = option(60.0, "how long a stalled response takes")
     fault_seed: int = option(1, "which requests are hit")
     state: Path | None = option(None, "journal of writes, replayed at start", click.Path(path_type=Path))
-    accounts: tuple[AccountOptions, ...] = option(
-        (),
-        "one of several accounts",
-        _checked(_account),
-        flag="--account",
-        multiple=True,
-        metavar="NAME=KEY:SEED:CONTACTS",
-    )
     observed: frozenset[str] = frozenset()
     faults: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def every_account(self) -> tuple[AccountOptions, ...]:
-        return self.accounts or (AccountOptions("main", self.key, self.seed, self.contacts),)
 
 
 def command(run: Callable[[Options, int | None], int], epilog: str = "") -> click.Command:
@@ -157,8 +128,8 @@ def command(run: Callable[[Options, int | None], int], epilog: str = "") -> clic
 
 def _of_field(one: Any) -> click.Option:
     how = {"default": one.default, **one.metadata}
-    flag = how.pop("flag", f"--{one.name.replace('_', '-')}")
-    return click.Option([flag, one.name], show_default=how["default"] not in (None, (), (0.0, 0.0)), **how)
+    flag = f"--{one.name.replace('_', '-')}"
+    return click.Option([flag], show_default=how["default"] not in (None, (0.0, 0.0)), **how)
 
 
 def _options(given: dict[str, Any]) -> Options:

@@ -175,9 +175,7 @@ def run(options: Options, parent: int | None = None, make: Callable[[Options], A
             loop.add_signal_handler(signal.SIGINT, stop.set)
         async with listening(app, options) as url:
             print(f"sandbox listens at {url}", flush=True)
-            for one in options.every_account:
-                about = f"key {one.key}, {one.contacts} contacts, seed {one.seed}"
-                print(f"  account {one.name}: {about}", flush=True)
+            print(f"  key {options.key}, {options.contacts} contacts, seed {options.seed}", flush=True)
             while not stop.is_set() and parent in (None, os.getppid()):
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), 0.5)

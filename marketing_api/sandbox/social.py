@@ -81,7 +81,7 @@ def stats(call: CheckedCall) -> Thing:
 
 
 def getpost(call: CheckedCall) -> Thing:
-    post, network, wanted = _existing(call), _network(call), call.id()
+    post, network, wanted = _existing(call), call["channel"], call.id()
     return call.shown(
         wanted,
         post,
@@ -94,15 +94,10 @@ def getpost(call: CheckedCall) -> Thing:
     )
 
 
-def _network(call: CheckedCall) -> str:
-    """A company's page at LinkedIn has a word of its own (observation 46)."""
-    return call["channel"].removesuffix("_company")
-
-
 def _existing(call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = call.existing("post")
-    if call["channel"] and all(one["network"] != _network(call) for one in post["channels"]):
+    if call["channel"] and all(one["network"] != call["channel"] for one in post["channels"]):
         raise missing("post")
     return post
 
@@ -110,7 +105,7 @@ def _existing(call: CheckedCall) -> Thing:
 def _new(call: CheckedCall) -> Thing:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become
     short ones."""
-    text, at, network, wanted = call["message"], _scheduled(call), _network(call), call.words("channelid")
+    text, at, network, wanted = call["message"], _scheduled(call), call["channel"], call.words("channelid")
     known = {str(target[1]) for target in WORDS["profiles"][network]}
     call.must_exist("channel", wanted, known.union(_CHANNEL_NUMBERS))
     for url in _URL.findall(text) if call.is_true("trackableLinks") else ():
@@ -129,8 +124,6 @@ def _scheduled(call: CheckedCall) -> int:
         return call.now
     if not given:
         raise invalid("scheduleddate", "is required")
-    if given.isdecimal():  # unix seconds (observation 46)
-        return int(given)
     hour, _, minute = (call["scheduledhours"] or "12").partition(":")
     if not (hour + minute).isdecimal() or not hour:
         raise invalid("scheduledhours")
@@ -157,6 +150,6 @@ addpost, editpost = Resource("post", new=_new), Resource("post", given=_changes)
 def deletepost(call: CheckedCall) -> Thing:
     """From one network, or from all when none is named."""
     post = _existing(call)
-    rest = [one for one in post["channels"] if call["channel"] and one["network"] != _network(call)]
+    rest = [one for one in post["channels"] if call["channel"] and one["network"] != call["channel"]]
     call.shelf("post").put(call.id(), post | {"channels": rest} if rest else None)
     return call.done("post", "deleted")

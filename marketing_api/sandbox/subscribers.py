@@ -5,7 +5,6 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from marketing_api.sandbox.seed import DAY, WORDS, Moments
 
@@ -75,19 +74,6 @@ class Contact:
         return {**self.values, self.visit_field: _UTC.day(visit * DAY)}
 
 
-class Change(NamedTuple):
-    """A write that gave somebody a status on a list. `before`: those of everybody with the address there;
-    `elsewhere`: on other lists; `gone`: the last ones of those who were deleted from it."""
-
-    email: str
-    list_id: int
-    contact_id: int
-    before: tuple[int, ...]
-    elsewhere: tuple[int, ...]
-    gone: tuple[int, ...]
-    after: int
-
-
 class Subscribers:
     """Every contact of an account, of the past and of the time ahead too; `contacts` are by id. `stop` is
     called with the id of a contact to which nothing more is to be sent, and the time."""
@@ -98,7 +84,6 @@ class Subscribers:
         self._by_list: dict[int, dict[int, Contact]] = defaultdict(dict)
         self._stop = stop
         self.ids = itertools.count(FIRST_WRITTEN_ID)  # of contacts that are added
-        self.changes: list[Change] = []  # of statuses, oldest first
         for contact in contacts:
             self._put(contact)
 
@@ -134,7 +119,6 @@ class Subscribers:
     ) -> int:
         """A new contact on a list; returns its id."""
         new = reserved or next(self.ids)
-        self._note(email, where, new, status, now)
         self._put(Contact(new, where, email, now, dict(values), status, is_written=True))
         return new
 
@@ -149,7 +133,6 @@ class Subscribers:
         """Change what is given; a new status ends the receiving of mails."""
         contact.is_written = True
         if status is not None and status != contact.status_at(now):
-            self._note(contact.email, contact.list_id, contact.contact_id, status, now)
             self._quiet(contact, status, now)
         if email:
             self._by_email[contact.email.lower()].remove(contact)
@@ -157,14 +140,8 @@ class Subscribers:
             self._by_email[email.lower()].append(contact)
         contact.values.update(values or {})
 
-    def leave(self, email: str, status: int, now: int) -> None:
-        """The person unsubscribes, or the address bounces, on every list: no write of ours."""
-        for contact in self.by_email(email, now):
-            self._quiet(contact, status, now)
-
     def move(self, contact: Contact, where: int, now: int) -> None:
         status = contact.status_at(now)
-        self._note(contact.email, where, contact.contact_id, status, now)
         contact.values = contact.values_at(now)
         self._quiet(contact, status, now)
         del self._by_list[contact.list_id][contact.contact_id]
@@ -187,16 +164,6 @@ class Subscribers:
         if contact.character is not None:
             contact.deleted_at, contact.character = NEVER, None
             self._stop(contact.contact_id, now)
-
-    def _note(self, email: str, where: int, contact_id: int, status: int, now: int) -> None:
-        every = [contact for contact in self._by_email[email.lower()] if contact.registered_at <= now]
-        there = [contact for contact in every if contact.exists(now)]
-        before = tuple(one.status_at(now) for one in there if one.list_id == where)
-        elsewhere = tuple(one.status_at(now) for one in there if one.list_id != where)
-        gone = tuple(
-            one.status for one in every if one.is_written and not one.exists(now) and one.list_id == where
-        )
-        self.changes.append(Change(email.lower(), where, contact_id, before, elsewhere, gone, status))
 
 
 def _digits(text: str) -> str:

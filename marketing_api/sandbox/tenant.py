@@ -2,7 +2,6 @@
 requested of it."""
 
 import json
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,8 +62,8 @@ class Journal:
             yield from (line for line in map(json.loads, file) if line["account"] == account)
 
     def append(self, account: str, **members: Any) -> None:
-        """Either `origin`, or a write with the time `at` which it took place, or who then `leaves`, or the
-        days by which the clock was to `advance`."""
+        """Either `origin`, or a write with the time `at` which it took place, or the days by which the clock
+        was to `advance`."""
         line = json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":"))
         self._file.write(line + "\n")
         self._file.flush()
@@ -80,10 +79,6 @@ class Tenant:
     faults: Faults
     observed: frozenset[str] = frozenset()
     requests: int = 0
-    #: How often each outcome came about, by operation.
-    outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    #: Operation and address → the status that somebody has behind it.
-    leaving: dict[tuple[str, str], int] = field(default_factory=dict)
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     journal: Journal | None = None
 
@@ -112,8 +107,3 @@ class Tenant:
         self.settle(real + days * DAY)
         self.world.advance(days)
         self.note(advance=days)
-
-    def leave(self, email: str, status: int, at: int) -> None:
-        """Somebody unsubscribes, or bounces."""
-        self.world.subscribers.leave(email, status, at)
-        self.note(at=at, leaves=email, status=status)

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import duckdb
 
-from marketing_api.sandbox.server import spawn
 from tests.attack.hostile import BEHAVIOURS, served
+from tests.dialects.server import spawn
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, source

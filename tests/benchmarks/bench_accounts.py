@@ -27,8 +27,8 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.sandbox.server import spawn
 from tests.benchmarks.bench_sync import asked
+from tests.dialects.server import spawn
 
 LIMIT = 15
 START_S = 8.0

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import duckdb
 
-from marketing_api.sandbox.server import spawn
 from tests.benchmarks.bench_fleet import Fleet
+from tests.dialects.server import spawn
 from tests.pipelines.sandboxes import Sandbox
 from tests.services.deployment import Deployment, own_postgres
 from tests.waiting import wait_until

@@ -16,14 +16,15 @@ from msgspec.json import decode, encode
 from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox import options, responses
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.control import PATHS, Asked, faults
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.responses import ERRORS, Request, Response
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Params, Refusal
 from marketing_api.sandbox.seed import WORDS
 from marketing_api.sandbox.tenant import RateReport, Tenant, Window
 from marketing_api.sandbox.world import World
+from tests.dialects.control import PATHS, WatchedSubscribers
 from tests.dialects.faults import FAULTS, HOSTILE, break_response
+from tests.dialects.intake import translated
 from tests.dialects.payloads import TRANSLATIONS, Moments
 from tests.dialects.switches import AS_OBSERVED, Switches
 
@@ -31,12 +32,24 @@ from tests.dialects.switches import AS_OBSERVED, Switches
 _OWN = {name: value for name, value in AS_OBSERVED.items() if name in options.OBSERVED}
 
 
+@dataclass(frozen=True, slots=True)
+class AccountOptions:
+    """One of several accounts of a sandbox."""
+
+    name: str
+    key: str
+    seed: int = 1
+    contacts: int = 600
+
+
 @dataclass(frozen=True)
 class Options(options.Options):
-    """`switches` map names to positions; the key stops working after `revoke_after` requests (0: never)."""
+    """`switches` map names to positions; the key stops working after `revoke_after` requests (0: never).
+    With `accounts` there is no account under `key`."""
 
     switches: dict[str, str] = field(default_factory=dict)
     revoke_after: int = 0
+    accounts: tuple[AccountOptions, ...] = ()
 
 
 class RoughTenant(Tenant):
@@ -45,6 +58,15 @@ class RoughTenant(Tenant):
     switches: Switches
     revoke_after = 0
     stall_seconds = 60.0
+    #: Operation and address → the status that somebody has behind it.
+    leaving: dict[tuple[str, str], int]
+
+    def leave(self, email: str, status: int, at: int) -> None:
+        """Somebody unsubscribes, or bounces."""
+        subscribers = self.world.subscribers
+        assert isinstance(subscribers, WatchedSubscribers)
+        subscribers.leave(email, status, at)
+        self.note(at=at, leaves=email, status=status)
 
     def follow_switches(self) -> None:
         """Call after a switch was set."""
@@ -66,8 +88,8 @@ class RoughApp(App):
     """`App` in every dialect; built of the `Options` of this module."""
 
     @property
-    def control_paths(self) -> Mapping[str, Callable[[Asked], Any]]:
-        return {**PATHS, "switches": _switches, "faults": _faults}
+    def more_paths(self) -> Mapping[str, Callable[..., Any]]:
+        return PATHS
 
     def _made(self, name: str, world: World, window: Window) -> Tenant:
         chosen = self.options
@@ -77,10 +99,26 @@ class RoughApp(App):
             tenant.switches.set(observed, AS_OBSERVED[observed])
         tenant.revoke_after = getattr(chosen, "revoke_after", 0)
         tenant.stall_seconds = chosen.stall_seconds
+        tenant.leaving = {}
         tenant.follow_switches()
+        WatchedSubscribers.watch(world.subscribers)
         return tenant
 
+    def open_accounts(self) -> dict[str, Tenant]:
+        every = getattr(self.options, "accounts", ())
+        found = {one.key: self.open_account(one.name, one.seed, one.contacts) for one in every}
+        return found or super().open_accounts()
+
+    def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
+        if "leaves" in line and isinstance(tenant, RoughTenant):
+            tenant.leave(line["leaves"], line["status"], line["at"])
+        else:
+            super()._replay(tenant, line)
+
     def respond(self, request: Request, arrived: float) -> Response:
+        asked = self.tenants.get(self._asked_key(request), self.first)
+        has_words = isinstance(asked, RoughTenant) and asked.switches.is_on("calendar-words")
+        request = translated(request, self.first.moments, has_calendar_words=has_words)
         response = super().respond(request, arrived)
         if response.kind != "application/json" or response.mishap or response.wait:
             return response
@@ -128,6 +166,8 @@ class RoughApp(App):
             if refusal.message != "The contact already exists" or member == "refused":
                 raise
             return responses.success(tenant, operation, {"id": "0", member: refusal.message}, rate)
+        if status := tenant.leaving.pop((operation.name, given.get("email", "").lower()), None):
+            tenant.leave(given["email"], status, tenant.world.now())
         if operation.name == "emailmarketing/addactivity" and switches.number("activity-delay"):
             _delay_activity(tenant, before, arrived + switches.number("activity-delay"))
         return response
@@ -218,25 +258,3 @@ def _enveloped(tenant: RoughTenant, response: Response) -> Response:
         response.status = switches.number("error-status")
     response.body = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
     return response
-
-
-def _switches(asked: Asked) -> Any:
-    """`name=value…`: set switches; shows all of them."""
-    tenant = asked.tenant
-    assert isinstance(tenant, RoughTenant)
-    for name, value in asked.params.items():
-        tenant.switches.set(name, value)
-    tenant.follow_switches()
-    return tenant.switches
-
-
-def _faults(asked: Asked) -> Any:
-    """Those of the product, `stall-seconds=5` and `revoke-after=10`."""
-    tenant = asked.tenant
-    if isinstance(tenant, RoughTenant):
-        tenant.stall_seconds = float(asked.params.pop("stall-seconds", tenant.stall_seconds))
-        if more := asked.params.pop("revoke-after", ""):
-            tenant.revoke_after = tenant.requests + int(more)
-        if "off" in asked.params:
-            tenant.revoke_after = 0
-    return faults(asked)

@@ -14,11 +14,11 @@ import click
 
 from marketing_api.sandbox import options, server
 from marketing_api.sandbox.faults import read_chance
-from tests.dialects.app import Options, RoughApp
+from tests.dialects.app import AccountOptions, Options, RoughApp
 from tests.dialects.faults import HOSTILE
 from tests.dialects.switches import SWITCHES
 
-__all__ = ["Options", "main", "serve", "spawn"]
+__all__ = ["AccountOptions", "Options", "main", "serve", "spawn"]
 
 
 def serve(chosen: options.Options | None = None) -> AbstractContextManager[str]:
@@ -27,7 +27,8 @@ def serve(chosen: options.Options | None = None) -> AbstractContextManager[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The product's command, with an option for each switch and hostile fault, and `--revoke-after N`."""
+    """The product's command, with an option for each switch and hostile fault, `--revoke-after N`, and
+    `--account NAME=KEY:SEED:CONTACTS`, as often as wanted."""
     more = dict[str, Any]()
 
     def run(chosen: options.Options, parent: int | None) -> int:
@@ -36,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         revoke_after = int(more.pop("revoke-after", None) or 0)
         switches = {name: value for name, value in more.items() if value is not None and name in SWITCHES}
         given["faults"] = {**given["faults"], **faults}
-        return server.run(Options(**given, switches=switches, revoke_after=revoke_after), parent, RoughApp)
+        accounts = tuple(map(_account, more.pop("account", None) or ()))
+        rough = Options(**given, switches=switches, revoke_after=revoke_after, accounts=accounts)
+        return server.run(rough, parent, RoughApp)
 
     def note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         more[str(parameter.metavar)] = value
@@ -45,7 +48,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = {f"fault-{name}": name for name in HOSTILE} | {name: name for name in (*SWITCHES, "revoke-after")}
     for flag, name in flags.items():
         command.params.append(click.Option([f"--{flag}"], callback=note, expose_value=False, metavar=name))
+    account = click.Option(["--account"], callback=note, expose_value=False, metavar="account", multiple=True)
+    command.params.append(account)
     return int(command.main(argv, "sandbox", standalone_mode=False) or 0)
+
+
+def _account(text: str) -> AccountOptions:
+    name, _, rest = text.partition("=")
+    key, seed, contacts = rest.split(":")
+    return AccountOptions(name, key, int(seed), int(contacts))
 
 
 @contextmanager

@@ -152,12 +152,6 @@ def test_fields_may_come_as_one_text(ask: Asking, text: str, wanted: dict[str, s
     assert {name: shown[name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("text", ["Ann", "Ann,9103:Rome", "9103"])
-def test_fields_that_cannot_be_told_apart_are_refused(ask: Asking, text: str) -> None:
-    with pytest.raises(Refused, match="fields is not valid"):
-        ask.data("emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text)
-
-
 @pytest.mark.parametrize("operation", ["user/add", "user/edit"])
 def test_permissions_are_what_is_missing_without_a_group(ask: Asking, operation: str) -> None:
     params = {**params_for(ask)[operation], "group": ""}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.options import AccountOptions
+from tests.dialects.app import AccountOptions
 from tests.marketing_api.sandbox.asking import NOW, Asking, Refused, asking, params_for
 
 Start = Callable[..., Asking]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from marketing_api.sandbox.options import AccountOptions
 from marketing_api.sandbox.responses import Request
+from tests.dialects.app import AccountOptions
 from tests.marketing_api.sandbox.asking import Asking, asking, content
 
 

@@ -22,7 +22,7 @@ from tests.pipelines.sandboxes import Sandbox, move_account, spawned
 
 FOLDER = Path(__file__).parent
 CONTACTS = 40
-_SOME = "from source.contacts where status_code = 1 order by contact_id limit 5"
+_SOME = "from source.contacts where status_code = 1 group by email order by min(contact_id) limit 5"
 NIGHT = ("sync",)
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag {_SOME}", "--apply")
 ACTIVITIES = (

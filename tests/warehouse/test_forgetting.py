@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from marketing_api import parsing, validation
 from marketing_api.exchange import Exchange, Response
 from marketing_api.operation import Call, Operation
-from marketing_api.operations import contacts, find, lists, reputation
+from marketing_api.operations import account, contacts, find, lists, reputation
 from marketing_api.records.campaigns import STATS, CampaignClicker, CampaignLink
 from marketing_api.records.contacts import Contact
 from tests.warehouse.exchanges import NOON, envelope, exchange
@@ -189,6 +189,11 @@ def test_reviews_of_theirs_go_and_an_id_among_other_ids_is_no_contact() -> None:
     after = WHO.cut(asked(envelope({"reviews": {"count": 2, "items": reviews}}), reputation.DIRECT, x="1"))
     assert data(after)["reviews"]["items"][0] == reviews[0]
     assert "ann" not in json.dumps(data(after)).lower()
+
+
+def test_the_business_stays_whoever_owns_it() -> None:
+    before = asked(envelope({"id": 4001, "email": ANN}), account.ME, x="1")
+    assert WHO.cut(before) is before
 
 
 def test_a_contact_of_another_account_stays() -> None:

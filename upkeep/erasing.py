@@ -7,7 +7,9 @@ is written first and removed last: whatever is interrupted is done again as a wh
 about somebody (`warehouse.person`)."""
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,7 @@ from home.folder import in_use, work_list
 from home.progress import stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
-from warehouse.archive.suppression import add_people, load_forgotten
+from warehouse.archive.suppression import add_people
 from warehouse.bookkeeping import load_requests, write_erasures
 from warehouse.disk import move_into_place, remove, scratch, sweep, write_file
 from warehouse.erasure import copy_database, count_rows, delete_rows
@@ -87,12 +89,12 @@ def find_people(
 
 def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     """What `forget_people` would delete. Nothing is changed."""
-    key = load_forgotten(archive_of(settings.home))
-    theirs = Forgotten(key.key, frozenset(each for person in people for each in key.fingerprints_of(person)))
+    anybody = Forgotten(b"")  # any key tells them apart
+    theirs = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
     with in_use(settings.home):
         places = list(_pushes(settings.home, theirs, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
-            places += _of_counts(count_rows(connection, people))
+            places += starmap(Place, count_rows(connection, people).items())
     return [each for each in places if each.rows]
 
 
@@ -126,12 +128,11 @@ def _delete_in_home(settings: Settings, forgotten: Forgotten, people: Sequence[P
     sweep(home)
     with stage("outbox"):
         yield from _pushes(home, forgotten, apply=True)
-    with stage("warehouse"), open_archive(home) as archive:
+    with stage("warehouse and archive"), open_archive(home) as archive:
         Warehouse(home, archive).apply_logged()
         with open_tables(settings) as connection:
-            yield from _of_counts(delete_rows(connection, people))
-        with stage("archive"):
-            drop_all_bodies(home, archive, forgotten, utc_now())
+            yield from starmap(Place, delete_rows(connection, people).items())
+        drop_all_bodies(home, archive, forgotten, utc_now())
         with open_tables(settings) as connection, scratch(home, "forget") as workspace:
             rows(connection, "delete from sync.requests; delete from sync.archive_files")
             load_requests(connection, archive)
@@ -155,14 +156,10 @@ def _pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]
             yield Place(rows_file.relative_to(home).as_posix(), count)
 
 
-def _of_counts(counts: Mapping[str, int]) -> Iterator[Place]:
-    return (Place(table, count) for table, count in counts.items())
-
-
 def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
     """With what was deleted in one more place, or deleted there once more after an interruption."""
-    counts = {each.place: each.rows for each in places}
-    counts[added.place] = counts.get(added.place, 0) + added.rows
+    counts = Counter({each.place: each.rows for each in places})
+    counts[added.place] += added.rows
     return [Place(place, count) for place, count in counts.items() if count]
 
 

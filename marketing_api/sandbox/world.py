@@ -193,9 +193,11 @@ class World:
                 yield 76_000 + post_id, post["at"], post | {"realurl": url}
 
     def _moments(self, chance: random.Random, rate: float) -> Iterator[int]:
-        """When something happens that does so `rate` times a day on average."""
+        """When something happens that does so `rate` times a day on average. One day shortly before the
+        account's first one is busy, so that reports have something unusual to show."""
         for day in range(HISTORY_DAYS + AHEAD_DAYS):
             times = int(rate * chance.uniform(0.5, 1.5) + chance.random())
+            times += 10 * (day == HISTORY_DAYS - 2)
             yield from sorted(self.start + day * DAY + chance.randrange(DAY) for _ in range(times))
 
     def _public(self, rate: float) -> Iterator[Public]:
@@ -213,7 +215,7 @@ class World:
         rate = min(6.0, 0.25 + self.origin.contacts / 3000)
         for place, at in enumerate(self._moments(chance, rate)):
             guest, is_good = chance.choice(guests), chance.random() < 0.8
-            is_noted = chance.random() < (0.12 if is_good else 0.75)
+            is_noted = chance.random() < (0.12 if is_good else 0.5)
             review = {
                 "at": at,
                 "email": guest.email,

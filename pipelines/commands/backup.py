@@ -1,4 +1,6 @@
-"""Take a snapshot of a home now. Not here: the one behind each run, and how it is made (`upkeep.backup`)."""
+"""Copy the home to a folder now, as every run does where MARKETING_BACKUP_DIR is set.
+
+Not here: how the copy is made (`upkeep.backup`)."""
 
 from home import exits
 from home.folder import prepare_home

@@ -67,10 +67,8 @@ def check(operation: Operation, given: Params, observes: Observes) -> tuple[Para
     one."""
     required = _required(operation, observes)
     checked, bad = Params(), Params()
-    for parameter in operation.parameters:
+    for parameter in filter(lambda each: each.kind is not Kind.FIELDS, operation.parameters):
         name = parameter.name
-        if parameter.kind is Kind.FIELDS:
-            continue
         if value := given.get(name.lower(), "").strip():
             try:
                 checked |= parameter.encode(value, operation.name)

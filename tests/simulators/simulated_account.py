@@ -1,26 +1,37 @@
-"""What happens on an account over some weeks, as columns: the sandbox's people, lists, characters, mailings
-and automations, without HTTP.
+"""What happens on an account over some weeks, as columns: the sandbox's lists, characters, campaigns and
+automations, drawn without HTTP for accounts of any size.
 
 Belongs here: when each contact's timeline changes, and what the listing and the statistics show of it. Not
 here: who is asked (`bench_economy`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from marketing_api.sandbox.seed import DAY
-from marketing_api.sandbox.seeded_account import Origin
-from tests.simulators.lazy_account import CHARACTERS, LONGEST, Account, Roll, left
+from marketing_api.sandbox.seed import DAY, WORDS
 from warehouse.warehouse import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 #: Unix seconds of the first night, at two o'clock.
 START = 1_790_000_000 // DAY * DAY + 2 * 3600
+#: Nobody opens a campaign later than this.
+_LONGEST = 14 * DAY
+#: One in each fifty contacts has each of these characters. Chances of opening and clicking are of 1024.
+_CHARACTERS = [one for count, one in WORDS["characters"] for _ in range(count)]
+_NAMES = np.array([one["name"] for one in _CHARACTERS])
+_OPENS = np.array([one["opens"] for one in _CHARACTERS]) / 1024
+_CLICKS = np.array([one["clicks"] for one in _CHARACTERS]) / 1024
+_LEAVES_AFTER = np.array([one.get("leaves_after", 0) for one in _CHARACTERS])
+_DELETED_AFTER = np.array([one.get("deleted_after", np.inf) for one in _CHARACTERS], float)
+_GETS_CAMPAIGNS = np.array([one.get("fate") != "unconfirmed" for one in _CHARACTERS])
+#: Three tenths of a list were uploaded on its first day; the others registered ever faster.
+_IMPORTED, _GROWTH = 0.3, 1.3
+_YEARS_S = 730 * DAY
 
 
 @dataclass
@@ -76,98 +87,82 @@ class SimulatedAccount:
 
 @dataclass
 class _People:
-    """The sandbox's contacts that register by the end."""
+    """Those who register by the end and are not deleted by then. `character`: a position in `_CHARACTERS`."""
 
     registered: Floats
     listed: Ints
-    index: Ints
-    slot: Ints
+    character: Ints
 
+    @classmethod
+    def draw(cls, rng: np.random.Generator, contacts: int, end: float) -> _People:
+        """`contacts` of them by `START`, over two years and the lists; nine of ten register by day."""
+        history = START - _YEARS_S
+        share = (1 - _IMPORTED) * (1 + _GROWTH * (end - START) / _YEARS_S)
+        count = round(contacts * (_IMPORTED + share))
+        grown = np.maximum(rng.uniform(0, _IMPORTED + share, count) - _IMPORTED, 0) / (1 - _IMPORTED)
+        days = np.where(grown < 1, grown ** (1 / _GROWTH), 1 + (grown - 1) / _GROWTH) * _YEARS_S / DAY
+        hours = np.where(rng.random(count) < 0.9, rng.uniform(7, 22, count), rng.uniform(0, 24, count))
+        registered = np.minimum(history + np.floor(days) * DAY + hours * 3600, end)
+        shares = [one["share"] for one in WORDS["lists"]]
+        people = cls(
+            registered, rng.choice(len(shares), count, p=shares), np.arange(count) % len(_CHARACTERS)
+        )
+        return people.at(registered + _DELETED_AFTER[people.character] > end)
 
-def _people(account: Account, end: float) -> _People:
-    parts = [_members(roll, end) for roll in account.rolls]
-    return _People(*(np.concatenate([part[place] for part in parts]) for place in range(4)))
+    def at(self, chosen: npt.NDArray[np.bool_]) -> _People:
+        return _People(self.registered[chosen], self.listed[chosen], self.character[chosen])
 
-
-def _members(roll: Roll, end: float) -> tuple[Floats, Ints, Ints, Ints]:
-    count = roll.registered(int(end))
-    index = np.arange(count)
-    slots = np.array([roll.slot(one) for one in range(count)], np.int64)
-    registered = np.array([roll.registered_at(one) for one in range(count)], float)
-    lives = np.array([character.deleted_after or 1 << 40 for character in CHARACTERS], float)
-    stays = registered + lives[slots] > end
-    return registered[stays], np.full(int(stays.sum()), roll.number), index[stays], slots[stays]
+    def __len__(self) -> int:
+        return len(self.registered)
 
 
 def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount:
     """The sandbox as it is: every eighth day a campaign to most lists, automations after registration,
     nothing else."""
-    end = START + nights * DAY
-    account = Account(Origin(seed, contacts, START))
-    account.plan(end)
-    people = _people(account, end)
-    who: list[int] = []
-    when: list[float] = []
-    inactive = np.full(len(people.registered), np.inf)
-    opened: dict[int, list[float]] = {}
-    clicked: dict[int, list[tuple[int, float]]] = {}
-    reached: dict[int, list[int]] = {}
-    automated: list[tuple[int, float]] = []
-    sent_at: dict[int, int] = {}
-    for position, (number, index, slot) in enumerate(
-        zip(people.listed.tolist(), people.index.tolist(), people.slot.tolist(), strict=True)
-    ):
-        mailings = account.mailings[number]
-        if leaves := left(mailings, account.rolls[number], index, slot):
-            inactive[position] = leaves
-        for mailing in mailings:
-            sent, campaign = mailing.campaign.sent_at, mailing.campaign.campaign_id
-            if not START - LONGEST < sent <= end or (outcome := mailing.outcome(index, slot)) is None:
-                continue
-            sent_at[campaign] = sent
-            reached.setdefault(campaign, []).append(position)
-            moments = [
-                moment for moment in (outcome.sent_at, outcome.opened_at, outcome.clicked_at) if moment
-            ]
-            who += [position] * len(moments)
-            when += moments
-            if outcome.opened_at:
-                opened.setdefault(campaign, []).append(outcome.opened_at)
-            if outcome.clicked_at:
-                clicked.setdefault(campaign, []).append((position, outcome.clicked_at))
-        for automation in account.automations[number]:
-            if (
-                people.registered[position] + automation.after > START
-                and (done := automation.outcome(index, slot)) is not None
-            ):
-                moments = [moment for moment in (done.sent_at, done.opened_at, done.clicked_at) if moment]
-                who += [position] * len(moments)
-                when += moments
-                automated.append((position, done.sent_at))
-    clicks = {one: Moments.of(*zip(*clicked.get(one, [(0, 0.0)]), strict=True)) for one in sent_at}
-    mailed = [
-        Mailing(float(sent), np.array(reached[one]), np.sort(opened.get(one, [])), clicks[one])
-        for one, sent in sent_at.items()
-    ]
-    rng = np.random.default_rng(seed)
-    changes = Moments.of([*who, *range(len(inactive))], [*when, *people.registered])
-    own = Moments.of(*zip(*automated, strict=True))
+    rng, end = np.random.default_rng(seed), START + nights * DAY
+    people = _People.draw(rng, contacts, end)
+    inactive = np.full(len(people), np.inf)
+    leaving = _LEAVES_AFTER[people.character] > 0
+    campaigns_until = _LEAVES_AFTER[people.character[leaving]] - rng.random(int(leaving.sum()))
+    inactive[leaving] = people.registered[leaving] + campaigns_until * 8 * DAY
+    moments = [(np.arange(len(people)), people.registered)]
+    mailed = []
+    for turn, day in enumerate(range(-8, nights, 8)):
+        lists = WORDS["campaign_lists"][turn % len(WORDS["campaign_lists"])]
+        mailing, happened = _mailing(rng, people, inactive, START + day * DAY + 10 * 3600, lists)
+        mailed.append(mailing)
+        moments += happened
+    automated = []
+    for automation in WORDS["automations"]:
+        sent = people.registered + automation["after"]
+        is_meant = (
+            np.isin(_NAMES[people.character], automation["characters"]) & (sent > START) & (sent <= end)
+        )
+        got = np.flatnonzero(is_meant & np.isin(people.listed, automation["lists"]))
+        opens = 0 if automation["kind"] == "sms" else 1.25
+        read = got[rng.random(len(got)) < opens * _OPENS[people.character[got]]]
+        automated.append((got, sent[got]))
+        moments += [automated[-1], (read, sent[read] + rng.uniform(60, 2 * DAY, len(read)))]
     return SimulatedAccount(
         people.registered,
         people.listed,
         inactive,
-        changes,
+        _joined(moments),
         _rows(rng, people, inactive, nights),
         Moments.of([], []),
-        own,
+        _joined(automated),
         mailed,
     )
+
+
+def _joined(moments: Sequence[tuple[Ints, Floats]]) -> Moments:
+    return Moments.of(*(np.concatenate([part[place] for part in moments]) for place in (0, 1)))
 
 
 def _rows(rng: np.random.Generator, people: _People, inactive: Floats, nights: int) -> Moments:
     """The listing's entries change with the status, and with the field "Last Visit", which no timeline shows:
     false alarms."""
-    period = rng.integers(20, 147, len(people.registered))
+    period = rng.integers(20, 147, len(people))
     phase = rng.uniform(0, period)
     visits = [(phase + period * turn) for turn in range(nights // 20 + 1)]
     who = np.concatenate([np.arange(len(period))] * len(visits) + [np.flatnonzero(np.isfinite(inactive))])
@@ -188,12 +183,11 @@ _PUSHED_RATE = 0.003
 def segment_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount:
     """The sandbox's people and characters, mailed to list by list: a campaign to one of the lists every third
     day, contacts that are active at their own, very different rates, and some that are written to by us."""
-    rng = np.random.default_rng(seed)
-    end = START + nights * DAY
-    people = _people(Account(Origin(seed, contacts, START)), end)
-    count = len(people.registered)
+    rng, end = np.random.default_rng(seed), START + nights * DAY
+    people = _People.draw(rng, contacts, end)
+    count = len(people)
     inactive = np.full(count, np.inf)
-    leaving = np.array([bool(character.leaves_after) for character in CHARACTERS])[people.slot]
+    leaving = _LEAVES_AFTER[people.character] > 0
     inactive[leaving] = START + rng.uniform(-300, 300, int(leaving.sum())) * DAY
     rates = rng.choice([rate for _, rate in _OWN], count, p=[share for share, _ in _OWN])
     own = np.repeat(np.arange(count), rng.poisson(rates * (nights + HISTORY_DAYS)))
@@ -201,7 +195,9 @@ def segment_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAcco
     moments = [(np.arange(count), people.registered), (visits.contact, visits.time)]
     mailed = []
     for day in np.arange(-14, nights, _EVERY_DAYS):
-        mailing, happened = _segment_mailing(rng, people, inactive, START + day * DAY + 8 * 3600)
+        mailing, happened = _mailing(
+            rng, people, inactive, START + day * DAY + 8 * 3600, [rng.choice(len(_LISTS), p=_LISTS)]
+        )
         mailed.append(mailing)
         moments += happened
     pushed = rng.integers(0, count, int(count * _PUSHED_RATE * nights))
@@ -220,21 +216,17 @@ def segment_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAcco
     )
 
 
-def _segment_mailing(
-    rng: np.random.Generator, people: _People, inactive: Floats, sent: float
+def _mailing(
+    rng: np.random.Generator, people: _People, inactive: Floats, sent: float, lists: Sequence[int]
 ) -> tuple[Mailing, list[tuple[Ints, Floats]]]:
-    """A mailing to part of a list, with everything that it makes happen. Delays are the sandbox's: half
-    within an hour and a half."""
-    wanted = rng.choice(len(_LISTS), p=_LISTS)
-    got = np.flatnonzero((people.listed == wanted) & (people.registered < sent) & (inactive > sent))
-    characters = people.slot[got]
-    opens, clicks = (
-        np.array([getattr(one, name) for one in CHARACTERS]) / 1024 for name in ("opens", "clicks")
-    )
-    is_opened = rng.random(len(got)) < opens[characters]
+    """A mailing to lists, with everything that it makes happen. Delays are the sandbox's: half within an hour
+    and a half."""
+    got = np.flatnonzero(np.isin(people.listed, lists) & (people.registered < sent) & (inactive > sent))
+    characters = people.character[got]
+    is_opened = rng.random(len(got)) < _OPENS[characters]
     part = rng.random(len(got))
-    opened = sent + np.minimum(60 + 5400 * (part / np.maximum(1 - part, 1e-9)) ** 1.1, LONGEST)
-    is_clicked = is_opened & (rng.random(len(got)) < clicks[characters])
+    opened = sent + np.minimum(60 + 5400 * (part / np.maximum(1 - part, 1e-9)) ** 1.1, _LONGEST)
+    is_clicked = is_opened & (rng.random(len(got)) < _CLICKS[characters])
     clicked = opened + rng.uniform(30, 1200, len(got))
     happened = [
         (got, np.full(len(got), sent)),

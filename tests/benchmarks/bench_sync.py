@@ -1,7 +1,7 @@
 """The whole command against a sandbox that answers like a distant service: how near the limit, and how much
 beside it.
 
-    python -m tests.benchmarks.bench_sync [--contacts 600] [--quick]
+    python -m tests.benchmarks.bench_sync [--contacts 600]
 
 The floor is requests / limit. Goals: first to last request <= 1.05 x floor, the whole command <= 1.12 x
 floor, at most 0.3 % of requests refused."""
@@ -15,12 +15,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
-
-import requests
 
 from marketing_api.sandbox.options import DEFAULT_KEY
-from marketing_api.sandbox.server import spawn
+from tests.dialects.server import spawn
+from tests.pipelines.sandboxes import Sandbox
 
 LIMIT = 15
 LATENCY = ("--latency-ms", "120,600", "--jitter-ms", "20,60")
@@ -40,21 +38,11 @@ def command(url: str, home: Path, *arguments: str) -> float:
     return time.monotonic() - began
 
 
-def asked(url: str, since: int = 0) -> list[dict[str, Any]]:
-    """The sandbox's log of requests, behind the one with the number `since`."""
-    entries: list[dict[str, Any]] = []
-    address = url.removesuffix("/1") + "/sandbox/log"
-    while page := requests.get(address, params={"since": since, "limit": 5000}, timeout=30).json()["items"]:
-        entries += page
-        since = page[-1]["number"]
-    return entries
-
-
 def measure(contacts: int, home: Path) -> None:
     """One first night."""
     with spawn("--contacts", str(contacts), "--rate-limit", str(LIMIT), *LATENCY) as url:
         seconds = command(url, home, "sync", "--reads-only")
-        log = asked(url)
+        log = Sandbox(url).asked()
     moments = sorted(entry["arrived"] for entry in log)
     span, floor = moments[-1] - moments[0], len(log) / LIMIT
     refused = sum(entry["status"] == 429 for entry in log)

@@ -2,7 +2,6 @@
 
     python -m tests.benchmarks.bench_years --home FOLDER --log FILE.jsonl [--contacts 2000] [--nights 1000] [--days 1] [--every 100]
         [--rebuild-every 250] [--keep off] [--dagster FOLDER] [--until HH:MM] [--continue]
-    python -m tests.benchmarks.bench_years --draw PICTURE.svg before.jsonl after.jsonl
 
 What is real: recording and sealing, loading, the warehouse, a push's outbox, tidying up (`--keep on`), and on
 every `--every`th night planning, models, publishing and what the UI's first page reads of its storage; on
@@ -405,92 +404,6 @@ class Runs:
             assert instance.get_asset_records()
 
 
-# ---- the picture
-
-
-def draw(picture: Path, logs: list[Path]) -> None:
-    """Small charts beside each other, a line for each log; and the same as a table on standard output."""
-    curves: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for log in logs:
-        for line in map(json.loads, log.read_text().splitlines()):
-            found = {f"{name}, MB": size / 1e6 for name, size in line["sizes"].items() if name in _PARTS}
-            if line["sizes"]:
-                found["whole home, MB"] = sum(line["sizes"].values()) / 1e6
-                found["Parquet files"] = line["files"]
-            found |= {
-                f"{_TIMES[name]}, s": seconds for name, seconds in line["took"].items() if name in _TIMES
-            }
-            for name, value in found.items():
-                curves.setdefault(name, {}).setdefault(log.stem, []).append((line["day"], value))
-    names = sorted(curves, key=lambda name: (", s" in name, name != "whole home, MB", name))
-    picture.write_text(_svg([(name, curves[name]) for name in names]))
-    print(
-        f"| | {' | '.join(f'{log.stem}: first, middle, last' for log in logs)} |\n|---|{'---|' * len(logs)}"
-    )
-    for name in names:
-        cells = (curves[name].get(log.stem, []) for log in logs)
-        print(f"| {name} | {' | '.join(_ends(points) for points in cells)} |")
-
-
-_PARTS = ("archive", "warehouse", "dagster", "published", "outbox")
-_TIMES = {
-    **{
-        "reading_cpu": "night's loads (processor)",
-        "planning_cpu": "planning (processor)",
-        "models_cpu": "models (processor)",
-        "publishing_cpu": "publishing (processor)",
-    },
-    **{
-        "rebuild_cpu": "rebuild (processor)",
-        "first_page_cpu": "first page of the UI (processor)",
-        "tidying_cpu": "tidying up (processor)",
-        "export_cpu": "export of pushes (processor)",
-    },
-}
-_COLORS = ("#c0392b", "#2471a3", "#1e8449")
-_W, _H, _PER_ROW = 250, 130, 3
-
-
-def _ends(points: list[tuple[int, float]]) -> str:
-    """Of noisy curves the median around each."""
-    if not points:
-        return ""
-    around = max(1, len(points) // 20)
-    middle = len(points) // 2
-    parts = (points[:around], points[max(0, middle - around) : middle + around], points[-around:])
-    return ", ".join(f"{sorted(value for _, value in part)[len(part) // 2]:,.2f}" for part in parts)
-
-
-def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
-    rows_needed = -(-len(charts) // _PER_ROW)
-    width, height = _PER_ROW * (_W + 40), rows_needed * (_H + 60) + 30
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        'font-size="11">'
-    ]
-    parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
-    colors = dict(zip(charts[0][1], _COLORS, strict=False))
-    for place, (label, color) in enumerate(colors.items()):
-        parts.append(f'<text x="{20 + 160 * place}" y="18" fill="{color}" font-weight="bold">{label}</text>')
-    for number, (name, lines) in enumerate(charts):
-        x, y = 20 + number % _PER_ROW * (_W + 40), 60 + number // _PER_ROW * (_H + 60)
-        most_x = max(point[0] for points in lines.values() for point in points)
-        most_y = max(point[1] for points in lines.values() for point in points) or 1
-        parts.append(f'<text x="{x}" y="{y - 8}">{name}: up to {most_y:,.4g}</text>')
-        parts.append(f'<path d="M{x} {y}v{_H}h{_W}" fill="none" stroke="#999"/>')
-        parts.append(
-            f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">day {most_x:,}</text>'
-        )
-        for label, points in lines.items():
-            path = " ".join(
-                f"{x + _W * night / most_x:.1f},{y + _H - _H * value / most_y:.1f}" for night, value in points
-            )
-            parts.append(
-                f'<polyline points="{path}" fill="none" stroke="{colors[label]}" stroke-width="1.3"/>'
-            )
-    return "\n".join([*parts, "</svg>\n"])
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -506,12 +419,7 @@ def main() -> int:
     parser.add_argument("--dagster", type=Path)
     parser.add_argument("--until", default="")
     parser.add_argument("--continue", action="store_true", dest="is_continued")
-    parser.add_argument("--draw", type=Path)
-    parser.add_argument("logs", type=Path, nargs="*")
     chosen = parser.parse_args()
-    if chosen.draw:
-        draw(chosen.draw, chosen.logs)
-        return 0
     keep = None if chosen.keep == "off" else Kept.of(chosen.keep) if chosen.keep else Kept()
     done = len(chosen.log.read_text().splitlines()) if chosen.is_continued else 0
     if not done:

@@ -84,7 +84,7 @@ _CALLS = {
 @dataclass(frozen=True)
 class Planned:
     """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address), `reason`
-    and `expected` (the chance that there is something new without that reason)."""
+    and `chance` (that there is something new)."""
 
     account: str
     at: dt.datetime

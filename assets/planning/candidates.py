@@ -1,7 +1,7 @@
 """The requests that may be made, as columns of numbers: what planning computes with.
 
 Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`Warehouse.found`),
-what is made of them (`change_rates`, `order`)."""
+what is made of them (`change_chances`, `order`)."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -24,15 +24,10 @@ Bits = npt.NDArray[np.uint64]
 #: Days before today of a day that never was.
 NO_DAY = 10_000
 _ONE, _WORD = np.uint64(1), 64
-
-#: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays
-#: small.
-MOST_SEGMENTS = 1000
-
 #: The columns of active days: the last 64, and the 64 before.
 ACTIVE = ("active_lately", "active_before")
-#: What was noticed since a request was made, and the column that says when.
-SIGNALS = ("clicked", "pushed", "redeemed", "row")
+#: What may be noticed about a candidate; the column that says when is NAME_at.
+SIGNALS = ("clicked", "pushed", "campaign", "redeemed", "row", "list")
 
 
 @dataclass(frozen=True)
@@ -56,78 +51,60 @@ class Deadlines:
 
 @dataclass(frozen=True)
 class Candidates(Deadlines):
-    """With what is known about each; `segment` counts from 0, `signals` hold when each was noticed."""
+    """With what is known about each: `changes` in `history_days`, and when each signal was noticed.
 
-    segment: Ints
-    is_active: Flags
+    Where responses are dated, changes are active days: days on which a timeline has something of the
+    contact's own. `active` has them as bits of two words: bit k for k days before today, and for k + 64."""
+
     registered: Floats
-    first_requested: Floats
-    times_requested: Ints
-    times_changed: Ints
-    active: Bits  # (2, n): the days with something of its own, bit k for k days before today, and for k + 64
-    history_days: Floats  # length of that history, up to when it was fetched last
-    messages: Ints  # of campaigns, within that history
+    changes: Ints
+    history_days: Floats
+    active: Bits | None = None  # (2, n)
     signals: dict[str, Floats] = field(default_factory=dict)
 
     @property
-    def active_days(self) -> Ints:
-        found: Ints = np.bitwise_count(self.active).sum(axis=0, dtype=np.int64)
-        return found
-
-    @property
     def last_active(self) -> Ints:
-        """How many days before today the last of them was; very many when there is none."""
+        """Days from the last active day to today; NO_DAY when there is none."""
+        assert self.active is not None
         lowest = [np.bitwise_count((word & (~word + _ONE)) - _ONE).astype(np.int64) for word in self.active]
         return np.select([self.active[0] > 0, self.active[1] > 0], [lowest[0], lowest[1] + _WORD], NO_DAY)
 
     def active_on(self, positions: Ints) -> Flags:
-        """(positions, days before today): whether the day has something of its own."""
+        """(positions, days before today): whether the day is an active one."""
+        assert self.active is not None
         words = [word[positions, None] >> np.arange(_WORD, dtype=np.uint64) & _ONE for word in self.active]
         return np.hstack(words)[:, : HISTORY_DAYS + 1].astype(bool)
 
-    def noticed(self, signal: str) -> Flags:
+    def has_signal(self, signal: str) -> Flags:
         """Whether the signal came after the last request; never of one that is new."""
         at = self.signals.get(signal)
         return np.zeros(len(self), bool) if at is None else at > self.requested
 
 
-def from_arrow(
-    rows: pa.Table, max_age: dt.timedelta, now: float
-) -> tuple[Candidates, npt.NDArray[np.uint64]]:
-    """The candidates in the rows of `warehouse.warehouse`, and the numbers that those have for the segments
-    0, 1, …"""
-    segments, segment = _segments(rows["segment"].to_numpy())
-    requested, is_dated = (
-        requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()),
-        ACTIVE[0] in rows.column_names,
-    )
-    since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)
-    registered = seconds(rows["registered_at"])
-    covered = requested - np.fmax(registered, now - HISTORY_DAYS * DAY_S)
-    return (
-        Candidates(
-            segment=segment.astype(np.int64),
-            is_active=np.asarray(rows["is_active"].to_numpy(zero_copy_only=False), bool),
-            registered=np.where(np.isnan(registered), seconds(rows["first_seen_at"]), registered),
-            requested=requested,
-            first_requested=np.minimum(seconds(rows["first_asked_at"]), now),
-            times_requested=_filled(rows["times_asked"]).astype(np.int64),
-            times_changed=_filled(rows["times_changed"]).astype(np.int64),
-            deadline=since + max_age.total_seconds(),
-            active=np.stack(
-                [_filled(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]
-            ),
-            history_days=np.maximum(np.nan_to_num(covered / DAY_S), 0.0) if is_dated else np.zeros(len(rows)),
-            messages=_filled(rows["messages"]).astype(np.int64)
-            if is_dated
-            else np.zeros(len(rows), np.int64),
-            signals={
-                name: noticed_by(seconds(rows[f"{name}_at"]), now)
-                for name in SIGNALS
-                if f"{name}_at" in rows.column_names
-            },
-        ),
-        segments,
+def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
+    """The candidates in the rows of `queries/timeline_candidates.sql` or `coupon_candidates.sql`."""
+    requested = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds())
+    first_seen, registered = seconds(rows["first_seen_at"]), seconds(rows["registered_at"])
+    active = None
+    if ACTIVE[0] in rows.column_names:
+        active = np.stack([_fill_zeros(rows[name]) for name in ACTIVE])
+        changes = np.bitwise_count(active).sum(axis=0, dtype=np.int64)
+        history_began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
+    else:  # the first response is no change
+        changes = np.maximum(_fill_zeros(rows["times_changed"]).astype(np.int64) - 1, 0)
+        history_began = seconds(rows["first_asked_at"])
+    return Candidates(
+        requested=requested,
+        deadline=np.where(np.isnan(requested), first_seen, requested) + max_age.total_seconds(),
+        registered=np.where(np.isnan(registered), first_seen, registered),
+        changes=changes,
+        history_days=np.maximum(np.nan_to_num((requested - history_began) / DAY_S), 0.0),
+        active=active,
+        signals={
+            name: noticed_by(seconds(rows[f"{name}_at"]), now)
+            for name in SIGNALS
+            if f"{name}_at" in rows.column_names
+        },
     )
 
 
@@ -155,19 +132,7 @@ def seconds(column: pa.ChunkedArray) -> Floats:
     return found
 
 
-def _filled(column: pa.ChunkedArray) -> Bits:
+def _fill_zeros(column: pa.ChunkedArray) -> Bits:
     """Numbers, 0 where there is none."""
     found: Bits = column.cast(pa.uint64()).fill_null(0).to_numpy()
     return found
-
-
-def _segments(found: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Ints]:
-    """The largest ones by name, and each row's position among them; all others are the one behind the
-    last."""
-    names, position, sizes = np.unique(found, return_inverse=True, return_counts=True)
-    if len(names) <= MOST_SEGMENTS:
-        return names, position.astype(np.int64)
-    kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_SEGMENTS])
-    place = np.full(len(names), MOST_SEGMENTS)
-    place[kept] = np.arange(MOST_SEGMENTS)
-    return names[kept], place[position].astype(np.int64)

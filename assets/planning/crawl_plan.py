@@ -1,6 +1,6 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`), which
+Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_chances`), which
 candidates are requested first (`order`), requesting them (`assets.fetch`)."""
 
 import datetime as dt
@@ -14,11 +14,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from assets.planning.candidates import DAY_S, Deadlines, Floats, from_arrow, noticed_by, requested_by, seconds
-from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unchanged_by_habit, unreached
-from assets.planning.order import REASONS, Order, Reason, by_reason, in_full, in_words, order, reasons
+from assets.planning.change_chances import change_chances
+from assets.planning.order import REASONS, Order, Reason, by_reason, find_reasons, in_full, in_words, order
 from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
@@ -122,26 +121,15 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """The tables of `warehouse.warehouse` that contacts are planned from. `candidates` are read asset by
-    asset, and only their figures kept: a million rows of one need no room while another's are read."""
-
-    candidates: Mapping[str, Callable[[], pa.Table]]
-    exposure: pa.Table
-    reach: pa.Table
-    yields: pa.Table
-
-
-@dataclass(frozen=True)
 class PlanEntry:
-    """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into
-    REASONS) and the chance that it would have something new without that (`expected`), of the `total` that
-    could be. `late` and `waiting` are left out although they pass the maximum age before the next night, or
-    were never requested. `due_at`: when, after this night, the first of all is due."""
+    """What is requested for one asset: `keys` in the order of the requests, each with its reason (index into
+    REASONS) and its chance of something new, of the `total` that could be. `late` and `waiting` are left out
+    although they pass the maximum age before the next night, or were never requested. `due_at`: when, after
+    this night, the first of all is due."""
 
     keys: pa.Array
     reasons: npt.NDArray[np.int8]
-    expected: Floats
+    chance: Floats
     total: int
     late: int
     waiting: int
@@ -192,13 +180,14 @@ class ContactPlan:
         return sum(len(entry.keys) for entry in self.entries.values())
 
 
-def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan:
-    """Which contacts to fetch tonight. The same tables and rules give the same plan."""
-    learnt = _yields(inputs.yields)
-    parts = {
-        name: _Part(name, read(), inputs, rules, now.timestamp(), learnt)
-        for name, read in inputs.candidates.items()
-    }
+def plan_contacts(
+    candidates: Mapping[str, Callable[[], pa.Table]], rules: Rules, now: dt.datetime
+) -> ContactPlan:
+    """Which contacts to request tonight. The same tables and rules give the same plan.
+
+    `candidates` are read asset by asset, and only their figures kept: a million rows of one need no room
+    while another's are read."""
+    parts = {name: _Part(_KEYS[name], read(), rules, now.timestamp()) for name, read in candidates.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
     together = Deadlines(
@@ -225,23 +214,12 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
 class _Part:
     """The candidates of one asset with their chances; of the rows it keeps the keys."""
 
-    def __init__(
-        self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields
-    ) -> None:
-        self._keys = rows[_KEYS[asset]]
+    def __init__(self, key: str, rows: pa.Table, rules: Rules, now: float) -> None:
+        self._keys = rows[key]
         self._again = now + rules.max_age.total_seconds()
-        candidates, segments = from_arrow(rows, rules.max_age, now)
-        own = unchanged_by_habit(candidates, now) if candidates.active.any() else unchanged(candidates, now)
-        campaigns = (
-            unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments))
-            if asset == TIMELINES
-            else None
-        )
-        self._expected: Floats = np.where(
-            candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns)
-        )
-        self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
-        self.why = reasons(candidates, campaigns)
+        candidates = from_arrow(rows, rules.max_age, now)
+        self.chance = change_chances(candidates, now)
+        self.why = find_reasons(candidates)
         self.deadlines = Deadlines(candidates.requested, candidates.deadline)
 
     def entry(self, found: Order, first: int) -> PlanEntry:
@@ -255,7 +233,7 @@ class _Part:
         return PlanEntry(
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[mine],
-            expected=self._expected[positions],
+            chance=self.chance[positions],
             total=len(self.deadlines),
             late=int(found.is_late[here].sum()),
             waiting=int(found.is_waiting[here].sum()),
@@ -263,40 +241,6 @@ class _Part:
         )
 
 
-def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.uint64]) -> Exposure:
-    """The tables as columns; `segments` are the names of segments 0, 1, … (`candidates.from_arrow`)."""
-    ids, first, campaign = np.unique(
-        exposure["campaign_id"].to_numpy(), return_index=True, return_inverse=True
-    )
-    clicked = np.zeros((len(ids), len(segments) + 1))
-    places = [
-        pc.index_in(reach[name], pa.array(known))
-        for name, known in (("campaign_id", ids), ("segment", segments))
-    ]
-    known = pa.table([*places, reach["clickers"]], names=["campaign", "segment", "clickers"]).drop_null()
-    np.add.at(
-        clicked, (known["campaign"].to_numpy(), known["segment"].to_numpy()), known["clickers"].to_numpy()
-    )
-    return Exposure(
-        seen=exposure["seen_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy() / 1e6,
-        share=exposure["share"].to_numpy().astype(float),
-        campaign=campaign.astype(np.int64),
-        reached=exposure["reached"].to_numpy().astype(float)[first],
-        clickers=exposure["clickers"].to_numpy().astype(float)[first],
-        clicked=clicked,
-    )
-
-
-def _yields(rows: pa.Table) -> Yields:
-    columns = (rows[name].to_pylist() for name in ("question", "reason", "changed", "asked", "expected"))
-    return {
-        (asset, reason): (float(a or 0), float(b or 0), float(c or 0))
-        for asset, reason, a, b, c in zip(*columns, strict=True)
-    }
-
-
-#: Days of campaigns that are looked back at: with nothing fetched for longer the age alone is reason enough.
-_EXPOSURE_DAYS = 60
 CAMPAIGN_STATS = "campaign_stats"
 #: Contacts from which on accounts are planned one after the other, for the memory it takes; smaller ones wait
 #: for the file together.
@@ -351,17 +295,10 @@ class Planner:
 
     def _plan_contacts(self) -> ContactPlan:
         rules = replace(self.rules, limit=self.allowance())
-        with self.warehouse.reading():
-            tables = (
-                self.warehouse.found("campaign_waves", self.account, days=_EXPOSURE_DAYS),
-                self.warehouse.found("campaign_reach", self.account),
-                self.warehouse.found("plan_yields", self.account),
-            )
-            size = (
-                self.warehouse.read("select count(*) from source.contacts where account = ?", [self.account])
-                .column(0)[0]
-                .as_py()
-            )
+        counted = self.warehouse.read(
+            "select count(*) from source.contacts where account = ?", [self.account]
+        )
+        size = counted.column(0)[0].as_py()
         self._made_at = self.now()
         # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as
         # much.
@@ -369,7 +306,7 @@ class Planner:
             name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets
         }
         with _ONE_LARGE if size > _LARGE else nullcontext():
-            return plan_contacts(Inputs(candidates, *tables), rules, self._made_at)
+            return plan_contacts(candidates, rules, self._made_at)
 
     def planned(self) -> Planned | None:
         """What was planned for contacts, for `sync.plans`; None when nothing was."""
@@ -382,7 +319,7 @@ class Planner:
                     {
                         "key": entry.keys,
                         "reason": names.take(pa.array(entry.reasons)),
-                        "expected": entry.expected,
+                        "chance": entry.chance,
                     }
                 )
                 for name, entry in self._contacts.entries.items()

@@ -1,6 +1,6 @@
 """Which candidates are fetched, in which order and why: maximum age first, then what is new or probably
 changed, then what deadline smoothing fetches early. Pure functions of columns. Not here: probabilities
-(`change_rates`), where the budget comes from (`crawl_plan`)."""
+(`change_chances`), where the budget comes from (`crawl_plan`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +43,7 @@ class Reason(StrEnum):
     REDEEMED = "redeemed", "redeemed a coupon since"
     ROW = "row", "its row in the listing changed since"
     CAMPAIGN = "campaign", "a campaign probably reached it since"
+    LIST = "list", "a campaign went to its lists since"
     PROBABLE = "probable", "changes often"
     TURN = "turn", "not due yet, but every night has about as many"
     ALL = "all", "all were asked for, with `--all`"
@@ -90,126 +91,89 @@ def in_full(candidates: Deadlines) -> Order:
 def order(
     candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None
 ) -> Order:
-    """What to fetch within `limit` requests (None: as many as are worth it). The same input gives the same
-    order.
+    """What to request within `limit` requests (None: as many as are worth it). The same input gives the same
+    order. `why`: the reason that a candidate is probable (index into REASONS).
 
-    Every candidate costs one request, so fetching by falling probability finds the most changes per request:
-    the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for
+    Every candidate costs one request, so requesting by falling probability finds the most changes per
+    request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for
     crawling, PNAS 115(32), 2018) for nightly batches. They pass over pages that change again at once; here
-    freshness is judged right after the request, so these are fetched like the others. `why`: the reason that
-    a candidate is probable (index into REASONS)."""
-    chosen = _Choice(candidates, chance, now)
-    wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
-    early = chosen.smoothed(leaving_out=wanted)
-    needed = int(chosen.is_new.sum()) + chosen.smoothed(leaving_out=np.flatnonzero(chosen.is_new))
-    if limit is None or len(wanted) + early <= limit:
-        picked, turns = wanted, chosen.rest(wanted, early)
-    else:
-        picked, turns = chosen.within(wanted, limit, needed)
-    return _order(chosen, picked, turns, why, needed)
+    freshness is judged right after the request, so these are requested like the others."""
+    choice = _Choice(candidates, chance, now)
+    budget = len(candidates) if limit is None else limit
+    needed = int(choice.is_new.sum()) + choice.count_turns(np.flatnonzero(choice.is_new))
+    if needed > budget:
+        return choice.order(*choice.spend(budget), why, needed)
+    worth_it = choice.by_chance(choice.is_new | (chance >= WORTH))
+    turns = 0
+    for _ in range(3):  # what is requested for its chance needs no turn, so fewer of these are more turns
+        turns = min(choice.count_turns(worth_it[: budget - turns]), budget)
+    picked = worth_it[: budget - turns]
+    return choice.order(picked, choice.by_deadline(picked, turns), why, needed)
 
 
 class _Choice:
     """The candidates with what the choice goes by."""
 
     def __init__(self, candidates: Deadlines, chance: Floats, now: float) -> None:
-        self.candidates = candidates
-        self.chance = chance
-        self.nights = nights_left(candidates.deadline, now)
-        self.now = now
-        self.draw = np.random.default_rng(int(now // DAY_S)).random(len(chance))  # another one every night
-        self.is_new = candidates.is_new
-        self._tonight = int(
-            (candidates.requested > now - GRACE_S).sum()
-        )  # by an earlier run of the same night
+        self.chance, self.is_new = chance, candidates.is_new
+        self._nights = np.floor((candidates.deadline - now + GRACE_S) / DAY_S).astype(np.int64)
+        self._waited = now - candidates.requested
+        self._done_tonight = int((self._waited < GRACE_S).sum())  # by an earlier run
 
     def by_chance(self, among: Flags) -> Ints:
         """Those positions, the most probable first; equal ones as they stand: the newest first."""
         found = np.flatnonzero(among)
         return found[np.argsort(-self.chance[found], kind="stable")]
 
-    def rest(self, leaving_out: Ints, size: int) -> Ints:
-        """The first `size` positions fetched before that are not in `leaving_out`: by the night of their
-        deadline, then the most probable, then at random. Only nights that can be among them are sorted."""
+    def by_deadline(self, leaving_out: Ints, size: int) -> Ints:
+        """The first `size` positions that were requested before and are not in `leaving_out`: by the night of
+        their deadline, then the most probable."""
         found = np.flatnonzero(self._others(leaving_out))
-        if not size or not len(found):
-            return found[:0]
-        night = ((self.candidates.deadline[found] - self.now + GRACE_S) // DAY_S).astype(np.int64)
-        night -= night.min()
-        last = np.searchsorted(np.cumsum(np.bincount(night)), min(size, len(found)))
-        kept = night <= last
-        found, night = found[kept], night[kept]
-        return found[np.lexsort((self.draw[found], -self.chance[found], night))[:size]]
+        return found[np.lexsort((-self.chance[found], self._nights[found]))[:size]]
 
-    def smoothed(self, leaving_out: Ints) -> int:
-        """How many of the rest have to be fetched tonight."""
-        return smoothed_size(self.nights[self._others(leaving_out)], self._tonight)
+    def count_turns(self, leaving_out: Ints) -> int:
+        """How many of the others have to be requested tonight."""
+        return smoothed_size(np.maximum(self._nights[self._others(leaving_out)], 0), self._done_tonight)
 
     def _others(self, leaving_out: Ints) -> Flags:
-        """What was fetched before, but for these positions."""
         found = ~self.is_new
         found[leaving_out] = False
         return found
 
-    def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:
-        """The maximum age as far as it goes, then the most probable of all others."""
-        if needed <= limit:
-            size = 0
-            # what is fetched for its probability need not be fetched early: the more of it the less of this
-            for _ in range(3):
-                size = min(self.smoothed(leaving_out=wanted[: limit - size]), limit)
-            first = wanted[: limit - size]
-            return first, self.rest(first, size)
-        # What waits longest of all, whatever else could be fetched: it may be what nothing is ever noticed
-        # about.
+    def spend(self, limit: int) -> tuple[Ints, Ints]:
+        """A budget that can't keep the maximum age: first what has waited for rounds, then what has probably
+        changed, then the oldest. What was never noticed has its turn that way."""
         a_round = len(self.chance) / max(limit, 1) * DAY_S
-        starved = int((self.now - self.candidates.requested > STARVING_ROUNDS * a_round).sum())
-        turns = self.rest(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
-        free = np.ones(len(self.chance), bool)
+        starved = int((self._waited > STARVING_ROUNDS * a_round).sum())
+        turns = self.by_deadline(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
+        free = self.is_new | (self.chance >= LEAST_WORTH)
         free[turns] = False
-        picked = self.by_chance(free & (self.is_new | (self.chance >= LEAST_WORTH)))[: limit - len(turns)]
-        spare = self.rest(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
-        return picked, np.concatenate([turns, spare])
+        picked = self.by_chance(free)[: limit - len(turns)]
+        oldest = self.by_deadline(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
+        return picked, np.concatenate([turns, oldest])
+
+    def order(self, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
+        """Deadlines of tonight first, then the picked, then turns that could wait."""
+        is_due = self._nights <= 0
+        due, later = turns[is_due[turns]], turns[~is_due[turns]]
+        reasons = [
+            np.full(len(due), REASONS.index(Reason.DUE)),
+            np.where(self.is_new[picked], REASONS.index(Reason.NEW), why[picked]),
+            np.full(len(later), REASONS.index(Reason.TURN)),
+        ]
+        positions = np.concatenate([due, picked, later])
+        is_left = np.ones(len(self.chance), bool)
+        is_left[positions] = False
+        is_late, is_waiting = is_left & is_due & ~self.is_new, is_left & self.is_new
+        return Order(positions, np.concatenate(reasons).astype(np.int8), needed, is_late, is_waiting)
 
 
-def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
-    """Deadlines of tonight first, then the picked, then turns that could wait."""
-    due, later = turns[chosen.nights[turns] == 0], turns[chosen.nights[turns] > 0]
-    positions = np.concatenate([due, picked, later])
-    reasons = np.where(chosen.is_new[picked], REASONS.index(Reason.NEW), why[picked])
-    codes = [
-        np.full(len(due), REASONS.index(Reason.DUE)),
-        reasons,
-        np.full(len(later), REASONS.index(Reason.TURN)),
-    ]
-    left = np.ones(len(chosen.chance), bool)
-    left[positions] = False
-    return Order(
-        positions,
-        np.concatenate(codes).astype(np.int8),
-        needed,
-        left & (chosen.nights == 0) & ~chosen.is_new,
-        left & chosen.is_new,
-    )
-
-
-def reasons(candidates: Candidates, unreached: Floats | None) -> npt.NDArray[np.int8]:
-    """The best reason to fetch each candidate: what was noticed about it, a campaign, or its own habits."""
+def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
+    """The best reason to request each candidate: the most precise signal, or its own habits."""
     found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
-    if unreached is not None:
-        found[unreached < -0.1] = REASONS.index(Reason.CAMPAIGN)
     for signal in reversed(SIGNALS):
-        found[candidates.noticed(signal)] = REASONS.index(Reason(signal))
+        found[candidates.has_signal(signal)] = REASONS.index(Reason(signal))
     return found
-
-
-# --- deadline smoothing ---
-
-
-def nights_left(deadline: Floats, now: float) -> Ints:
-    """How many nights each may still be left out: 0 is due tonight, as is what is late already."""
-    found = np.floor((deadline - now + GRACE_S) / DAY_S)
-    return np.maximum(found, 0).astype(np.int64)
 
 
 def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:

@@ -199,6 +199,7 @@ def million(count: int = 1_000_000) -> bool:
         with Archive(home / "archive") as archive, Warehouse(home, archive).writing() as connection:
             connection.execute(_MILLION.format(count=count))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
+        environment |= {"MARKETING_API_URL": "http://127.0.0.1:9", "MARKETING_API_KEY": "not used"}
         began = time.monotonic()
         command = [sys.executable, "-m", "marketing_sync", "sync", "--dry-run", "--max-requests", "200000"]
         process = subprocess.Popen(

@@ -151,7 +151,6 @@ _CHANGES = {
         (r"\Z", '\n[notes]\ndoc = "Notes."\nkept = "true"\n[notes.columns]\nnote = ["VARCHAR", "A note."]\n'),
     ],
     "warehouse/queries/plan.sql": [("expected_count", "yield_count")],
-    "warehouse/queries/plan_yields.sql": [("expected_count", "yield_count")],
     "home/versions.py": [(r'"outbox": \d+', f'"outbox": {VERSIONS["outbox"] + 1}')],
     "write_back/outbox/schema.sql": [
         ("    options text not null\n", "    options text not null, note text\n")

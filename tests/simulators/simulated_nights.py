@@ -9,14 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from assets.planning.candidates import ACTIVE
-from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
-from assets.planning.order import REASONS
+from assets.planning.crawl_plan import TIMELINES, Rules, plan_contacts
 from marketing_api.sandbox.seed import DAY
 from tests.simulators.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
 from warehouse.warehouse import HISTORY_DAYS
@@ -30,20 +29,15 @@ class Warehouse:
     was not asked since."""
 
     asked: Floats
-    first_asked: Floats
-    times_asked: Ints
-    times_changed: Ints
     missed: Floats
     row_at: Floats
     clicked_at: Floats
     pushed_at: Floats
-    yields: dict[str, list[float]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, account: SimulatedAccount) -> Warehouse:
         count = len(account)
-        never = [np.full(count, np.nan) for _ in range(6)]
-        return cls(never[0], never[1], np.zeros(count, np.int64), np.zeros(count, np.int64), *never[2:])
+        return cls(*(np.full(count, np.nan) for _ in range(5)))
 
 
 @dataclass
@@ -133,9 +127,6 @@ class Run:
 
     def _ask(self, who: Ints, now: float) -> None:
         known = self.warehouse
-        known.times_changed[who] += ~np.isnan(known.missed[who])
-        known.times_asked[who] += 1
-        known.first_asked[who] = np.where(np.isnan(known.first_asked[who]), now, known.first_asked[who])
         known.asked[who] = now
         known.missed[who] = np.nan
 
@@ -172,16 +163,9 @@ def informed(run: Run, now: float, budget: int) -> Ints:
 def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
-    inputs = Inputs({TIMELINES: lambda: _people(run, now)}, *_campaigns(run, now), _yields(run.warehouse))
-    line = plan_contacts(inputs, Rules(run.max_age, run.budget), moment).entries[TIMELINES]
-    asked = line.keys.to_numpy(zero_copy_only=False)
-    changed = ~np.isnan(run.warehouse.missed[asked])
-    for code in np.unique(line.reasons):
-        mine = line.reasons == code
-        sums = run.warehouse.yields.setdefault(str(REASONS[code]), [0, 0, 0])
-        for place, figure in enumerate((mine.sum(), changed[mine].sum(), line.expected[mine].sum())):
-            sums[place] += float(figure)
-    return asked
+    candidates = {TIMELINES: lambda: _people(run, now)}
+    plan = plan_contacts(candidates, Rules(run.max_age, run.budget), moment)
+    return plan.entries[TIMELINES].keys.to_numpy(zero_copy_only=False)
 
 
 def _segments(run: Run, who: Ints, now: float) -> Ints:
@@ -194,21 +178,18 @@ def _people(run: Run, now: float) -> pa.Table:
     active = account.inactive_at[listed] > now
     listed = listed[np.lexsort((-account.registered[listed], ~active))]
     never = np.full(len(listed), np.nan)
+    reached_at = _reached_at(run, now)[_segments(run, listed, now)]
     return pa.table(
         {
             "contact_id": listed,
-            "segment": _segments(run, listed, now).astype(np.uint64),
-            "is_active": account.inactive_at[listed] > now,
             "registered_at": _at(account.registered[listed]),
             "first_seen_at": _at(np.maximum(account.registered[listed], START)),
             "asked_at": _at(known.asked[listed]),
-            "first_asked_at": _at(known.first_asked[listed]),
-            "times_asked": known.times_asked[listed],
-            "times_changed": known.times_changed[listed],
             **dict(zip(ACTIVE, _active(run, now)[:, listed], strict=True)),
-            "messages": _told(run, run.sendings, now)[listed],
             "row_at": _at(known.row_at[listed]),
             "clicked_at": _at(known.clicked_at[listed]),
+            "list_at": _at(reached_at),
+            "campaign_at": _at(np.where(_told(run, run.sendings, now)[listed], reached_at, np.nan)),
             "redeemed_at": _at(never),
             "pushed_at": _at(known.pushed_at[listed]),
         }
@@ -259,49 +240,13 @@ def _at(seconds: Floats) -> pa.Array:
     return pa.array(micros, mask=np.isnan(seconds)).cast(_AT)
 
 
-def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
-    """Waves and reach as `warehouse.warehouse` tells them from nightly statistics."""
-    waves, reach = [], []
-    for number, mailing in enumerate(run.account.mailings):
-        if mailing.sent_at > now or mailing.sent_at < now - 40 * DAY:
-            continue
-        clicked, _ = mailing.clicks.between(-np.inf, now)
-        people = np.unique(clicked)
-        first = START + np.ceil((mailing.sent_at - START) / DAY) * DAY
-        before = 0
-        for seen in np.arange(max(first, START), now + 1, DAY):
-            opened = int(np.searchsorted(mailing.opened, seen, "right"))
-            share = 1.0 if seen == first else (opened - before) / max(len(mailing.recipients) - before, 1)
-            if share > 0:
-                waves.append((number, seen, share, len(mailing.recipients), len(people)))
-            before = opened
-        segments, counts = np.unique(_segments(run, people, now), return_counts=True)
-        reach += [(number, segment, count) for segment, count in zip(segments, counts, strict=True)]
-    waves.sort(key=lambda row: row[1])
-    columns = list(zip(*waves, strict=True)) or [()] * 5
-    found = list(zip(*reach, strict=True)) or [()] * 3
-    return (
-        pa.table(
-            {
-                "campaign_id": pa.array(columns[0], pa.int64()),
-                "seen_at": _at(np.array(columns[1], float)),
-                "share": pa.array(columns[2], pa.float64()),
-                "reached": pa.array(columns[3], pa.int64()),
-                "clickers": pa.array(columns[4], pa.int64()),
-            }
-        ),
-        pa.table(
-            {
-                "campaign_id": pa.array(found[0], pa.int64()),
-                "segment": pa.array(np.array(found[1], np.uint64)),
-                "clickers": pa.array(found[2], pa.int64()),
-            }
-        ),
-    )
-
-
-def _yields(known: Warehouse) -> pa.Table:
-    rows = [("timelines", reason, *figures) for reason, figures in known.yields.items()]
-    columns = list(zip(*rows, strict=True)) or [()] * 5
-    names = ("question", "reason", "asked", "changed", "expected")
-    return pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})
+def _reached_at(run: Run, now: float) -> Floats:
+    """By segment: when a campaign that one of its members clicked in was first seen as sent."""
+    found = np.full(2 * int(run.account.listed.max()) + 2, np.nan)
+    for mailing in run.account.mailings:
+        first_seen = START + np.ceil((mailing.sent_at - START) / DAY) * DAY
+        if START < first_seen <= now:
+            clickers = np.unique(mailing.clicks.between(-np.inf, now)[0])
+            reached = np.unique(_segments(run, clickers, now)) if len(clickers) else np.arange(len(found))
+            found[reached] = np.fmax(found[reached], first_seen)
+    return found

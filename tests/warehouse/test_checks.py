@@ -122,11 +122,6 @@ def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
         warehouse.found("campaign_candidates", "main"),
     )
     assert [rows.num_rows for rows in candidates] == [0, 0, 0]
-    assert (
-        warehouse.found("campaign_waves", "main", days=60).num_rows
-        == warehouse.found("campaign_reach", "main").num_rows
-        == 0
-    )
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}
 
 

@@ -1,13 +1,12 @@
--- What is known about the coupons of each e-mail address of contacts that exist, in the order and with the
--- columns of timeline_candidates from segment on; one row per normal form of an address. email: one of its
+-- What is known about the coupons of each e-mail address of contacts that exist, in the order of
+-- timeline_candidates; one row per normal form of an address. email: one of its
 -- spellings, as the service shows it: that is requested, since nobody knows how the service compares
 -- addresses. clicked_at: all that may have been noticed
 -- here.
 with contacts as (
     select email_normalized, min(email) as email, max(contact_id) as number,
         coalesce(bool_or(status = 'active'), false) as is_active,
-        bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at,
-        min(_first_seen_at) as first_seen_at
+        max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at
     from source.contacts
     where account = $account and _deleted_at is null and email_normalized is not null
     group by 1
@@ -15,14 +14,14 @@ with contacts as (
 requested as (
     select email_normalized, arg_max_null(coupon_asked_at, coalesce(coupon_request, 0)) as asked_at,
         max(coupon_request) as request_id, min(coupon_first_asked_at) as first_asked_at,
-        max(coupon_times_asked) as times_asked, max(coupon_times_changed) as times_changed
+        max(coupon_times_changed) as times_changed
     from sync.contact_coverage
     where account = $account and coupon_asked_at is not null
     group by 1
 ),
 refused as (
     select normal_form(params ->> 'email') as email_normalized, arg_max(requested_at, request_id) as asked_at,
-        max(request_id) as request_id, min(requested_at) as first_asked_at, count(*) as times_asked,
+        max(request_id) as request_id, min(requested_at) as first_asked_at,
         0 as times_changed
     from sync.requests
     where account = $account and operation = 'emailmarketing/getcoupon' and outcome = 'refused'
@@ -32,7 +31,7 @@ refused as (
 latest as (
     select email_normalized, arg_max_null(asked_at, coalesce(request_id, 0)) as asked_at,
         max(request_id) as request_id, min(first_asked_at) as first_asked_at,
-        sum(times_asked)::bigint as times_asked, sum(times_changed)::bigint as times_changed
+        sum(times_changed)::bigint as times_changed
     from (from requested union all by name from refused)
     group by 1
 ),
@@ -42,8 +41,8 @@ clicked as (
     where account = $account and _deleted_at is null
     group by 1
 )
-select p.email, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-    a.asked_at, a.request_id, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
+select p.email, p.registered_at, p.first_seen_at,
+    a.asked_at, a.request_id, a.first_asked_at, a.times_changed, k.clicked_at
 from contacts p
 left join latest a using (email_normalized)
 left join clicked k using (email_normalized)

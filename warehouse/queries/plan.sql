@@ -7,5 +7,5 @@ insert into sync.plans by name
 select $run as run_id, $account as account, $at as planned_at, $call as question, reason,
     count(*) as planned_count,
     count(asked_at) as asked_count, count(*) filter (changed_at >= $at) as changed_count,
-    coalesce(sum(expected) filter (asked_at is not null), 0) as expected_count
+    coalesce(sum(chance) filter (asked_at is not null), 0) as expected_count
 from arrow_planned left join known on known_key = {planned_key} group by reason

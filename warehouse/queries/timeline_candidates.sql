@@ -1,10 +1,11 @@
 -- What is known about the timeline of each contact that exists: active ones first, then the newest first; one
 -- row per contact.
--- segment: a number for its lists and whether it is active. asked_at to times_changed: of its timeline, NULL
--- when it was never requested. row_at, clicked_at, redeemed_at, pushed_at: when something that may have to do
--- with it was noticed last. active_lately, active_before: the days of the last $days on which its timeline
--- has something of its own or of automations, bit k of the first for k days before $today (UTC), of the
--- second for 64 more. messages: of campaigns, in those days.
+-- asked_at: of its timeline, NULL when it was never requested. row_at, clicked_at, redeemed_at, pushed_at: when
+-- something that may have to do with it was noticed last. list_at: when a campaign was first seen as sent in
+-- which somebody with the same lists clicked, or in which nobody clicked yet; campaign_at: the same for a
+-- contact whose timeline has messages of campaigns. active_lately, active_before: the days of the last $days
+-- on which its timeline has something of its own or of automations, bit k of the first for k days before
+-- $today (UTC), of the second for 64 more.
 with contacts as (
     select contact_id, min(email_normalized) as email,
         coalesce(bool_or(status = 'active'), false) as is_active,
@@ -50,10 +51,30 @@ active as (
     select contact_id,
         bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
         bit_or(1::ubigint << (ago % 64)) filter (where ago >= 64 and not is_message) as active_before,
-        count(*) filter (where is_message) as messages
+        bool_or(is_message) as has_messages
     from (select *, $today - floor(epoch(occurred_at) / 86400)::integer as ago from happened)
     where ago between 0 and $days::integer
     group by 1
+),
+sent as (
+    select campaign_id, min(_changed_at) as sent_at
+    from source.campaign_stats
+    where account = $account
+        and coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) > 0
+    group by 1
+),
+clickers as (
+    select distinct campaign_id, email_normalized as email
+    from source.campaign_clickers
+    where account = $account and _deleted_at is null
+),
+reached as (
+    select lists, max(sent_at) as sent_at
+    from sent join clickers using (campaign_id) join contacts using (email)
+    group by 1
+),
+unclicked as (
+    select max(sent_at) as sent_at from sent anti join clickers using (campaign_id)
 ),
 pushes as (
     -- our own writes, those included whose outcome is not known
@@ -68,17 +89,19 @@ pushed as (
 pushed_to as (
     select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1
 )
-select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
+select p.contact_id, p.registered_at, p.first_seen_at,
     c.timeline_asked_at as asked_at, c.timeline_request as request_id,
-    c.timeline_first_asked_at as first_asked_at,
-    c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
-    a.active_lately, a.active_before, a.messages, p.row_at, k.clicked_at, r.redeemed_at,
+    a.active_lately, a.active_before, p.row_at, k.clicked_at, r.redeemed_at,
+    if(p.is_active, greatest(l.sent_at, u.sent_at), null) as list_at,
+    if(a.has_messages, list_at, null) as campaign_at,
     greatest(w.pushed_at, t.pushed_at) as pushed_at
 from contacts p
 left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
 left join active a on a.contact_id = p.contact_id
 left join clicked k on k.email = p.email
 left join redeemed r on r.email = p.email
+left join reached l on l.lists = p.lists
 left join pushed w on w.contact_id = p.contact_id
 left join pushed_to t on t.email = p.email
+cross join unclicked u
 order by p.is_active desc, p.registered_at desc nulls last, p.contact_id desc

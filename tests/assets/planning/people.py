@@ -21,17 +21,11 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
     count = len(asked_days_ago)
     asked = np.array([np.nan if days is None else T - days * DAY_S for days in asked_days_ago], float)
     plain = Candidates(
-        segment=np.zeros(count, np.int64),
-        is_active=np.ones(count, bool),
         registered=np.full(count, T - 100 * DAY_S),
         requested=asked,
-        first_requested=asked,
-        times_requested=np.where(np.isnan(asked), 0, 1),
-        times_changed=np.where(np.isnan(asked), 0, 1),
         deadline=np.where(np.isnan(asked), T, asked) + 7 * DAY_S,
-        active=np.zeros((2, count), np.uint64),
+        changes=np.zeros(count, np.int64),
         history_days=np.zeros(count),
-        messages=np.zeros(count, np.int64),
     )
     return replace(plain, **{name: np.asarray(values) for name, values in columns.items()})
 
@@ -50,19 +44,13 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
     at = pa.timestamp("us", "UTC")
     plain: dict[str, pa.Array] = {
         "contact_id": pa.array(range(1, count + 1), pa.int64()),
-        "segment": pa.array([7] * count, pa.uint64()),
-        "is_active": pa.array([True] * count),
         "registered_at": pa.array([NOW - dt.timedelta(days=100)] * count, at),
         "first_seen_at": pa.array([NOW - dt.timedelta(days=30)] * count, at),
         "asked_at": pa.array(moments, at),
-        "first_asked_at": pa.array(moments, at),
-        "times_asked": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
-        "times_changed": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
         **{name: pa.array([None] * count, pa.uint64()) for name in ACTIVE},
-        "messages": pa.array([None] * count, pa.int64()),
         **{
             name: pa.array([None] * count, at)
-            for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")
+            for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at", "list_at", "campaign_at")
         },
     }
     return pa.table(
@@ -71,19 +59,3 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
             for name, values in plain.items()
         }
     )
-
-
-#: No campaigns, nothing learnt.
-WAVES = pa.table({"campaign_id": pa.array([], pa.int64()), "seen_at": pa.array([], pa.timestamp("us", "UTC"))} | {
-    name: pa.array([], pa.float64()) for name in ("share", "reached", "clickers")
-})  # fmt: skip
-REACH = pa.table(
-    {
-        "campaign_id": pa.array([], pa.int64()),
-        "segment": pa.array([], pa.uint64()),
-        "clickers": pa.array([], pa.int64()),
-    }
-)
-YIELDS = pa.table(
-    {name: pa.array([], pa.string()) for name in ("question", "reason", "asked", "changed", "expected")}
-)

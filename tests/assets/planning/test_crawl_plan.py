@@ -7,33 +7,33 @@ from functools import partial
 
 import pyarrow as pa
 
+from assets.planning.candidates import ACTIVE
 from assets.planning.crawl_plan import (
     COUPONS,
     TIMELINES,
     ContactPlan,
-    Inputs,
     Rules,
     allowance,
     next_moment,
     plan_contacts,
 )
 from assets.planning.order import Reason
-from tests.assets.planning.people import NOW, REACH, WAVES, YIELDS, rows
+from tests.assets.planning.people import NOW, rows
 
 
 def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
     table = rows(asked_days_ago)
     emails = pa.array([f"p{number}@x.com" for number in range(len(asked_days_ago))])
-    return table.append_column("email", emails).drop_columns("contact_id")
+    known = table.append_column("email", emails).drop_columns(["contact_id", *ACTIVE])
+    known = known.append_column("first_asked_at", known["asked_at"])
+    return known.append_column("times_changed", pa.array([1] * len(emails)))
 
 
 def plan(
     timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None
 ) -> ContactPlan:
-    inputs = Inputs(
-        {TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}, WAVES, REACH, YIELDS
-    )
-    return plan_contacts(inputs, rules or Rules(), NOW)
+    candidates = {TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}
+    return plan_contacts(candidates, rules or Rules(), NOW)
 
 
 def test_both_questions_share_a_budget_and_timelines_promise_more() -> None:
@@ -56,9 +56,9 @@ def test_what_is_not_due_is_not_missing() -> None:
     found = plan([1.0] * 14, [1.0] * 14)
     line = found.entries[TIMELINES]
     assert line.is_whole
-    assert len(line.keys) + len(found.entries[COUPONS].keys) == 4, "a seventh of both"
+    assert found.requests == 4, "a seventh of both"
     assert line.due_at == NOW + dt.timedelta(days=6)
-    assert set(line.counts) == {Reason.TURN}
+    assert {reason for entry in found.entries.values() for reason in entry.counts} == {Reason.TURN}
 
 
 def test_a_person_may_ask_for_everybody() -> None:
@@ -78,7 +78,7 @@ def test_a_shorter_guarantee_asks_more() -> None:
 
 def test_a_click_is_a_reason() -> None:
     table = rows([2.0] * 3, clicked_at=[NOW, None, None])
-    found = plan_contacts(Inputs({TIMELINES: lambda: table}, WAVES, REACH, YIELDS), Rules(), NOW)
+    found = plan_contacts({TIMELINES: lambda: table}, Rules(), NOW)
     assert found.entries[TIMELINES].counts[Reason.CLICKED] == 1
 
 
@@ -109,5 +109,5 @@ def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come()
 
 def test_what_was_noticed_by_a_clock_that_was_ahead_is_no_news_every_night() -> None:
     later = [NOW + dt.timedelta(days=9), NOW - dt.timedelta(hours=1)]
-    inputs = Inputs({TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}, WAVES, REACH, YIELDS)
-    assert plan_contacts(inputs, Rules(), NOW).entries[TIMELINES].keys.to_pylist() == [2]
+    candidates = {TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}
+    assert plan_contacts(candidates, Rules(), NOW).entries[TIMELINES].keys.to_pylist() == [2]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.planning.candidates import DAY_S, NO_DAY, Candidates
-from assets.planning.change_rates import unchanged_by_habit
+from assets.planning.change_chances import log_unchanged
 from tests.assets.planning.people import T, active, candidates
 
 DAYS = st.lists(st.frozensets(st.integers(0, 90), max_size=30), min_size=1, max_size=20)
@@ -21,17 +21,19 @@ CROWD = 400
 def people(days: list[Any], asked: list[float] | None = None, **columns: Any) -> Candidates:
     """Known for a hundred days unless said otherwise, requested yesterday at the same time."""
     history = np.full(len(days), 90.0)
-    return candidates(asked or [1.0] * len(days), active=active(days), **{"history_days": history} | columns)
+    changes = np.array([len(set(each)) for each in days], np.int64)
+    known = {"active": active(days), "changes": changes, "history_days": history}
+    return candidates(asked or [1.0] * len(days), **known | columns)
 
 
 def chance(found: Candidates) -> np.ndarray:
-    return -np.expm1(unchanged_by_habit(found, T))
+    return -np.expm1(log_unchanged(found, T))
 
 
 @given(DAYS)
 def test_days_as_bits_are_the_days(days: list[frozenset[int]]) -> None:
     found = people(days)
-    assert found.active_days.tolist() == [len(each) for each in days]
+    assert found.changes.tolist() == [len(each) for each in days]
     assert found.last_active.tolist() == [min(each, default=NO_DAY) for each in days]
     shown = found.active_on(np.arange(len(days)))
     assert [frozenset(np.flatnonzero(row).tolist()) for row in shown] == days
@@ -51,7 +53,7 @@ def test_a_history_tells_who_is_active_before_anybody_is_asked_twice() -> None:
 def test_a_busier_history_never_means_less_chance(histories: list[frozenset[int]]) -> None:
     histories.sort(key=len)
     found = people([each | {29} for each in histories])
-    assert (np.diff(chance(found)[np.argsort(found.active_days, kind="stable")]) >= -1e-12).all()
+    assert (np.diff(chance(found)[np.argsort(found.changes, kind="stable")]) >= -1e-12).all()
 
 
 @given(st.floats(0, 40), st.floats(0, 40), DAYS)
@@ -89,7 +91,7 @@ def test_on_quiet_weekends_little_is_expected() -> None:
     busy = [{int(ago) for ago in rng.integers(1, 91, 45) if (today - ago + 3) % 7 < 5} for _ in range(CROWD)]
     found = people(busy)
     friday = chance(found).mean()
-    later = np.exp(unchanged_by_habit(people(busy, [1 / 24] * CROWD), T + 0.9 * DAY_S))
+    later = np.exp(log_unchanged(people(busy, [1 / 24] * CROWD), T + 0.9 * DAY_S))
     assert friday > 0.2
     assert (1 - later).mean() < friday / 5
 
@@ -102,7 +104,7 @@ def test_histories_in_bursts_make_recent_ones_more_probable() -> None:
 
 
 def test_nobody_known_expects_nothing_impossible() -> None:
-    assert not len(unchanged_by_habit(people([]), T))
-    found = unchanged_by_habit(people([[]] * 3, [1.0, None, 500.0]), T)  # type: ignore[list-item]
+    assert not len(log_unchanged(people([]), T))
+    found = log_unchanged(people([[]] * 3, [1.0, None, 500.0]), T)  # type: ignore[list-item]
     assert np.isfinite(found).all()
     assert (found <= 0).all()

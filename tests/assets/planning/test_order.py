@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.planning.order import (
+    GRACE_S,
     MAX_AGE_SHARE,
     REASONS,
     STARVING_ROUNDS,
     WORTH,
     Order,
     Reason,
-    nights_left,
+    find_reasons,
     order,
-    reasons,
     smoothed_size,
 )
 from tests.assets.planning.people import T, candidates
@@ -26,7 +26,7 @@ ages = st.lists(st.none() | st.floats(0, 12), min_size=1, max_size=60)
 def plan(asked_days_ago: list[float | None], chance: list[float], limit: int | None = None) -> Order:
     people = candidates(asked_days_ago)
     likely = np.where(people.is_new, 1.0, np.array(chance))
-    return order(people, likely, reasons(people, None), T, limit=limit)
+    return order(people, likely, find_reasons(people), T, limit=limit)
 
 
 def why(found: Order) -> list[Reason]:
@@ -40,7 +40,7 @@ def test_what_is_due_new_or_probable_is_asked_when_nothing_limits_it(
     chance = data.draw(st.lists(st.floats(0, 1), min_size=len(asked), max_size=len(asked)))
     found = plan(asked, chance)
     people = candidates(asked)
-    must = people.is_new | (nights_left(people.deadline, T) == 0) | (np.array(chance) >= WORTH)
+    must = people.is_new | (people.deadline < T + GRACE_S) | (np.array(chance) >= WORTH)
     assert set(np.flatnonzero(must)) <= set(found.positions)
     assert not found.is_late.any()
     assert not found.is_waiting.any()

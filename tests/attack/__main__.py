@@ -1,9 +1,9 @@
 """Runs every attack of this folder, one after another: what `make attack` does. Names choose some of them.
 
-    python -m tests.attack [NAME…] [--minutes M] [--seed S]
+    python -m tests.attack [NAME…] [--minutes M] [--seed S] [--only CASE]
 
-`--minutes` is what each attack may take. Prints each summary as it comes, then a table; exit code 1 when one
-failed."""
+`--minutes` is what each attack may take; `--only` replays the case that a failure names. Prints each summary as
+it comes, then a table; exit code 1 when one failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import tests.attack
 
-Attack = Callable[[float, int], str]
+Attack = Callable[..., str]
 DEFAULT_MINUTES = 30.0
 
 
@@ -40,11 +40,11 @@ def attacks() -> dict[str, Attack]:
     return {name: module.attack for name, module in modules.items() if hasattr(module, "attack")}
 
 
-def carry_out(name: str, attack: Attack, minutes: float, seed: int) -> Outcome:
+def carry_out(name: str, attack: Attack, minutes: float, seed: int, *only: str) -> Outcome:
     print(f"\n## {name} (seed {seed})\n", flush=True)
     began = time.monotonic()
     try:
-        print(attack(minutes, seed), flush=True)
+        print(attack(minutes, seed, *only), flush=True)
     except Exception as problem:  # the other attacks are worth running all the same
         if not isinstance(problem, AssertionError):
             traceback.print_exc(file=sys.stdout)
@@ -62,12 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--minutes", type=float, default=DEFAULT_MINUTES, help="of each attack (default: %(default)g)"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", default=[], metavar="CASE", help="of an attack with cases")
     arguments = parser.parse_args(argv)
     every = attacks()
     if unknown := set(arguments.names) - set(every):
         parser.error(f"no attack is named {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     chosen = arguments.names or list(every)
-    outcomes = [carry_out(name, every[name], arguments.minutes, arguments.seed) for name in chosen]
+    outcomes = [
+        carry_out(name, every[name], arguments.minutes, arguments.seed, *arguments.only) for name in chosen
+    ]
     print("\n| attack | result | seconds | seed |\n|---|---|---:|---:|")
     for each in outcomes:
         print(
@@ -75,15 +78,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{arguments.seed} |"
         )
     return int(any(each.has_failed for each in outcomes))
-
-
-def alone(name: str, attack: Attack) -> int:
-    """The command line of one attack, for `python -m tests.attack.NAME`; the exit code."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.attack.{name}")
-    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    return int(carry_out(name, attack, arguments.minutes, arguments.seed).has_failed)
 
 
 if __name__ == "__main__":

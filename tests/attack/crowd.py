@@ -1,7 +1,5 @@
 """Everything at once on one home; and twenty accounts of which one is hostile.
 
-    python -m tests.attack.crowd [--minutes M] [--seed S] [--accounts 20] [--behaviour NAME]
-
 At once: two syncs, `status` again and again, a push of activities, publish, rebuild and report, and analysts
 who query the published file. Each command ends with 0, or with 1 and a sentence that says who is waited for;
 no activity is lost or written twice; afterwards the tables equal those of a home that was alone. Twenty
@@ -10,7 +8,6 @@ limited to a few requests a second, so that their limits and not the processor d
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import os
 import subprocess
@@ -27,7 +24,7 @@ from pathlib import Path
 
 import duckdb
 
-from tests.attack.hostile import BEHAVIOURS, served
+from tests.attack.hostile import served
 from tests.dialects.server import spawn
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox
@@ -268,7 +265,7 @@ def many_accounts(
     return "\n".join(lines)
 
 
-#: One of each kind; all of them with `--behaviour all`.
+#: One of each kind.
 KINDS = (
     "accepts and says nothing",
     "429, Retry-After ten years",
@@ -289,39 +286,3 @@ def attack(minutes: float, seed: int) -> str:
             if number == 0 or time.monotonic() < end:
                 found.append(many_accounts(Path(place) / str(number), [name], count=20, contacts=40, limit=3))
     return "\n\n".join(found)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--statuses", type=int, default=0, help="only everything at once, with so many calls of status"
-    )
-    parser.add_argument("--accounts", type=int, default=0, help="only the many accounts, so many")
-    parser.add_argument("--contacts", type=int, default=40)
-    parser.add_argument("--limit", type=int, default=3, help="requests a second of each account")
-    parser.add_argument(
-        "--behaviour", default="", help="of the hostile account; all: each that never answers whole"
-    )
-    chosen = parser.parse_args()
-    if chosen.statuses:
-        with tempfile.TemporaryDirectory() as place:
-            print(at_once(Path(place), contacts=chosen.contacts, statuses=chosen.statuses, rate=1, pushes=40))
-        return
-    if not chosen.accounts:
-        print(attack(chosen.minutes, chosen.seed))
-        return
-    names = [*BEHAVIOURS] if chosen.behaviour == "all" else [chosen.behaviour] if chosen.behaviour else KINDS
-    with tempfile.TemporaryDirectory() as place:
-        print(
-            many_accounts(
-                Path(place), names, count=chosen.accounts, contacts=chosen.contacts, limit=chosen.limit
-            )
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,6 @@
 """Damages every file of a real home in every way, and shows what is said and what brings it back: the
 commands that meet it, a command that the message names, or the backup.
 
-    python -m tests.attack.damage --minutes 30 --seed 1        # --replay 'FILE|WAY' for one
-
 `FILES` names what may stand in a home; a file that is none of them fails: no file without a way out. Each
 case is a copy of the home and of its backup in which one file of the home is damaged: then commands run and
 the way out is taken. A file that is to come from the backup is left alone. Whatever was damaged, the backup
@@ -10,7 +8,6 @@ restores the tables as they were, and a rebuild of the restored home comes to th
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import datetime as dt
 import fnmatch
@@ -60,8 +57,8 @@ RESTORE, RELEASE = ("restore",), ("restore", "--release")
 RESTORES = "restore the last backup with `marketing-sync restore`"
 #: What a backup says where the run has begun a file again that was lost.
 BEGUN_AGAIN = "was begun again), so the backup stays as it was: bring the home back from it"
-#: Nights: with models and a published copy, which take a minute; without.
-WHOLE, READ = ("sync",), ("sync", "--reads-only")
+#: A night without models and a published copy, which take a minute.
+READ = ("sync", "--reads-only")
 
 
 @dataclass(frozen=True)
@@ -354,11 +351,11 @@ def _first(said: list[Ran], home: Path) -> str:
     return lines[0].replace(f"{home}/", "").replace("|", "/")[:230] if lines else "–"
 
 
-def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = False) -> str:
-    """As many cases as fit, in an order of the seed; a table of what was said."""
+def attack(minutes: float, seed: int, only: str = "") -> str:
+    """As many cases as fit, in an order of the seed; a table of what was said. `only`: FILE|WAY."""
     until = time.monotonic() + 60 * minutes
-    with bench(*(WHOLE if is_whole else READ)) as made:
-        chosen = [case for case in cases(made.home) if fnmatch.fnmatch(case[0], files)]
+    with bench(*READ) as made:
+        chosen = [case for case in cases(made.home) if only in ("", "|".join(case))]
         random.Random(seed).shuffle(chosen)
         told, failed = [], []
         for name, way in chosen:
@@ -369,8 +366,7 @@ def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = Fals
                 print(told[-1], file=sys.stderr, flush=True)
             except AssertionError as problem:
                 failed.append(
-                    f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay "
-                    f"'{name}|{way}'"
+                    f"{problem}\n  replay: python -m tests.attack damage --seed {seed} --only '{name}|{way}'"
                 )
                 print(failed[-1], file=sys.stderr, flush=True)
     table = summary(told, len(chosen))
@@ -397,26 +393,3 @@ def summary(told: list[Told], possible: int) -> str:
             f"{', '.join(lost) or file_of(pattern).loses or '–'} |"
         )
     return "\n".join(lines)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.attack.damage")
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", default="*", help="pattern of the files to damage")
-    parser.add_argument(
-        "--whole", action="store_true", help="a home with models and a published copy: a case takes a minute"
-    )
-    parser.add_argument("--replay", metavar="FILE|WAY")
-    arguments = parser.parse_args()
-    if not arguments.replay:
-        print(attack(arguments.minutes, arguments.seed, arguments.files, is_whole=arguments.whole))
-        return 0
-    with bench(*(WHOLE if arguments.whole else READ)) as made:
-        name, way = arguments.replay.split("|")
-        print(try_one(made, name, way, arguments.seed))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,11 @@
 """Kills each program of a deployment in each stage of a night and of a push, and starts it again: no run is
 stuck, no night is lost, no row is lost or doubled.
 
-    python -m tests.attack.deaths [PROGRAM…] --seed 1
-
 Prints a row for each kill: how the shard's runs ended, how many seconds after the kill, what the alert address
 was told. Takes PostgreSQL's and Redis's programs of this machine, and about an hour."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -215,22 +212,10 @@ def table(programs: Sequence[str], seed: int) -> Iterator[str]:
                     yield f"| {program} | {stage} | FAILED: {problem} | | | |"
 
 
-def attack(minutes: float, seed: int) -> str:
+def attack(minutes: float, seed: int, *only: str) -> str:
+    """`only`: of `PROGRAMS`."""
     del minutes  # it has as many cases as it has
-    lines = list(table(PROGRAMS, seed))
+    lines = list(table(only or PROGRAMS, seed))
     text = "\n".join(lines)
     assert "FAILED" not in text, text
     return text
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("programs", nargs="*", default=PROGRAMS, metavar="PROGRAM")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    for line in table(given.programs, given.seed):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,19 +1,13 @@
 """SQLite's way: count the places where a command can fail, then make each fail once.
 
-    python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--journal FILE]
-                                      [--fault F --at PLACE]
-
 Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of
 a call, a disk that is full from there on, a torn write, a lie of the service), then it runs again without, as
 people do. What is then in the warehouse, in what analysts read and in the account must be what it is without
-a fault. `--fault` and `--at` replay one case.
-
-Each line of ours that can fail comes first; with `--every` then further calls from the same lines, as long as
-time allows. `--journal` keeps what was done, so that the next time goes on from there."""
+a fault. Each line of ours that can fail comes first, then further calls from the same lines, as long as time
+allows."""
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import json
 import os
@@ -24,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +41,7 @@ class Case:
     at: Place
 
     def __str__(self) -> str:
-        return f"--fault {self.fault} --at '{self.at}'"
+        return f"{self.fault}|{self.at}"
 
 
 @dataclass
@@ -87,7 +81,6 @@ class Attack:
     folder: Path
     seed: int
     service: Service
-    journal: Path = Path(os.devnull)
     tallies: dict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     counted: dict[str, Reference] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -137,19 +130,6 @@ class Attack:
 
         return asked(look)  # type: ignore[no-any-return]
 
-    def done(self, victim: Victim) -> set[Case]:
-        """What earlier runs met, according to the journal."""
-        noted = (
-            [json.loads(line) for line in self.journal.read_text().splitlines()]
-            if self.journal.exists()
-            else []
-        )
-        return {
-            Case(fault, Place.read(at))
-            for name, fault, at, is_met, *_ in noted
-            if is_met and name == victim.name
-        }
-
     def carry_out(self, victim: Victim, case: Case) -> Verdict:
         self.reference(victim)  # so that the processes forked from here have it
         began = time.monotonic()
@@ -165,13 +145,8 @@ class Attack:
             again = run(folder, sandbox.url, victim.again or victim.action)
             effects = written(sandbox.control("written"))
         verdict: Verdict = asked(lambda: self._look(victim, folder, again, between, effects))
-        self._note(
-            victim,
-            case,
-            verdict,
-            is_met=told.exists() if is_lie else _is_met(folder, hurt),
-            seconds=time.monotonic() - began,
-        )
+        is_met = told.exists() if is_lie else _is_met(folder, hurt)
+        self._note(victim, case, verdict, is_met=is_met, seconds=time.monotonic() - began)
         return verdict
 
     def _look_between(self, victim: Victim, folder: Path, hurt: Ended) -> Verdict:
@@ -220,19 +195,6 @@ class Attack:
         return verdict
 
     def _note(self, victim: Victim, case: Case, verdict: Verdict, *, is_met: bool, seconds: float) -> None:
-        with self.journal.open("a") as file:
-            told = (
-                victim.name,
-                case.fault,
-                str(case.at),
-                is_met,
-                verdict.lost,
-                verdict.duplicated,
-                verdict.wrong_deletions,
-                verdict.hangs,
-            )
-            json.dump([*told, verdict.notes, round(seconds, 1), self.seed], file)
-            file.write("\n")
         kind = "lie" if case.at.kind == LIE else case.fault
         tally = self.tallies[victim.name, kind]
         tally.seconds += seconds
@@ -245,7 +207,7 @@ class Attack:
         tally.hangs += verdict.hangs
         tally.hurt += not verdict.is_clean
         if not verdict.is_clean:
-            replay = f"python -m tests.attack.failpoints --seed {self.seed} --command '{victim.name}' {case}"
+            replay = f'python -m tests.attack failpoints --seed {self.seed} --only "{victim.name}|{case}"'
             self.findings.append("\n  ".join([replay, *verdict.notes]))
             print(self.findings[-1], flush=True)
 
@@ -281,10 +243,9 @@ def written(contacts: dict[str, Any]) -> Counter[Any]:
 # -- which cases
 
 
-def cases(reference: Reference, chance: random.Random, done: Set[Case], *, every: bool) -> Iterator[Case]:
+def cases(reference: Reference, chance: random.Random) -> Iterator[Case]:
     """Each line once with each fault that fits it, and each lie once; then the other calls from the same
-    lines, then the other answers. Without those that are done: a line with none of its calls again as long as
-    each line has not had its turn."""
+    lines, then the other answers."""
     lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
     first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
     once = [
@@ -312,19 +273,14 @@ def cases(reference: Reference, chance: random.Random, done: Set[Case], *, every
         for lie in (*lies.BROKEN, *lies.SAID)
         for number in range(reference.answers)
     ]
-    had = {_line(case) for case in done}
-    once = [case for case in once if _line(case) not in had]
-    for each in (once, others, more_lies) if every else (once,):
+    done: set[Case] = set()
+    for each in (once, others, more_lies):
         chance.shuffle(each)
         each.sort(
             key=lambda case: case.at.kind not in (*WIRE, LIE)
         )  # what could send twice or delete wrongly comes first
         yield from (case for case in each if case not in done)
-        done = done | set(each)
-
-
-def _line(case: Case) -> tuple[str, str, str]:
-    return case.fault, case.at.kind, case.at.site
+        done |= set(each)
 
 
 def _fitting(kind: str) -> tuple[str, ...]:
@@ -376,7 +332,7 @@ def _counted(attack: Attack, name: str, fault: str) -> tuple[int, int]:
     return sum(found), len(found)
 
 
-def assault(attack: Attack, chosen: list[Victim], minutes: float, *, every: bool) -> None:
+def assault(attack: Attack, chosen: Sequence[Victim], minutes: float) -> None:
     """Each command gets an equal share of the time that is left."""
     ends = time.monotonic() + minutes * 60
     for left, victim in zip(range(len(chosen), 0, -1), chosen, strict=True):
@@ -387,67 +343,39 @@ def assault(attack: Attack, chosen: list[Victim], minutes: float, *, every: bool
             f"{reference.seconds:.1f} s",
             flush=True,
         )
-        for number, case in enumerate(
-            cases(reference, random.Random(f"{attack.seed} {victim.name}"), attack.done(victim), every=every)
-        ):
+        chance = random.Random(f"{attack.seed} {victim.name}")
+        for number, case in enumerate(cases(reference, chance)):
             if time.monotonic() > until and number >= LEAST:
                 break
             attack.carry_out(victim, case)
         print(f"{summary(attack)}\n", flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.attack.failpoints")
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--command", nargs="*", choices=[each.name for each in VICTIMS], default=[])
-    parser.add_argument(
-        "--every", action="store_true", help="when each line has failed once, go on with each call"
-    )
-    parser.add_argument("--homes", type=Path, help="where prepared homes are kept for the next time")
-    parser.add_argument(
-        "--journal", type=Path, default=os.devnull, help="cases that stand there are not done again"
-    )
-    parser.add_argument("--fault")
-    parser.add_argument("--at", type=Place.read)
-    arguments = parser.parse_args()
+def main(minutes: float, seed: int, only: str) -> int:
+    """`only`: COMMAND|FAULT|PLACE, or a command."""
     warm()
-    by_name = {each.name: each for each in VICTIMS}
-    chosen = [by_name[name] for name in arguments.command or by_name]
+    name, _, case = only.partition("|")
+    chosen = [victim for victim in VICTIMS if name in ("", victim.name)]
     yesterday = dt.datetime.combine(dt.datetime.now(dt.UTC), dt.time(8), dt.UTC) - dt.timedelta(days=1)
     # not TemporaryDirectory: forked processes would remove it at their end
-    folder = arguments.homes or Path(tempfile.mkdtemp(prefix="attack-"))
+    folder = Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        attack = Attack(
-            folder,
-            arguments.seed,
-            Service(int(yesterday.timestamp()), CONTACTS, free_port()),
-            arguments.journal,
-        )
-        if arguments.fault:
-            attack.carry_out(chosen[0], Case(arguments.fault, arguments.at))
+        attack = Attack(folder, seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()))
+        if case:
+            fault, _, at = case.partition("|")
+            attack.carry_out(chosen[0], Case(fault, Place.read(at)))
         else:
-            assault(attack, chosen, arguments.minutes, every=arguments.every)
+            assault(attack, chosen, minutes)
         print(f"\n{summary(attack)}")
     finally:
-        if not arguments.homes:
-            shutil.rmtree(folder)
+        shutil.rmtree(folder)
     return int(bool(attack.findings))
 
 
-def attack(minutes: float, seed: int) -> str:
+def attack(minutes: float, seed: int, only: str = "") -> str:
     """Every command, in a process that is warm and has no thread. AssertionError with the replay commands
     when something hurt."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.attack.failpoints",
-        "--every",
-        "--minutes",
-        str(minutes),
-        "--seed",
-        str(seed),
-    ]
+    command = [sys.executable, "-m", "tests.attack.failpoints", str(minutes), str(seed), only]
     ran = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": ROOT}, check=False
     )
@@ -456,4 +384,4 @@ def attack(minutes: float, seed: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -1,28 +1,17 @@
 """Mutated answers: does anything but a declared error come out of reading, is an entry lost or a value
-invented, is a row deleted unproven?
-
-python -m tests.attack.mutants --minutes 25 --seed 1            # both halves, one process
-python -m tests.attack.mutants --seed 1 --reading 1000000       # so many answers
-python -m tests.attack.mutants --seed 1 --only 4711             # replay one, and show it
-"""
+invented, is a row deleted unproven?"""
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from tests.attack.corpus import Sample, corpus
 from tests.attack.loading import Ground, loadable
 from tests.attack.mutation import mutate
 from tests.attack.oracle import Reading, judge
-
-#: Answers read between two lines of figures.
-_AT_A_TIME = 20_000
 
 
 @dataclass
@@ -84,16 +73,10 @@ def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample,
 
 
 def load_mutants(
-    seed: int,
-    count: int,
-    until: float,
-    samples: tuple[Sample, ...],
-    each: int = 2,
-    only: int | None = None,
-    say: Callable[[str], object] = lambda line: None,
+    seed: int, count: int, until: float, samples: tuple[Sample, ...], each: int = 2, only: int | None = None
 ) -> Tally:
     """Load `count` answers, or as many as there is time for, spread evenly over `each` true answers of every
-    operation."""
+    operation; or only one."""
     tally, began = Tally(), time.monotonic()
     chosen = loadable(samples, each)
     for index, sample in enumerate(chosen):
@@ -108,21 +91,11 @@ def load_mutants(
             tally.refused += became == "refused"
             tally.slowest_s = max(tally.slowest_s, time.monotonic() - started)
             if only is not None:
-                print(
-                    f"{sample.source}: {sample.call!r} {', '.join(changes)}",
-                    sample.body.decode(),
-                    body.decode("utf-8", "replace"),
-                    sep="\n",
-                )
+                _show(Mutant(sample, body, changes, 200))
             if problem is not None:
                 tally.note(number, f"{sample.operation}: {problem}")
-                say(f"{number}: {sample.operation}: {problem}")
             if time.monotonic() > share:
                 break
-        say(
-            f"{index + 1} of {len(chosen)} true answers, {tally.done:,} mutated ones, "
-            f"{time.monotonic() - began:.0f} s"
-        )
     tally.took_s = time.monotonic() - began
     return tally
 
@@ -136,77 +109,35 @@ def described(tally: Tally, half: str) -> str:
     )
 
 
-def attack(minutes: float, seed: int) -> str:
+def attack(minutes: float, seed: int, only: str = "") -> str:
     """Mutated answers through reading and loading, half of the time each; AssertionError: what does not hold,
-    and how to see it again."""
+    and how to see it again: `only` is a half and a number, such as `reading 4711`."""
     samples = corpus()
-    read = read_mutants(seed, range(1_000_000), time.monotonic() + 30 * minutes, samples)
-    loaded = load_mutants(seed, 20_000, time.monotonic() + 30 * minutes, samples)
-    problems = [*_problems(read, seed, "--only"), *_problems(loaded, seed, "--only-loading")]
+    half, number = only.split() if only else ("", "0")
+    first = int(number)
+    if half == "reading":
+        _show(mutant(seed, first, samples))
+    read, loaded = Tally(), Tally()
+    if half != "loading":
+        numbers = range(first, first + 1 if half else 1_000_000)
+        read = read_mutants(seed, numbers, time.monotonic() + 30 * minutes, samples)
+    if half != "reading":
+        until = time.monotonic() + 30 * minutes
+        loaded = load_mutants(seed, 20_000, until, samples, only=first if half else None)
+    problems = [*_problems(read, seed, "reading"), *_problems(loaded, seed, "loading")]
     assert not problems, "\n".join(problems)
     return f"{described(read, 'reading')}\n{described(loaded, 'loading')}"
 
 
-def _problems(tally: Tally, seed: int, option: str) -> list[str]:
+def _problems(tally: Tally, seed: int, half: str) -> list[str]:
     """What does not hold, the most frequent first, with the command that shows one of each."""
     return [
-        f"{count:6} × {problem}; python -m tests.attack.mutants --seed {seed} {option} "
-        f"{tally.failures[problem][0]}"
+        f"{count:6} × {problem}; python -m tests.attack mutants --seed {seed} --only '{half} "
+        f"{tally.failures[problem][0]}'"
         for problem, count in tally.sizes.most_common(60)
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--minutes", type=float, default=25)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--reading", type=int, default=1_000_000)
-    parser.add_argument("--start", type=int, default=0, help="number of the first answer to read")
-    parser.add_argument("--loading", type=int, default=20_000)
-    parser.add_argument(
-        "--each", type=int, default=2, help="true answers of every operation that loading begins with"
-    )
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--only-loading", type=int)
-    chosen = parser.parse_args()
-    samples = corpus()
-    if chosen.only is not None:
-        _show(mutant(chosen.seed, chosen.only, samples))
-        return
-    until = time.monotonic() + 60 * chosen.minutes
-    if chosen.reading and chosen.only_loading is None:
-        for first in range(chosen.start, chosen.start + chosen.reading, _AT_A_TIME):
-            numbers = range(first, min(first + _AT_A_TIME, chosen.start + chosen.reading))
-            read = read_mutants(chosen.seed, numbers, until, samples)
-            print(
-                described(read, f"reading from {first:,}"),
-                *_problems(read, chosen.seed, "--only"),
-                sep="\n",
-                flush=True,
-            )
-            if time.monotonic() > until:
-                break
-    if chosen.loading:
-        loaded = load_mutants(
-            chosen.seed,
-            chosen.loading,
-            until,
-            samples,
-            chosen.each,
-            chosen.only_loading,
-            partial(print, flush=True),
-        )
-        print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")
-
-
 def _show(made: Mutant) -> None:
-    reading = Reading(made.sample.call, made.body, made.status)
     print(f"{made.sample.source}: {made.sample.call!r} HTTP {made.status}, {', '.join(made.changes)}")
     print(made.body.decode("utf-8", "replace")[:3000])
-    for rows in reading.rows:
-        print(rows.record.__name__, *rows.records, *rows.rejected, sep="\n  ")
-    print(reading.refusal or reading.unexpected or "accepted", judge(made.sample.call, made.body, reading))
-
-
-if __name__ == "__main__":
-    main()

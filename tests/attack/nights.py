@@ -1,8 +1,6 @@
 """Thirty nights of one small account under faults, kills and clocks that are wrong; at nights 10, 20 and 30
 every table is the truth.
 
-    python -m tests.attack.nights --seed 1            # some minutes; a failure prints the seed and the night
-
 Three homes read one sandbox, whose clock is put forward to the next night's 02:30 of the account's zone, over
 a change to or from summer time that the machine's zone has on another date. The *stormy* home meets faults,
 kills and the wrong clocks; its *twin* reads the same nights undisturbed; at a checkpoint a *fresh* home reads
@@ -16,7 +14,6 @@ what the service has now. Rows marked as deleted are left out.
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import os
 import random
@@ -253,15 +250,7 @@ class Storm:
         self.tally.runs += 1
 
     def _start(self) -> subprocess.Popen[str]:
-        words = [
-            sys.executable,
-            "-m",
-            "tests.attack.nights",
-            "--read",
-            str(self._home("stormy")),
-            "--url",
-            self.sandbox.url,
-        ]
+        words = [sys.executable, "-m", "tests.attack.nights", str(self._home("stormy")), self.sandbox.url]
         return subprocess.Popen(
             words,
             env=os.environ | self.environment(),
@@ -362,7 +351,7 @@ def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100)
                         f"- night {plan.number}: {made.compare(plan):,} rows, every table equal to the truth"
                     )
             except AssertionError as problem:
-                again = f"python -m tests.attack.nights --seed {seed} --nights {nights}"
+                again = f"python -m tests.attack nights --seed {seed}"
                 raise AssertionError(f"seed {seed}, {plan}: {again}\n{problem}") from problem
             print(f"{plan} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
         tally, requests = made.tally, made.sandbox.count
@@ -378,24 +367,13 @@ def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100)
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nights", type=int, default=NIGHTS)
-    parser.add_argument("--read", type=Path, metavar="HOME", help="only read the account at --url once")
-    parser.add_argument("--url", default="")
-    chosen = parser.parse_args()
-    if chosen.read:
-        problems, notices = sync(chosen.read, chosen.url)
-        print(
-            *notices,
-            *(f"{asset}: {reason}" for (asset, _), reasons in problems.items() for reason in reasons),
-            sep="\n",
-        )
-        sys.exit(1 if problems else 0)
-    print(attack(chosen.minutes, chosen.seed, chosen.nights))
+def read_once(home: str, url: str) -> int:
+    """What a night is in a process of its own."""
+    problems, notices = sync(Path(home), url)
+    reasons = (f"{asset}: {reason}" for (asset, _), found in problems.items() for reason in found)
+    print(*notices, *reasons, sep="\n")
+    return int(bool(problems))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(read_once(*sys.argv[1:]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.attack.failpoints import attack
 from tests.attack.judging import Verdict
 from tests.attack.places import ROOT, Place
 
@@ -94,21 +94,4 @@ def test_a_row_too_few_and_one_too_many_are_found() -> None:
 @pytest.mark.attack
 def test_a_push_stands_a_sample_of_faults() -> None:
     """At least three cases, as many as 25 seconds allow."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.attack.failpoints",
-        "--minutes",
-        "0.4",
-        "--command",
-        "push activities",
-    ]
-    ran = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={"PYTHONPATH": ROOT, "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "push activities" in attack(0.4, 1, "push activities")

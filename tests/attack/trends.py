@@ -1,18 +1,13 @@
 """Thirty nights of a sandbox that lives on: the marts tell each day as the sandbox says it was.
 
-    python -m tests.attack.trends [--contacts 600] [--nights 31]
-
 Goals: no day on which messages sent, opened, bounced, clicks, unsubscriptions, and contacts that came and
 went differ from what happened in the sandbox; no mart that differs from one made anew after all these nights.
 Two nights are left out on purpose: their days stand together on the night after them."""
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -234,30 +229,3 @@ def attack(minutes: float, seed: int) -> str:
         found = [*differences(night), *kept(night.path)]
     assert not found, "\n".join(found)
     return f"{len(night.asked)} nights of {len(night.days)} days: no difference"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--contacts", type=int, default=600)
-    parser.add_argument("--nights", type=int, default=31)
-    arguments = parser.parse_args()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        night = lived(Path(folder), arguments.contacts, arguments.nights)
-        found = [*differences(night), *kept(night.path)]
-    moved = {
-        name: sum(day[name] for day in night.days)
-        for name in ("sent", "opened", "clicks", "unsubscribed", "registered", "deleted")
-    }
-    print(
-        f"{len(night.asked)} nights of {len(night.days)} days: "
-        f"{', '.join(f'{value:,} {name}' for name, value in moved.items())}"
-    )
-    for line in found:
-        print(f"  differs: {line}")
-    print(f"trends: {len(found)} differences (goal 0), {time.monotonic() - began:.0f} s")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

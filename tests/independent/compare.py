@@ -1,18 +1,10 @@
 """Compare the `source` tables of a warehouse file with the truth, table by table, as multisets of rows.
-
-    python -m tests.independent.compare HOME/warehouse.duckdb case.pickle
-
-Prints per table what is missing, surplus or differs; exit code 1 when anything does. `case.pickle` is what a
-failing run of the tests or of the sweep leaves behind. Read-only: the file is opened for the moment of
-reading."""
+Read-only: the file is opened for the moment of reading."""
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import json
-import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -328,17 +320,3 @@ def _distance(actual: Row, wanted: Row) -> int:
 
 def _differing(wanted: Row, actual: Row) -> list[str]:
     return [name for name in actual if not _same(wanted[name], actual[name])]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare a warehouse file with the truth of a saved case.")
-    parser.add_argument("warehouse", type=Path)
-    parser.add_argument("case", type=Path)
-    chosen = parser.parse_args()
-    differences = compare(chosen.warehouse, pickle.loads(chosen.case.read_bytes()))
-    print("\n".join(map(str, differences)) or "no difference")
-    sys.exit(bool(differences))
-
-
-if __name__ == "__main__":
-    main()

@@ -188,10 +188,11 @@ def _written(rng: random.Random, made: Account, local: dt.datetime) -> str:
     ]
     if not local.second:
         forms += [
-            local.strftime("%m/%d/%Y %H:%M"),
             local.strftime("%Y-%m-%d %I:%M %p"),
             local.strftime("%Y-%m-%d %H:%M"),
         ]
+        if local.day > 12:  # or else nobody knows which is the month
+            forms.append(local.strftime("%m/%d/%Y %H:%M"))
     return rng.choice(forms)
 
 

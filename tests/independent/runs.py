@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import time
 from collections import Counter
@@ -176,11 +175,3 @@ def _holds(connection: Any, relation: str, key: str) -> bool:
         f"select count(*) from {relation} as t where contains(t::varchar, ?)", [key]
     ).fetchone()
     return bool(row[0])
-
-
-def save(case: Case, folder: Path) -> Path:
-    """What `compare` as a command needs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "case.pickle"
-    path.write_bytes(pickle.dumps(case))
-    return path

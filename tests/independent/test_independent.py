@@ -1,8 +1,7 @@
 """The real command line against the second service: a handful of telling combinations, judged table by table
 and request by request.
 
-Six runs, each of which costs tens of seconds on a loaded machine; the wide sweep of random combinations is
-`tests/attack/second_service.py`.
+Each run costs tens of seconds on a loaded machine; random combinations are drawn for `make test-night`.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.depth import DEEP
 from tests.waiting import wait_until
 
 from . import generate, nights
 from .limits import Asked
 from .runs import Run, discrepancies, start, sync
 from .server import Service, serve
-from .variants import Variants, live_like
+from .truth import Case
+from .variants import Variants, bold, drawn, live_like
 
 pytestmark = [pytest.mark.slow]
 
@@ -145,3 +146,44 @@ def test_faults_cost_retries_and_outages_cost_their_own_tables_only(tmp_path: Pa
         assert run.code == 1, "a table that could not be had must show in the exit code"
         assert "socialmedia/stats" in run.output or "social_links" in run.output
         assert len(service.log.of("socialmedia/stats")) < 30
+
+
+@pytest.mark.attack
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(1, 41 if DEEP else 7))
+def test_random_account_under_random_variants_lands_whole(tmp_path: Path, seed: int) -> None:
+    """Every third seed with what nobody has reported yet, every second with another night."""
+    rng = random.Random(seed)
+    variants = drawn(rng) if seed % 3 else bold(rng)
+    # Without any report of the limit a tool stays at its careful start: keep those accounts small.
+    is_silent = variants.rate_place == "none" and not variants.rate_headers
+    sizes = generate.Sizes(contacts=8 if is_silent else rng.choice([1, 12, 40]))
+    is_empty, zone = rng.random() < 0.05, rng.choice(["drawn", "drawn", None])
+    made = generate.account(
+        seed,
+        generate.Sizes.nothing() if is_empty else sizes,
+        wild=rng.random() < 0.5,
+        strange=variants.strange_networks,
+        shared_ids=rng.random() < 0.5,
+        zone=zone,
+    )
+    with serve(made, variants, limit=rng.choice([60, 200, 500]), seed=seed) as service:
+        home, may_fail = tmp_path / "home", bool(variants.missing or variants.broken)
+        run = sync(service, home, module=UNRECORDED)
+        agree(
+            [variants.described(), *found]
+            if (found := discrepancies(service, home, run, may_fail=may_fail))
+            else []
+        )
+        if seed % 2 == 0 and len(made.members) > 5 and made.campaigns and not Case(made, variants).down:
+            _second_night(service, home, rng)
+
+
+def _second_night(service: Service, home: Path, rng: random.Random) -> None:
+    first = nights.night(service, [])
+    nights.pass_a_day(service.account, rng)
+    run = sync(service, home, module=UNRECORDED)
+    second = nights.night(service, first[1])
+    assert run.code == 0, run.output[-1500:]
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        agree([str(difference) for difference in nights.differences(connection, first, second)])

@@ -1,7 +1,7 @@
 """The real `push` against the second service: files with everything in them, faults, kills; judged by what
 the account became.
 
-A handful of telling combinations; the wide sweep of random ones is `tests/attack/second_service_pushes.py`.
+A handful of telling combinations; random ones are drawn for `make test-night`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.depth import DEEP
 from tests.pipelines.sandboxes import move_account
 
 from . import generate, push_files
@@ -24,7 +25,7 @@ from .push_files import File
 from .pushes import Pushed, copied, push, push_and_stop, spills
 from .runs import sync
 from .server import Service, serve
-from .variants import Variants
+from .variants import Variants, drawn, writing
 from .write_truth import differences
 
 pytestmark = [pytest.mark.slow]
@@ -122,6 +123,27 @@ def test_faults_and_a_kill_double_nothing_and_lose_nothing(
         assert at.wrong(file, killed, done, again) == []
         assert (killed.code, done.code, again.code) == (-9, 1, 1), f"some rows are bad\n{done}\n{again}"
         assert again.requests == 0, again
+
+
+@pytest.mark.attack
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", ["activities", "tags"])
+@pytest.mark.parametrize("seed", range(1, 21 if DEEP else 4))
+def test_random_files_under_random_forms_of_writes_arrive_once(
+    synced: tuple[Account, Path], tmp_path: Path, seed: int, kind: str
+) -> None:
+    """Plan, to the end, and once more. Reads never lack a word about the limit: they would crawl."""
+    rng = random.Random(seed)
+    reads = replace(drawn(rng), missing=frozenset(), broken=frozenset(), rate_headers=True, envelope=True)
+    variants = writing(rng, replace(reads, timeline_cut=None))
+    with lab(synced, tmp_path, variants, limit=rng.choice([60, 200, 500])) as at:
+        file = DRAWS[kind](at.before, rng, 150)
+        path = file.save(tmp_path / f"{kind}{rng.choice(['.csv', '.xlsx', '.parquet'])}")
+        command = [kind, "--from", str(path)]
+        runs = [at.push(*command), *(at.push(*command, "--apply") for _ in range(3))]
+        assert (runs[0].requests, runs[-1].requests) == (0, 0), variants.described()
+        assert {run.code for run in runs[1:]} == {int(bool(file.unknown or file.bad))}, runs[-1]
+        assert at.wrong(file, *runs) == [], variants.described()
 
 
 def test_bad_and_refused_rows_are_told_by_number_and_reason_and_wait_for_a_retry(

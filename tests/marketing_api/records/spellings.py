@@ -3,7 +3,7 @@ the readers.
 
 Everything here works the other way round than the readers: from a meaning to its spellings, from a value back
 to the text. Near misses of each form have to be refused; of any other text a reader may take only what the
-text says. Not here: the tests (`test_never_guessed`), many texts at once (`tests.attack.readers`).
+text says. Not here: the tests (`test_never_guessed`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The rule of the readers: a text that is neither recognized nor nothing is refused, never taken for what it
 may not be.
 
-`spellings` is the oracle; `python -m tests.attack.readers` runs the same over hundreds of thousands
-of texts."""
+`spellings` is the oracle; `make attack` runs the same over hundreds of thousands of texts."""
 
 from __future__ import annotations
 
@@ -15,14 +14,15 @@ from hypothesis import strategies as st
 from marketing_api.operations import ALL
 from marketing_api.operations import contacts as contact_operations
 from marketing_api.records.contacts import Contact
-from tests.depth import examples
+from tests.depth import DEEP, examples
 from tests.marketing_api.records.spellings import READERS, check, verdict
 from tests.marketing_api.responses import flawed, read, records, rejected
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", READERS)
 def test_generated_texts_mean_what_they_are_read_as_or_are_refused(name: str) -> None:
-    assert list(check(READERS[name], count=2_000, seed=10)) == []
+    assert list(check(READERS[name], count=200_000 if DEEP else 2_000, seed=10)) == []
 
 
 @settings(derandomize=True, max_examples=examples(1_000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,13 @@ from warehouse.models import build
 _HISTORIES = 100
 _DAYS = 6 if DEEP else 3
 _SEED = 0
+#: The first round of the last day: the days before it are over, but for the one west of UTC.
+_LATE = ROUNDS_A_DAY * (_DAYS - 1)
 _MARTS = ("list_growth_daily", "account_daily", "attribution", "period_summary")
+_MEMBERS = (
+    *("account", "day_on", "member_count", "active_member_count", "joined_count", "moved_in_count"),
+    *("left_count", "moved_out_count", "list_days_covered"),
+)
 _PAGE = "https://shop.example.com/menu"
 
 
@@ -146,6 +153,9 @@ def _build(folder: Path) -> None:
                     connection.execute(f"delete from {name}")
         write(path, together(_readings(histories)))
         assert not build(path, select=["history_contacts"]).problem
+        if number == _LATE:
+            assert not build(path, select=selected("+list_growth_daily", "+account_daily")).problem
+            shutil.copyfile(path, folder / "late.duckdb")
     report = build(path, select=selected(*(f"+{name}" for name in _MARTS)))
     assert not report.problem, report.problem
 
@@ -220,3 +230,17 @@ def test_sizes_add_up_and_no_survivor_is_negative(marts: duckdb.DuckDBPyConnecti
             before[account, list_id] = size
         assert survivor_count is None or survivor_count >= 0
     assert len({account for account, *_ in rows}) == _HISTORIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mart", ["list_growth_daily", "account_daily"])
+def test_a_day_that_is_over_does_not_change_afterwards(
+    mart: str, marts: duckdb.DuckDBPyConnection, once: Once
+) -> None:
+    late = once("random_days", _build) / "late.duckdb"
+    columns = "* exclude (list_name)" if mart == "list_growth_daily" else ", ".join(_MEMBERS)
+    over = f"select {columns} from {{}} where day_on < date '{FIRST_ROUND:%Y-%m-%d}' + {_DAYS - 2}"
+    with duckdb.connect(str(late), read_only=True) as before:
+        then = before.execute(over.format(f"marts.{mart}") + " order by all").fetchall()
+    assert len(then) > _HISTORIES
+    assert marts.execute(over.format(f"marts.{mart}") + " order by all").fetchall() == then

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tests.waiting import HANGS_S
 
 from . import generate
 from .server import Service, serve
-from .variants import Variants, live_like
+from .variants import Variants
 
 
 @pytest.fixture
@@ -60,50 +59,11 @@ def test_another_client_takes_its_share_of_the_window(made: Any) -> None:
         assert {report["reached"] for report in reports} == {0, 1}
 
 
-@pytest.mark.parametrize("cap", [1, 3, 7, 100])
-@pytest.mark.parametrize("count", ["page", "total", "missing"])
-def test_pages_hold_each_contact_once(made: Any, cap: int, count: str) -> None:
-    listed = made.lists[0].list_id
-    with serve(made, replace(live_like(), page_cap=cap, count=count)) as service:
-        seen: list[Any] = []
-        for page in range(1, 60):
-            found = data(service, "emailmarketing/getcontacts", listid=listed, limit=1000, page=page)[
-                "contacts"
-            ]
-            if not found["items"]:
-                break
-            seen += [row["id"] for row in rows(found["items"])]
-        assert sorted(seen) == sorted(
-            member.contact_id for member in made.members if member.list_id == listed
-        )
-
-
-def test_a_page_past_the_end_may_be_the_last_one_again(made: Any) -> None:
-    with serve(made, Variants(page_cap=5, past_end="last")) as service:
-        listed = made.lists[0].list_id
-        far, further = (
-            data(service, "emailmarketing/getcontacts", listid=listed, page=page) for page in (90, 91)
-        )
-        assert far == further
-        assert far["contacts"]["items"]
-
-
 def test_bad_key_is_refused_in_both_observed_ways(made: Any) -> None:
     for variants, status, code in ((Variants(), 200, 1002), (Variants(bad_key=1000), 401, 1000)):
         with serve(made, variants) as service:
             reply = requests.get(f"{service.url}/app/me.json?key=wrong", timeout=HANGS_S)
             assert (reply.status_code, reply.json()["response"]["data"]["errorCode"]) == (status, code)
-
-
-def test_paths_and_names_fold_case_and_need_no_suffix(service: Service) -> None:
-    plain = data(service, "emailmarketing/getlist", id=service.account.lists[0].list_id)
-    folded = requests.post(
-        f"{service.url}/EmailMarketing/GetList",
-        params={"API_KEY": service.account.key},
-        json={" ID": service.account.lists[0].list_id},
-        timeout=HANGS_S,
-    )
-    assert folded.json()["response"]["data"] == plain
 
 
 @pytest.mark.parametrize("fault", ["500", "502-html", "200-html", "empty", "cut", "reset", "stall", "429"])
@@ -119,29 +79,6 @@ def test_faults_are_what_they_are_called_and_end_after_two(made: Any, fault: str
         assert [entry.fault for entry in service.log.entries] == [fault, fault, ""]
 
 
-def test_contact_writes_show_in_later_reads(service: Service) -> None:
-    first, second = service.account.lists[0].list_id, service.account.lists[1].list_id
-    town = next(iter(service.account.lists[0].labels))
-    added = data(
-        service,
-        "emailmarketing/addcontact",
-        status="Active",
-        listid=first,
-        email="new@example.com",
-        **{f"fields[{town}]": "Köln"},
-    )
-    assert set(added) == {"id", "item"}
-    data(service, "emailmarketing/movecontact", id=added["id"], listid=second, sourceid=first)
-    data(service, "emailmarketing/editcontact", id=added["id"], status="Disactive")
-    (found,) = data(service, "emailmarketing/getcontactbyemail", email="NEW@example.com")["contact"]
-    assert (found["listid"], found["status"], found[town]) == (str(second), "2", "Köln")
-    data(service, "emailmarketing/deletecontact", id=added["id"], listid=second)
-    assert (
-        data(service, "emailmarketing/getcontactbyemail", email="new@example.com")["contact"]["errorCode"]
-        == 1004
-    )
-
-
 def test_synced_contact_shows_late_when_the_service_queues(made: Any) -> None:
     with serve(made, Variants(delayed_writes=0.3)) as service:
         listed, email = made.lists[0].list_id, "later@example.com"
@@ -149,23 +86,6 @@ def test_synced_contact_shows_late_when_the_service_queues(made: Any) -> None:
         assert "errorCode" in data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]
         service.closing.wait(0.35)
         assert len(data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]) == 1
-
-
-def test_activities_join_the_timeline_and_tags_the_contact(service: Service) -> None:
-    member = service.account.members[0]
-    asked = {"id": member.contact_id, "description": "called", "datetime": "2026-03-01 14:05:00"}
-    data(service, "emailmarketing/addactivity", **asked)
-    line = data(service, "emailmarketing/getcontacttimeline", id=member.contact_id)["timeline"]
-    assert [(e["snippet"], e["datetime"]) for e in line["data"] if e["key"] == "custom-activity"] == [
-        ("called", "03/01/2026 14:05")
-    ]
-    data(service, "emailmarketing/addtag", id=member.contact_id, email=member.email, tagname="vip,new")
-    data(service, "emailmarketing/removetag", id=member.contact_id, email=member.email, tagname="new")
-    assert service.account.tags[member.contact_id] == {"vip"}
-    assert (
-        "doesn't exist"
-        in data(service, "emailmarketing/addtag", email="nobody@example.com", tagname="vip")["item"]
-    )
 
 
 @pytest.mark.parametrize("fault", ["500", "reset", "cut", "502-html", "200-html", "empty"])

@@ -1,5 +1,4 @@
-"""The comparison finds every kind of error, and a naive reader of the server's answers arrives at the same
-rows as the truth."""
+"""The comparison finds every kind of error."""
 
 from __future__ import annotations
 
@@ -17,11 +16,9 @@ import pytest
 from . import generate
 from .compare import compare_tables
 from .schema import TABLES
-from .server import serve
 from .shape import SURPRISE
-from .test_server import data, rows
 from .truth import Case, OneOf, Row, expected
-from .variants import Variants, live_like
+from .variants import live_like
 
 _TYPES = {
     "id": "bigint",
@@ -152,70 +149,3 @@ def test_lost_surprises_and_uncovered_ranges_are_found(case: Case, tables: dict[
     with holding(case, {"goals": tables["goals"]}) as connection:
         connection.execute("update source.goals set extra = '{}'")
         assert compare_tables(connection, case, only=["goals"])
-
-
-def test_a_naive_reader_of_specified_answers_arrives_at_the_truth() -> None:
-    """Twenty lines of reading, for the variant without any quirk: server and truth cannot both be wrong in
-    the same way."""
-    case = Case(generate.account(21, generate.Sizes(contacts=25), zone="America/New_York"), Variants())
-    with serve(case.account, case.variants) as service:
-        read = _naive(service, case)
-    assert told(case, read) == []
-
-
-def _naive(service: Any, case: Case) -> dict[str, list[Row]]:
-    def local(text: str, form: str = "%m/%d/%Y %H:%M") -> dt.datetime:
-        return dt.datetime.strptime(text, form).replace(tzinfo=case.account.zone)
-
-    reviews = rows(data(service, "reputation/direct")["reviews"]["items"])
-    found: dict[str, list[Row]] = {"contacts": [], "timeline_events": [], "campaigns": []}
-    found["direct_reviews"] = [
-        {
-            "review_id": int(r["id"]),
-            "reviewed_at": local(f"{r['date']} {r['time']}", "%m/%d/%Y %I:%M %p"),
-            **_named(r, "email phone inquiry notes rating"),
-        }
-        for r in reviews
-    ]
-    for group, entry in data(service, "emailmarketing/campaigns", filter="all", limit=1000)["campaigns"][
-        "items"
-    ].items():
-        for c in entry["data"]:
-            kind = "automated" if group == "Automation" else "standard"
-            others = {
-                "reply_to": c["replyto"],
-                "created_at": local(c["creation_date"]),
-                "status": group.lower(),
-                "type": kind,
-            }
-            found["campaigns"].append(
-                {"campaign_id": int(c["id"]), **others, **_named(c, "subject message from_email from_name")}
-            )
-    seen = set()
-    for each in data(service, "emailmarketing/getlists")["lists"]["items"]:
-        listed = int(each["id"])
-        for c in data(service, "emailmarketing/getcontacts", listid=listed, limit=1000)["contacts"]["items"]:
-            code = int(c["status"])
-            at = None if c["registration_date"] == "N/A" else local(c["registration_date"])
-            custom = {name: value for name, value in c.items() if name.isdigit()}
-            word = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}.get(code)
-            state = {"status": word, "status_code": code, "registered_at": at, "custom_fields": custom}
-            found["contacts"].append(
-                {"list_id": listed, "contact_id": int(c["id"]), "email": c["email"], **state}
-            )
-            seen.add(c["id"])
-    for contact in seen:
-        for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"]:
-            at = (
-                dt.datetime.fromtimestamp(int(e["timestamp"]), dt.UTC)
-                if "timestamp" in e
-                else local(e["datetime"])
-            )
-            found["timeline_events"].append(
-                {"contact_id": int(contact), "occurred_at": at, **_named(e, "key snippet details")}
-            )
-    return found
-
-
-def _named(entry: Row, names: str) -> Row:
-    return {name: entry[name] for name in names.split()}

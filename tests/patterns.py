@@ -1,7 +1,6 @@
 """Finds every regular expression of the packages and measures it on the worst texts that its own letters
 make.
 
-`python -m tests.patterns` prints the table: pattern, worst processor seconds for 1 MB, how the text begins.
 Patterns of SQL are not here: DuckDB's RE2 is linear by construction."""
 
 from __future__ import annotations
@@ -279,11 +278,3 @@ def _seconds(found: Found, text: Any) -> float:
         _USES[use](found.pattern, text)
         slowest = max(slowest, time.thread_time() - began)
     return slowest
-
-
-if __name__ == "__main__":
-    from tests.test_patterns import CUT
-
-    for each in patterns():
-        took, begin = worst(each, CUT.get(f"{each.module}.{each.name}", MB))
-        print(f"| {each.module}:{each.line} {each.name} | {took:.3g} | `{begin}` |", flush=True)

@@ -3,7 +3,6 @@ be there."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -122,9 +121,3 @@ def _addresses(made: Account, text: str) -> list[str]:
 def _around(text: str, word: str) -> str:
     at = text.find(word)
     return text[max(0, at - 120) : at + 120]
-
-
-def outbox_files(home: Path) -> list[str]:
-    return sorted(
-        os.fspath(path.relative_to(home)) for path in home.rglob("*") if path.suffix in (".sqlite", ".db")
-    )

@@ -28,7 +28,6 @@ _OPENS = np.array([one["opens"] for one in _CHARACTERS]) / 1024
 _CLICKS = np.array([one["clicks"] for one in _CHARACTERS]) / 1024
 _LEAVES_AFTER = np.array([one.get("leaves_after", 0) for one in _CHARACTERS])
 _DELETED_AFTER = np.array([one.get("deleted_after", np.inf) for one in _CHARACTERS], float)
-_GETS_CAMPAIGNS = np.array([one.get("fate") != "unconfirmed" for one in _CHARACTERS])
 #: Three tenths of a list were uploaded on its first day; the others registered ever faster.
 _IMPORTED, _GROWTH = 0.3, 1.3
 _YEARS_S = 730 * DAY

@@ -129,20 +129,12 @@ def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> None:
+@pytest.mark.parametrize("is_ledger_lost", [False, True])
+def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home, is_ledger_lost: bool) -> None:
+    """Also by a ledger that was made anew: it must not lead to bodies that are gone."""
     compact(years.path, KEPT, later(600))
-    again = timeline(
-        years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
-    )
-    years.archive.seal()
-    with Archive(years.path / "archive") as archive:
-        assert [response.body for response in archive.responses([again.request_id])] == [again.body]
-
-
-@pytest.mark.slow
-def test_a_ledger_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
-    compact(years.path, KEPT, later(600))
-    (years.path / "archive" / "ledger.sqlite").unlink()
+    if is_ledger_lost:
+        (years.path / "archive" / "ledger.sqlite").unlink()
     again = timeline(
         years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
     )

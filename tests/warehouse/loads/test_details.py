@@ -228,11 +228,7 @@ def calendar(home: Home, *posts: tuple[int, str], minutes: float = 0) -> Respons
     return home.answer(social.CALENDAR, data, minutes, from_="2026-03-01", to="2026-03-02")
 
 
-def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
-    scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
-    home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
-    assert home.warehouse.posts_needing_detail("main", ["twitter"]) == []
-    assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(2, "facebook"), (1, "facebook")]
+def load_details_of_two_posts(home: Home) -> None:
     details = [
         home.answer(
             social.GETPOST,
@@ -243,6 +239,14 @@ def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
         for id_ in (1, 2)
     ]
     home.load(details, tables.SOCIAL_POST_DETAILS)
+
+
+def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
+    scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
+    home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
+    assert home.warehouse.posts_needing_detail("main", ["twitter"]) == []
+    assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(2, "facebook"), (1, "facebook")]
+    load_details_of_two_posts(home)
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == []
     home.load(
         [calendar(home, (1, "a"), (2, "changed"), (3, "c"), minutes=60)], tables.SOCIAL_POSTS, scope=scope
@@ -274,16 +278,7 @@ def test_a_post_whose_time_has_come_is_asked_for_until_the_network_has_an_id_for
 def test_details_of_a_post_that_is_gone_go_with_it(home: Home) -> None:
     scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
     home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
-    details = [
-        home.answer(
-            social.GETPOST,
-            {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}},
-            id=id_,
-            channel="facebook",
-        )
-        for id_ in (1, 2)
-    ]
-    home.load(details, tables.SOCIAL_POST_DETAILS)
+    load_details_of_two_posts(home)
     home.load([calendar(home, (2, "b"), minutes=60)], tables.SOCIAL_POSTS, scope=scope)
     assert home.values(tables.SOCIAL_POST_DETAILS, "post_id", "_deleted_at is null") == [2]
     assert home.values(tables.SOCIAL_POST_DETAILS, "post_id") == [1, 2]

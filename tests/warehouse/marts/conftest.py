@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -15,6 +17,8 @@ from tests.warehouse.marts.expected import Source
 from tests.warehouse.marts.generate import ACCOUNTS, ZONES, generated
 from tests.warehouse.marts.rows import read, together, write
 from warehouse.models import ModelSettings, build
+
+NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +53,21 @@ def source(marts: duckdb.DuckDBPyConnection) -> Source:
 def _now(connection: duckdb.DuckDBPyConnection) -> dt.datetime:
     ((moment,),) = connection.execute("select epoch_us(now())").fetchall()
     return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=moment)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a notebook; what its cells define."""
+    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+
+    def run_one(name: str, home: Path) -> dict[str, Any]:
+        monkeypatch.setenv("MARKETING_HOME", str(home))
+        spec = importlib.util.spec_from_file_location(name, NOTEBOOKS / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        outputs, defined = module.app.run()
+        return {**dict(defined), "shown": "".join(getattr(one, "text", "") or "" for one in outputs)}
+
+    return run_one

@@ -22,7 +22,6 @@ from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, TABLES
 Row = dict[str, Any]
 #: Rows by table: `contacts`, `sync.coverage`. Columns that are not named are NULL.
 Rows = Mapping[str, list[Row]]
-Frames = Mapping[str, pd.DataFrame]
 
 _DECLARED = {table.name: table for table in TABLES.values()} | {
     table.qualified: table for table in SYNC_TABLES

@@ -45,24 +45,6 @@ def home(
     return home
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a notebook; what its cells define."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def run_one(name: str, home: Path) -> dict[str, Any]:
-        monkeypatch.setenv("MARKETING_HOME", str(home))
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        outputs, defined = module.app.run()
-        return {**dict(defined), "shown": "".join(getattr(one, "text", "") or "" for one in outputs)}
-
-    return run_one
-
-
 @pytest.mark.parametrize("name", NOTEBOOKS)
 @pytest.mark.slow
 def test_every_notebook_runs(name: str, home: Path, run: Any) -> None:

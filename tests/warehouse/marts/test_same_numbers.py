@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import datetime as dt
 import html
-import importlib.util
 import re
 import shutil
 from collections import Counter, defaultdict
@@ -21,7 +20,7 @@ from home.formatting import UNKNOWN, day, days_of, month, number, points, rating
 from pipelines.report.figures import MEASURES, last_week, shown
 from pipelines.report.queries import AccountData, ReportData, read_report
 from pipelines.report.render import environment, render
-from tests.warehouse.marts.test_notebooks import FOLDER, _stats
+from tests.warehouse.marts.test_notebooks import _stats
 from warehouse.publish import publish, published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries that notebooks use
@@ -212,23 +211,6 @@ def of_notebooks(run: Any, home: Path, account: AccountData) -> Iterator[Fact]:
     tiers = run("contact_segments", home)["tiers"]
     for tier, count in tiers.itertuples(index=False):
         yield Fact("People", tier, number(count), "contact_segments.py")
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def run_one(name: str, home: Path) -> dict[str, Any]:
-        monkeypatch.setenv("MARKETING_HOME", str(home))
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        outputs, defined = module.app.run()
-        return {**dict(defined), "shown": "".join(getattr(one, "text", "") or "" for one in outputs)}
-
-    return run_one
 
 
 def disagreeing(facts: list[Fact]) -> tuple[list[list[Fact]], int]:

@@ -1,7 +1,7 @@
 """The rules of the business itself and an agency's sub-accounts."""
 
-from marketing_api.sandbox.rules import CheckedCall
-from marketing_api.sandbox.seed import Thing, salt
+from marketing_api.sandbox.rules import CheckedCall, show_thing
+from marketing_api.sandbox.seed import Thing
 
 
 def me(call: CheckedCall) -> Thing:
@@ -22,18 +22,14 @@ def me(call: CheckedCall) -> Thing:
 def createaccount(call: CheckedCall) -> Thing:
     """The new account is listed among the agency's sub-accounts, with its contact as the first user."""
     name, contact, email = call["business_name"], call["contact_name"], call["business_email"]
-    new = call.shelf("sub-account").add({"name": name, "contact": contact, "email": email})
-    call.shelf("user").add({"business": new, "fullname": contact, "username": email, "status": "Active"})
+    new = call.add("sub-account", {"name": name, "contact": contact, "email": email})
+    call.add("user", {"business": new, "fullname": contact, "username": email, "status": "Active"})
     return call.done("account", "created")
 
 
 def getsubaccountautologin(call: CheckedCall) -> Thing:
-    """The link holds a token that changes with every request."""
-    wanted = call.id()
+    """The link holds a token that changes with every second."""
+    account_id, account = call.id(), call.existing("sub-account")
     expires = call.now + int(float(call["expire"] or 3600))
-    token = f"{salt(call.world.origin.seed, wanted, call.now):08x}"
-    url = f"https://app.example.com/autologin?account={wanted}&expires={expires}&token={token}"
-    return call.shown(wanted, call.existing("sub-account"), "name", "email") | {
-        "id": wanted,
-        "login-url": url,
-    }
+    url = f"https://app.example.com/autologin?account={account_id}&expires={expires}&token={call.now:x}"
+    return show_thing(account_id, account, "name", "email") | {"id": account_id, "login-url": url}

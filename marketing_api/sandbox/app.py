@@ -1,8 +1,8 @@
-"""From a request to its response, without sockets: key, rate limit, faults, dispatch; and building the
-accounts.
+"""From a request to its response, without sockets: key, rate limit, faults, dispatch.
 
 The arrival time is passed in, so that the same request at the same time gets the same response."""
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -14,13 +14,12 @@ from marketing_api.operation import Call, Operation
 from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox import responses
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.responses import ERRORS, Request, Response
+from marketing_api.sandbox.intake import check_params, read_params
+from marketing_api.sandbox.journal import Journal
+from marketing_api.sandbox.options import RATE_OBSERVED, RATE_SPECIFIED, Options
+from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Response, Window
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
-from marketing_api.sandbox.seeded_account import Origin
-from marketing_api.sandbox.tenant import Journal, RateReport, Tenant, Window
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.world import Origin, World
 
 #: What a rule returns: for a read what stands at the declared member of `data`, or all of it where none is
 #: declared; for a write the members of `data`.
@@ -40,7 +39,6 @@ class Logged(NamedTuple):
     name."""
 
     number: int
-    account: str
     operation: str
     verb: str
     params: dict[str, str]
@@ -50,126 +48,111 @@ class Logged(NamedTuple):
 
 
 class App:
-    """The accounts that the options name, with everything replayed that their journal holds; `more_paths` are
+    """The account that the options name, with everything repeated that its journal holds; `more_paths` are
     control paths beside those of `control`."""
 
     more_paths: Mapping[str, Callable[..., Any]] = {}
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.journal = Journal(options.state) if options.state else None
-        self.tenants = self.open_accounts()
-        self.first = next(iter(self.tenants.values()))
+        limit = RATE_OBSERVED if options.as_observed else RATE_SPECIFIED
+        limit = limit if options.rate_limit is None else options.rate_limit
+        self.window = Window(limit, 2 if options.as_observed else 1)
+        self.faults = Faults(options.seed, options.faults)
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
-        self._strangers = Window(options.rate_limit)
-
-    def open_accounts(self) -> dict[str, Tenant]:
-        """By key."""
-        return {self.options.key: self.open_account("main", self.options.seed, self.options.contacts)}
-
-    def open_account(self, name: str, seed: int, contacts: int) -> Tenant:
-        """As its journal left it."""
-        options = self.options
-        lines = self.journal.lines(name) if self.journal else iter(())
+        self.journal: Journal | None = None
+        journal = Journal(options.state) if options.state else None
+        first, *lines = list(journal.read() if journal else ()) or [{}]
         base = int(time.time()) if options.now is None else options.now
-        begun = next(lines, None)
-        origin = Origin(**begun["origin"]) if begun else Origin(seed, contacts, base, options.timezone)
-        window = Window(options.rate_limit, 2 if "rate-limit-after" in options.observed else 1)
-        tenant = self._made(name, World(origin, options.now), window)
+        chosen = Origin(options.seed, options.contacts, base, options.timezone)
+        origin = Origin(**first["origin"]) if first else chosen
+        self.world = self.make_world(origin)
         for line in lines:
-            self._replay(tenant, line)
-        tenant.settle(float("inf"))
-        tenant.journal = self.journal
-        if begun is None:
-            tenant.note(origin=asdict(origin))
-        return tenant
+            with contextlib.suppress(Refusal):  # of an account that another version made
+                self.repeat(line)
+        self.world.settle(float("inf"))
+        self.journal = journal
+        if not first:
+            self.note(origin=asdict(origin))
 
-    def _made(self, name: str, world: World, window: Window) -> Tenant:
-        faults = Faults(self.options.fault_seed, self.options.faults)
-        return Tenant(name, world, window, faults, self.options.observed)
+    def make_world(self, origin: Origin) -> World:
+        return World(origin, self.options.now, self.options.as_observed)
 
-    def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
+    def close(self) -> None:
+        if self.journal:
+            self.journal.close()
+
+    def note(self, **members: Any) -> None:
+        if self.journal:
+            self.journal.append(**members)
+
+    def repeat(self, line: dict[str, Any]) -> None:
         """Carry out again what a line of the journal holds, a write at its own time."""
         if "advance" in line:
-            tenant.world.advance(line["advance"])
+            self.world.advance(line["advance"])
         else:
             operation = ALL[line["operation"]]
-            self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"]))
+            self.carry_out(CheckedCall(self.world, operation, line["params"], line["fields"], line["at"]))
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
+        rate, given, fault = self.window.count(arrived), Params(), ""
+        response, outcome = Response(200, b""), "ok"
         try:
-            query, body = merge(request.query, request.content_type, request.body)
+            given = read_params(request)
+            operation = self.admit(name, given, rate)
+            self.world.settle(arrived)
+            fault = self.faults.draw(name, repr(sorted(given.items())), is_write=not operation.is_read)
+            if not fault or self.faults.known[fault].has_effect:
+                response = self.apply(operation, given, arrived, rate)
         except Refusal as refusal:
-            return responses.error(self.first, refusal, self._strangers.count(arrived))
-        tenant, given = self.tenants.get(self._key(query, body)), {**body, **query}
-        known, window = (tenant, tenant.window) if tenant else (self.first, self._strangers)
-        rate, response, outcome, fault = window.count(arrived), Response(200, b""), "ok", ""
-        try:
-            tenant, operation = self._admit(tenant, name, rate, arrived)
-            fault, has_effect = tenant.faults.draw(
-                name, repr(sorted(given.items())), is_write=not operation.is_read
-            )
-            if has_effect:
-                response = self._apply(tenant, operation, request.verb, given, arrived, rate)
-        except Refusal as refusal:
-            response, outcome = responses.error(known, refusal, rate), refusal.outcome
+            response, outcome = responses.error(self.world, refusal, rate), refusal.outcome
         if fault:
-            response, outcome = self._break(known, fault, rate, response), fault
+            response, outcome = self.fail(fault, response, rate), fault
         self.requests += 1
         shown = Call(ALL[name], given).shown if name in ALL else given
-        entry = (known.name, name, request.verb, shown, arrived, response.status, outcome)
-        self.log.append(Logged(self.requests, *entry))
+        self.log.append(Logged(self.requests, name, request.verb, shown, arrived, response.status, outcome))
         return response
 
-    def _key(self, query: Params, body: Params) -> str:
-        """Wherever it is sent; it is taken out of the parameters."""
-        found = [place.pop(name, "") for place in (query, body) for name in ("key", "api_key")]
-        return next(filter(None, found), "").strip()
-
-    def _admit(
-        self, tenant: Tenant | None, name: str, rate: RateReport, arrived: float
-    ) -> tuple[Tenant, Operation]:
-        """Whose request it is, and for what; a Refusal where it comes too early, without a key, or for
-        nothing that there is. Queued writes take effect."""
+    def admit(self, name: str, given: Params, rate: RateReport) -> Operation:
+        """What is requested; a Refusal where it comes too early, without the key, or for nothing that there
+        is. The key is taken out of the parameters."""
+        keys = [given.pop(place, "").strip() for place in ("key", "api_key")]
         if rate["reached"]:
             raise Refusal(*ERRORS["rate-limited"])
-        if tenant is None:
-            is_observed = self.first.observes("bad-key")
+        if self.options.key not in keys:
+            is_observed = self.world.observes("bad-key")
             raise Refusal(*ERRORS["unknown-key" if is_observed else "unknown"], outcome="key")
-        tenant.requests += 1
-        tenant.settle(arrived)
         if name not in ALL:
             raise Refusal(*ERRORS["unknown"])
-        return tenant, ALL[name]
+        return ALL[name]
 
-    def _apply(
-        self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
-    ) -> Response:
+    def apply(self, operation: Operation, given: Params, arrived: float, rate: RateReport) -> Response:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
-        now, checked = tenant.world.now(), check(operation, given, tenant.observes)
-        data = self._carry_out(CheckedCall(tenant, operation, *checked, now, arrived))
-        return responses.success(tenant, operation, data, rate)
+        checked, now = check_params(operation, given, self.world.observes), self.world.now()
+        data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))
+        return responses.success(self.world, operation, data, rate)
 
-    def _carry_out(self, call: CheckedCall) -> Any:
+    def carry_out(self, call: CheckedCall) -> Any:
         operation = call.operation
         data = RULES[operation.name](call)
         if not operation.is_read:
             shown = Call(operation, call.params).shown
-            call.tenant.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
-            call.tenant.settle(call.arrived)
+            self.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
+            self.world.settle(call.arrived)
         return data
 
-    def _break(self, tenant: Tenant, fault: str, rate: RateReport, response: Response) -> Response:
+    def fail(self, fault: str, response: Response, rate: RateReport) -> Response:
         """The response as it arrives; what it was to be matters only where the fault has an effect."""
-        if fault == "429":
-            return responses.error(tenant, Refusal(*ERRORS["rate-limited"]), rate)
-        if fault.startswith("500"):
-            return Response(500, b"Internal Server Error", "text/plain", responses.rate_headers(rate))
-        if fault == "lost-answer":
-            response.mishap = "close"
-        if fault == "stall":
-            response.wait = self.options.stall_seconds
+        match fault:
+            case "429":
+                return responses.error(self.world, Refusal(*ERRORS["rate-limited"]), rate)
+            case "lost-answer":
+                response.mishap = "close"
+            case "stall":
+                response.wait = self.options.stall_seconds
+            case _:
+                return Response(500, b"Internal Server Error", "text/plain", responses.rate_headers(rate))
         return response

@@ -1,36 +1,43 @@
 """The rules of campaigns and their statistics."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
-from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.rules import CheckedCall, invalid, missing
-from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.mailing import Campaign
+from marketing_api.sandbox.rules import CheckedCall, invalid, missing, show_thing
+from marketing_api.sandbox.seed import NEVER, Thing
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
+#: What a campaign is made of, by the parameters that name it.
+_TEXTS = {
+    "name": "name",
+    "subject": "subject",
+    "body": "body",
+    "from_name": "from_name",
+    "reply_to": "reply_to",
+    "fromemail": "from_email",
+}
 
 
-def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
-    shown = {
-        "id": str(campaign.campaign_id),
-        "subject": campaign.subject,
-        "message": campaign.body,
-        "replyto": campaign.reply_to,
-        "from_email": campaign.from_email,
-        "from_name": campaign.from_name,
-        "creation_date": call.moments.text(campaign.created_at),
-    }
+def _show(call: CheckedCall, campaign: Campaign) -> Thing:
+    shown = show_thing(
+        campaign.campaign_id,
+        {},
+        subject=campaign.subject,
+        message=campaign.body,
+        replyto=campaign.reply_to,
+        from_email=campaign.from_email,
+        from_name=campaign.from_name,
+        creation_date=call.moments.text(campaign.created_at),
+    )
     if call.observes("campaign-groups"):
-        totals = call.world.mailings.totals(campaign, call.now)
+        counts = campaign.count_mails(call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
         shown["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
-        shown |= {
-            "delivery_success": str(totals.sent - totals.bounced),
-            "delivery_failed": str(totals.bounced),
-        }
+        shown["delivery_success"] = str(counts["sent"] - counts["bounced"])
+        shown["delivery_failed"] = str(counts["bounced"])
     return shown
 
 
@@ -40,57 +47,51 @@ def campaigns(call: CheckedCall) -> Thing:
     wanted, (first, end) = (call["filter"] or "all"), call.between()
     found = [
         one
-        for one in call.world.campaigns.all(call.now).values()
+        for one in call.world.find_campaigns(call.now).values()
         if wanted in ("all", one.group(call.now).lower()) and first <= one.created_at < end
     ]
     count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
     if call.observes("campaign-groups"):
-        return {"count": count, "items": [_shown(call, campaign) for campaign in page]}
+        return {"count": count, "items": [_show(call, campaign) for campaign in page]}
     groups: dict[str, Thing] = {}
     for campaign in page:
-        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(_shown(call, campaign))
+        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(_show(call, campaign))
     return {"count": count, "items": groups}
 
 
-def _existing(call: CheckedCall) -> Campaign:
+def _find_campaign(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
-    campaign = call.world.campaigns.all(call.now).get(call.id())
+    campaign = call.world.find_campaigns(call.now).get(call.id())
     if campaign is None or call["type"] not in ("", "automated" if campaign.is_automated else "standard"):
         raise missing("campaign")
     return campaign
 
 
 def getcampaign(call: CheckedCall) -> Thing:
-    campaign = _existing(call)
-    return _shown(call, campaign) | ({"name": campaign.name} if call.observes("campaign-groups") else {})
+    campaign = _find_campaign(call)
+    return _show(call, campaign) | ({"name": campaign.name} if call.observes("campaign-groups") else {})
 
 
 def stats(call: CheckedCall) -> Thing:
-    campaign = _existing(call)
-    sent, bounced, opened, unsubscribed = call.world.mailings.totals(campaign, call.now)
-    unopened = sent - bounced - opened
-    values = {"open": opened, "unopened": unopened, "bounced": bounced, "unsubscribed": unsubscribed}
-    counts = {
-        name: f"{value} ({round(100 * value / sent, 2) if sent else 0:g}%)" for name, value in values.items()
-    }
-    return {"stats": counts, "clicks": _clicks(call, campaign)}
+    campaign = _find_campaign(call)
+    counts = campaign.count_mails(call.now)
+    sent, opened = counts.pop("sent"), counts.pop("opened")
+    shown = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
+    stats = {name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)" for name, count in shown.items()}
+    return {"stats": stats, "clicks": _show_clicks(call, campaign)}
 
 
-def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
+def _show_clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
     if campaign.group(call.now) not in ("Automation", "Sent"):
         return []
-    by_link: list[list[str]] = [[] for _ in campaign.links]
-    for contact_id, clicked in call.world.mailings.clickers(campaign, call.now):
-        email = call.subscribers.contacts[contact_id].email
-        for position, times in clicked:
-            by_link[position].append(f"{email}({times} clicks)")
-    return [
-        {"url": url, "message": text, **({"clickers": clickers} if clickers else {})}
-        for (url, text), clickers in zip(campaign.links, by_link, strict=True)
-    ]
+    links: list[Thing] = [{"url": url, "message": text} for url, text in campaign.links]
+    for mail in campaign.mails:
+        for position, times in mail.clicks if mail.clicked_at <= call.now else ():
+            links[position].setdefault("clickers", []).append(f"{mail.contact.email}({times} clicks)")
+    return links
 
 
-def _schedule(call: CheckedCall) -> dict[str, Any]:
+def _read_schedule(call: CheckedCall) -> dict[str, int]:
     """A draft is never sent, a scheduled one at its time, any other at once.
 
     Where nothing is sent at once (observation 34), what is not scheduled is a draft.
@@ -98,57 +99,55 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
     is_scheduled = call.is_true("isscheduled")
     may_send = is_scheduled or not call.observes("sending")
     if call.is_true("isdraft") or call["type"] == "automated" or not may_send:
-        return {"scheduled_at": 0, "sent_at": 0}
+        return {"scheduled_at": NEVER, "sent_at": NEVER}
     if is_scheduled and not call["scheduled_datetime"]:
         raise invalid("scheduled_datetime", "is required")
     at = call.moment("scheduled_datetime") if is_scheduled else call.now
     return {"scheduled_at": call.now, "sent_at": max(call.now, at)}
 
 
-def _texts(call: CheckedCall) -> Thing:
-    return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
+def _find_links(body: str) -> list[list[str]]:
+    found = re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body)
+    return list(map(list, found))
 
 
-def _links(body: str) -> Links:
-    return re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body)
-
-
-def _targets(call: CheckedCall) -> tuple[int, ...]:
-    """Lists; some clients name them among the audiences (observation 42)."""
+def _read_lists(call: CheckedCall) -> list[int]:
+    """Some clients name them among the audiences (observation 42)."""
     known, lists, audiences = call.things("list"), call.ids("lists"), call.ids("audiences")
-    if not known.keys() >= set(lists):
-        raise missing("list")
+    call.must_exist("list", lists, known)
     call.must_exist("audience", audiences, {*AUDIENCE_IDS, *known})
-    return tuple(dict.fromkeys([*lists, *(wanted for wanted in audiences if wanted in known)]))
+    return [*lists, *(one for one in audiences if one in known)]
 
 
 def addcampaign(call: CheckedCall) -> Thing:
-    schedule, world = _schedule(call), call.world
-    new = next(world.campaigns.ids)
+    given: dict[str, Any] = call.given(**_TEXTS) | _read_schedule(call)
     campaign = Campaign(
-        new,
-        lists=_targets(call),
+        next(call.world.ids),
+        lists=_read_lists(call),
         created_at=call.now,
-        **schedule,
-        links=_links(call["body"]),
+        links=_find_links(call["body"]),
         is_automated=call["type"] == "automated",
-        **_texts(call),
+        **given,
     )
-    world.put_campaign(campaign, call.now)
-    return call.done("campaign", "added", new)
+    call.world.schedule(campaign, call.now)
+    return call.done("campaign", "added", campaign.campaign_id)
 
 
 def editcampaign(call: CheckedCall) -> Thing:
     """Of a campaign that is out, or of an automation, only the texts change."""
-    campaign = _existing(call)
-    changed = replace(campaign, **_texts(call))
+    campaign = _find_campaign(call)
+    changes: Thing = call.given(**_TEXTS)
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
-        lists, links = _targets(call) or campaign.lists, _links(changed.body)
-        changed = replace(changed, lists=lists, links=links, **_schedule(call))
-    call.world.put_campaign(changed, call.now)
+        lists, links = _read_lists(call) or campaign.lists, _find_links(call["body"] or campaign.body)
+        changes |= {"lists": lists, "links": links, **_read_schedule(call)}
+    for name, value in changes.items():
+        setattr(campaign, name, value)
+    call.world.schedule(campaign, call.now)
     return call.done("campaign", "updated")
 
 
 def deletecampaign(call: CheckedCall) -> Thing:
-    call.world.delete_campaign(_existing(call), call.now)
+    campaign = _find_campaign(call)
+    campaign.cancel(call.now)
+    del call.world.campaigns[campaign.campaign_id]
     return call.done("campaign", "deleted")

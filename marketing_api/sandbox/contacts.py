@@ -1,56 +1,60 @@
 """The rules of contacts, their tags and activities, and coupons. Not here: their timelines (`timelines`)."""
 
-from marketing_api.sandbox.lists import email_field, labels
-from marketing_api.sandbox.mailing import Campaign
+from marketing_api.sandbox.lists import find_email_field, find_fields
+from marketing_api.sandbox.mailing import Mail
 from marketing_api.sandbox.rules import (
     NOT_FOUND,
     NOT_VALID,
     CheckedCall,
+    Params,
     Refusal,
     missing,
+    show_list,
+    show_thing,
 )
-from marketing_api.sandbox.seed import DAY, Thing, salt
-from marketing_api.sandbox.subscribers import (
-    ACTIVE,
-    BOUNCED,
-    UNCONFIRMED,
-    UNSUBSCRIBED,
-    Contact,
-)
+from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
 from marketing_api.sandbox.timelines import timeline
 
+#: Words and codes of a status as input (observation 18).
+_STATUS = {
+    "": None,
+    "active": ACTIVE,
+    "disactive": UNSUBSCRIBED,
+    "0": UNCONFIRMED,
+    "1": ACTIVE,
+    "2": UNSUBSCRIBED,
+    "3": BOUNCED,
+}
 
-def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = None) -> Thing:
-    """A contact as the service shows it: the named fields, and its values by field id (observation 19).
 
-    `listed` are the names in a listing, which are the same for all.
-    """
-    names = labels(call, contact.list_id) if listed is None else listed
+def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
+    """A contact as the service shows it: the named fields, and its values by field id (observation 19)."""
     registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
-    shown = call.shown(contact.contact_id, email=contact.email, status=status, registration_date=registered)
-    values = dict.fromkeys(names, "") | contact.values_at(call.now)
-    if field := email_field(call, contact.list_id):
-        values[field] = contact.email
-    return shown | values
+    shown = show_thing(
+        contact.contact_id, {}, email=contact.email, status=status, registration_date=registered
+    )
+    shown |= dict.fromkeys(fields, "") | contact.values
+    if field := find_email_field(call, contact.list_id):
+        shown[field] = contact.email
+    return shown
 
 
 def getcontacts(call: CheckedCall) -> Thing:
     """One response however many there are, unless paging is observed (observation 14)."""
-    list_id = call.id("listid")
-    if list_id not in call.things("list"):
-        raise missing("list")
-    names, listed = labels(call, list_id), call.subscribers.on_list(list_id, call.now)
-    count = len(listed)
+    list_id = _read_lists(call)[0]
+    fields, found = find_fields(call, list_id), call.subscribers.on_list(list_id, call.now)
+    count = len(found)
     if call.observes("contact-paging"):
-        count, listed = call.page(listed, 100)
-    return call.listing([_shown(call, one, names) for one in listed], count)
+        count, found = call.page(found, 100)
+    return {"count": count, "items": [_show(call, one, fields) for one in found]}
 
 
-def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
+def _show_with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
-    lists = call.things("list")
     return [
-        {**_shown(call, one), "listid": str(one.list_id), "list_name": lists[one.list_id]["name"]}
+        _show(call, one, find_fields(call, one.list_id))
+        | {"listid": str(one.list_id), "list_name": call.things("list")[one.list_id]["name"]}
         for one in contacts
         if not call["listid"] or one.list_id == call.id("listid")
     ]
@@ -58,7 +62,7 @@ def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
 
 def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
     """observations 3 and 4."""
-    found = _with_lists(call, call.subscribers.by_email(call["email"], call.now))
+    found = _show_with_lists(call, call.subscribers.by_email(call["email"], call.now))
     if not found and call.observes("email-missing"):
         return {"errorCode": NOT_FOUND, "errorMessage": missing("contact").message}
     if not found:
@@ -69,82 +73,67 @@ def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
 
 
 def getcontactsbyphonenumber(call: CheckedCall) -> Thing:
-    found = call.subscribers.by_phone(call["phone"], call.now)
-    return call.listing(_with_lists(call, found))
+    return show_list(_show_with_lists(call, call.subscribers.by_phone(call["phone"], call.now)))
 
 
 def getcontact(call: CheckedCall) -> Thing:
-    return _shown(call, call.contact())
+    contact = call.contact()
+    return _show(call, contact, find_fields(call, contact.list_id))
 
 
 def getcoupon(call: CheckedCall) -> list[Thing]:
-    """Whoever opened a campaign with a coupon was given one."""
-    found = []
-    for contact in call.subscribers.by_email(call["email"], call.now):
-        for campaign, outcome in call.world.mailings.received(contact.contact_id, call.now):
-            is_wanted = not call["campaignid"] or call.id("campaignid") == campaign.campaign_id
-            if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
-                found.append(_coupon(call, contact, campaign, outcome.opened_at))
-    return found
+    """Everybody who opened a campaign with a coupon was given one."""
+    mails = (
+        mail for one in call.subscribers.by_email(call["email"], call.now) for mail in one.mails_by(call.now)
+    )
+    return [
+        _show_coupon(call, mail)
+        for mail in mails
+        if mail.campaign.has_coupon and mail.opened_at <= call.now
+        if call["campaignid"] in ("", str(mail.campaign.campaign_id))
+    ]
 
 
-def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int) -> Thing:
-    """Four in ten redeem it within three weeks."""
-    draw = salt(call.world.origin.seed, campaign.campaign_id, contact.contact_id)
-    redeemed = opened + DAY // 4 + (draw >> 8) % (20 * DAY)
-    is_redeemed = draw % 10 < 4 and redeemed <= call.now
-    return call.shown(
-        contact.contact_id * 10_000 + campaign.campaign_id % 10_000,
+def _show_coupon(call: CheckedCall, mail: Mail) -> Thing:
+    is_redeemed = mail.redeemed_at <= call.now
+    coupon_id = mail.contact.contact_id * 10_000 + mail.campaign.campaign_id % 10_000
+    return show_thing(
+        coupon_id,
+        {},
         email=call["email"],
-        couponcode=f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
-        couponredeemed="1" if is_redeemed else "0",
-        couponredeemedon=call.moments.day(redeemed) if is_redeemed else "N/A",
+        couponcode=f"{coupon_id:X}",
+        couponredeemed=str(int(is_redeemed)),
+        couponredeemedon=call.moments.day(mail.redeemed_at) if is_redeemed else "N/A",
     )
 
 
-#: Words and codes of a status as input (observation 18).
-_STATUS = {
-    "active": ACTIVE,
-    "disactive": UNSUBSCRIBED,
-    "0": UNCONFIRMED,
-    "1": ACTIVE,
-    "2": UNSUBSCRIBED,
-    "3": BOUNCED,
-}
+def _read_lists(call: CheckedCall) -> list[int]:
+    lists = call.ids("listid")
+    call.must_exist("list", lists or [0], call.things("list"))
+    return lists
 
 
-def _status(call: CheckedCall) -> int | None:
-    return _STATUS.get(call["status"].lower())
-
-
-def _lists(call: CheckedCall) -> list[int]:
-    wanted = call.ids("listid")
-    if not wanted or not call.things("list").keys() >= set(wanted):
-        raise missing("list")
-    return wanted
-
-
-def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
+def _read_values(call: CheckedCall, lists: list[int]) -> Params:
     """Custom-field values without the field that stands for the address; a Refusal when none of the lists has
     a field.
 
     What has a name in place of an id changes nothing (observation 44).
     """
     fields = {key: value for key, value in call.fields.items() if key.isdecimal()}
-    call.must_exist("custom field", fields, {key for wanted in lists for key in labels(call, wanted)})
-    addresses = {email_field(call, wanted) for wanted in lists}
+    call.must_exist("custom field", fields, {key for one in lists for key in find_fields(call, one)})
+    addresses = [find_email_field(call, one) for one in lists]
     return {key: value for key, value in fields.items() if key not in addresses}
 
 
-def _address(call: CheckedCall, lists: list[int]) -> str:
+def _read_address(call: CheckedCall, lists: list[int]) -> str:
     """The address; where lists have a field for it, that one does as well (observation 38)."""
-    given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
+    given = (call.fields.get(find_email_field(call, one), "").strip() for one in lists)
     return call["email"] or next(filter(None, given), "")
 
 
-def _in_list(call: CheckedCall, email: str, where: int) -> list[Contact]:
+def _find_on_list(call: CheckedCall, email: str, list_id: int) -> list[Contact]:
     found = call.subscribers.by_email(email, call.now)
-    return [contact for contact in found if contact.list_id == where]
+    return [contact for contact in found if contact.list_id == list_id]
 
 
 getcontacttimeline = getcontacttimelinebyemailaddress = timeline
@@ -152,51 +141,60 @@ getcontacttimeline = getcontacttimelinebyemailaddress = timeline
 
 def addcontact(call: CheckedCall) -> Thing:
     """One contact per list; the response names the first."""
-    lists, status = _lists(call), _status(call)
-    email, values = _address(call, lists), _values(call, lists)
+    lists = _read_lists(call)
+    email, values = _read_address(call, lists), _read_values(call, lists)
     if not email and call.observes("email-field"):
-        raise Refusal(NOT_VALID, "Email Address is required", (f"fields[{email_field(call, lists[0])}]",))
-    if email and any(_in_list(call, email, where) for where in lists):
+        field = find_email_field(call, lists[0])
+        raise Refusal(NOT_VALID, "Email Address is required", (f"fields[{field}]",))
+    if email and any(_find_on_list(call, email, one) for one in lists):
         raise Refusal(NOT_VALID, "The contact already exists", ("email",))
-    status = ACTIVE if status is None else status
-    ids = [call.subscribers.add(where, email, status, call.now, values) for where in lists]
+    ids = [next(call.world.ids) for _ in lists]
+    for contact_id, list_id in zip(ids, lists, strict=True):
+        _add(call, contact_id, list_id, email, values)
     return call.done("contact", "added", ids[0])
+
+
+def _add(call: CheckedCall, contact_id: int, list_id: int, email: str, values: Params) -> None:
+    status = _STATUS[call["status"].lower()]
+    contact = Contact(contact_id, list_id, email, call.now, dict(values), is_written=True)
+    if status is not None:
+        contact.status = status
+    call.subscribers.add(contact)
 
 
 def synccontact(call: CheckedCall) -> Thing:
     """Queued: the effect shows some seconds later (observation 6)."""
-    email, lists = call["email"], _lists(call)
-    values, status, subscribers = _values(call, lists), _status(call), call.subscribers
-    added = ACTIVE if status is None else status
-    ids = {
-        where: there[0].contact_id if (there := _in_list(call, email, where)) else next(subscribers.ids)
-        for where in lists
-    }
+    email, lists, subscribers = call["email"], _read_lists(call), call.subscribers
+    values, status = _read_values(call, lists), _STATUS[call["status"].lower()]
+    ids = {}
+    for list_id in lists:
+        there = _find_on_list(call, email, list_id)
+        ids[list_id] = there[0].contact_id if there else next(call.world.ids)
 
-    def apply() -> None:
-        for where, wanted in ids.items():
+    def sync() -> None:
+        for list_id, contact_id in ids.items():
             # As it is by then: a write before this one may have added the contact.
-            found = _in_list(call, email, where)
+            found = _find_on_list(call, email, list_id)
             for contact in found:
-                subscribers.edit(contact, call.now, status=status, values=values)
+                subscribers.edit(contact, call.now, "", status, values)
             if not found:
-                subscribers.add(where, email, added, call.now, values, wanted)
+                _add(call, contact_id, list_id, email, values)
 
-    call.tenant.run_later(apply, call.arrived + call.tenant.sync_delay_s)
+    call.world.queue.append((call.arrived + call.world.sync_delay_s, sync))
     return call.done("contact", "synced", ids[lists[0]])
 
 
 def editcontact(call: CheckedCall) -> Thing:
     contact = call.contact()
-    lists = [contact.list_id]
-    values = _values(call, lists)
-    call.subscribers.edit(contact, call.now, _address(call, lists), _status(call), values)
+    lists, status = [contact.list_id], _STATUS[call["status"].lower()]
+    values = _read_values(call, lists)
+    call.subscribers.edit(contact, call.now, _read_address(call, lists), status, values)
     return call.done("contact", "updated")
 
 
 def movecontact(call: CheckedCall) -> Thing:
     """The contact keeps its id (assumed)."""
-    contact, target = call.contact(), _lists(call)[0]
+    contact, target = call.contact(), _read_lists(call)[0]
     if call["sourceid"] and contact.list_id != call.id("sourceid"):
         raise missing("contact in the source list")
     call.subscribers.move(contact, target, call.now)
@@ -223,8 +221,6 @@ def addactivity(call: CheckedCall) -> Thing:
 
 def addtag(call: CheckedCall) -> Thing:
     """By id, or by address in every list; observation 5."""
-    if not call["id"] and not call["email"]:
-        raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
     is_added = call.operation.name.endswith("addtag")
     try:
         contacts = call.contacts()
@@ -235,10 +231,9 @@ def addtag(call: CheckedCall) -> Thing:
     for contact in contacts:
         contact.is_written = True
         for tag in call.words("tagname"):
+            contact.tags.pop(tag, None)
             if is_added:
-                contact.tags.setdefault(tag, call.now)
-            else:
-                contact.tags.pop(tag, None)
+                contact.tags[tag] = call.now
     return call.done("tag", "added" if is_added else "removed")
 
 

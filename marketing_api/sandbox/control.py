@@ -4,7 +4,8 @@ They lie outside `/1`, need no key and count towards no limit. Responses are pla
 envelope."""
 
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.json import encode
@@ -12,27 +13,7 @@ from msgspec.json import encode
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import Params
-from marketing_api.sandbox.tenant import Tenant
-
-
-def respond_to_control(app: App, request: Request, real: float) -> Response:
-    """400 with `error` when the request makes no sense, 404 for an unknown path; `real` is its time in unix
-    seconds."""
-    params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
-    paths: Mapping[str, Callable[..., Any]] = {**PATHS, **app.more_paths}
-    handle = paths.get(request.path.removeprefix("/sandbox").strip("/"))
-    if handle is None:
-        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in paths]}))
-    try:
-        return Response(200, encode(handle(app, params, real)))
-    except (ValueError, KeyError) as problem:
-        return Response(400, encode({"error": str(problem)}))
-
-
-def meant(app: App, params: Params) -> Iterator[Tenant]:
-    """Every account, or that which `account` names."""
-    name = params.pop("account", "")
-    return (tenant for tenant in app.tenants.values() if name in ("", tenant.name))
+from marketing_api.sandbox.seed import DAY
 
 
 def advance(app: App, params: Params, real: float) -> Any:
@@ -40,37 +21,35 @@ def advance(app: App, params: Params, real: float) -> Any:
     days = float(params.get("days", "1"))
     if days < 0:
         raise ValueError("time does not run backwards")
-    for tenant in (tenants := list(meant(app, params))):
-        tenant.advance(days, real)
-    return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
+    app.world.settle(real + days * DAY)
+    app.world.advance(days)
+    app.note(advance=days)
+    return {"now": app.world.now()}
 
 
 def faults(app: App, params: Params, real: float) -> Any:
     """`name=probability[@operations]…`, `rate-limit=10`, `off=1` for none; shows all that are on."""
-    shown = {}
-    for tenant in meant(app, params):
-        for name, value in params.items():
-            if name == "off":
-                tenant.faults.chances.clear()
-            elif name == "rate-limit":
-                tenant.window.limit = int(value)
-            else:
-                tenant.faults.set(name, value)
-        shown[tenant.name] = {name: str(chance) for name, chance in tenant.faults.chances.items()}
-    return shown
+    for name, value in params.items():
+        if name == "off":
+            app.faults.chances.clear()
+        elif name == "rate-limit":
+            app.window.limit = int(value)
+        else:
+            app.faults.set(name, value)
+    return {name: str(chance) for name, chance in app.faults.chances.items() if chance.probability}
 
 
 def state(app: App, params: Params, real: float) -> Any:
     """The account: its time, and how many contacts there are on each list."""
-    tenant = next(meant(app, params))
-    now, subscribers = tenant.world.now(), tenant.world.subscribers
-    lists = tenant.world.shelves["list"].all(now)
-    counted = {list_id: len(subscribers.on_list(list_id, now)) for list_id in lists}
+    now = app.world.now()
+    contacts = app.world.subscribers.contacts.values()
+    counted = Counter(contact.list_id for contact in contacts if contact.exists(now))
+    counts = {list_id: counted[list_id] for list_id in app.world.find_things("list", now)}
     return {
         "now": now,
-        "contacts": sum(counted.values()),
-        "contacts_by_list": counted,
-        "requests": tenant.requests,
+        "contacts": sum(counts.values()),
+        "contacts_by_list": counts,
+        "requests": app.requests,
     }
 
 
@@ -83,3 +62,17 @@ def log(app: App, params: Params, real: float) -> Any:
 
 
 PATHS = {handle.__name__: handle for handle in (advance, faults, state, log)}
+
+
+def respond_to_control(app: App, request: Request, real: float) -> Response:
+    """400 with `error` when the request makes no sense, 404 for an unknown path; `real` is its time in unix
+    seconds."""
+    params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
+    paths: dict[str, Callable[..., Any]] = {**PATHS, **app.more_paths}
+    handle = paths.get(request.path.removeprefix("/sandbox").strip("/"))
+    if handle is None:
+        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in paths]}))
+    try:
+        return Response(200, encode(handle(app, params, real)))
+    except (ValueError, KeyError) as problem:
+        return Response(400, encode({"error": str(problem)}))

@@ -3,13 +3,11 @@
 A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults
 whatever the order of its requests, and a repeated call draws anew."""
 
+import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
-
-from marketing_api.sandbox.seed import salt
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +50,28 @@ def read_chance(text: str) -> Chance:
 class Faults:
     """`known` are those that can be set, by name."""
 
-    def __init__(
-        self,
-        seed: int = 1,
-        chances: Mapping[str, str] = MappingProxyType({}),
-        known: Mapping[str, Fault] = FAULTS,
-    ) -> None:
-        self._seed, self._known = seed, known
+    def __init__(self, seed: int, chances: Mapping[str, str], known: Mapping[str, Fault] = FAULTS) -> None:
+        self._seed, self.known = seed, known
         self.chances: dict[str, Chance] = {}
-        self._requested: Counter[int] = Counter()
+        self._requested: Counter[str] = Counter()
         for name, chance in chances.items():
             self.set(name, chance)
 
     def set(self, name: str, chance: str) -> None:
         """ValueError when there is no such fault, or it is no chance."""
-        if name not in self._known:
-            raise ValueError(f"there is no fault {name!r}; there are {', '.join(self._known)}")
+        if name not in self.known:
+            raise ValueError(f"there is no fault {name!r}; there are {', '.join(self.known)}")
         self.chances[name] = read_chance(chance)
-        if not self.chances[name].probability:
-            del self.chances[name]
 
-    def draw(self, operation: str, params: str, *, is_write: bool) -> tuple[str, bool]:
-        """The name of the fault that the request meets, empty for none, and whether it takes effect."""
-        if not self.chances:
-            return "", True
-        call = hash((operation, params))
+    def draw(self, operation: str, params: str, *, is_write: bool) -> str:
+        """The name of the fault that the request meets, empty for none."""
+        call = f"{self._seed} {operation} {params}"
         self._requested[call] += 1
-        at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
+        at = random.Random(f"{call} {self._requested[call]}").random()
         for name, chance in self.chances.items():
             is_meant = not chance.operations or operation in chance.operations
-            if is_meant and (is_write or not self._known[name].writes_only):
-                if at < chance.probability:
-                    return name, self._known[name].has_effect
+            if is_meant and (is_write or not self.known[name].writes_only):
                 at -= chance.probability
-        return "", True
+                if at < 0:
+                    return name
+        return ""

@@ -9,43 +9,46 @@ import msgspec
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
+from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
 from marketing_api.sandbox.seed import WORDS
 
-#: Whether an account behaves as observed in something (`Tenant.observes`).
-Observes = Callable[[str], bool]
 
-
-def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
-    """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body
-    cannot be read."""
-    if "json" in content_type:
-        pairs: Iterable[tuple[str, str]] = _json(body)
+def read_params(request: Request) -> Params:
+    """Parameters of query and body, names trimmed and folded; a Refusal when the body cannot be read."""
+    if "json" in request.content_type:
+        pairs: Iterable[tuple[str, str]] = _read_json(request.body)
     else:
-        pairs = urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-    return _merged(urllib.parse.parse_qsl(query, keep_blank_values=True)), _merged(pairs)
+        pairs = _read_form(request.body.decode("utf-8", "replace"))
+    return _merge(pairs) | _merge(_read_form(request.query))
 
 
-def _json(body: bytes) -> Iterator[tuple[str, str]]:
+def _read_form(text: str) -> list[tuple[str, str]]:
+    return urllib.parse.parse_qsl(text, keep_blank_values=True)
+
+
+def _read_json(body: bytes) -> Iterator[tuple[str, str]]:
     try:
-        content = msgspec.json.decode(body or b"{}")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        content = msgspec.json.decode(body or b"{}", type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Refusal(NOT_VALID, "The request body is not valid JSON") from None
-    for name, value in content.items() if isinstance(content, dict) else ():
-        yield from _flat(name, value)
+    for name, value in content.items():
+        yield from _flatten(name, value)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not
     been sent."""
-    if isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
-            yield from _flat(f"{name}[{key}]", item)
+    if isinstance(value, list):
+        value = {"": ",".join(map(str, value))}
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _flatten(f"{name}[{key}]", item)
     elif value is not None:
-        yield name, ("true" if value else "false") if isinstance(value, bool) else str(value)
+        yield name, str(value)
 
 
-def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
+def _merge(pairs: Iterable[tuple[str, str]]) -> Params:
     """`tagname[]` repeats, `fields[12]` keeps its key, and everything else is folded (observation 10)."""
     found: Params = {}
     for name, value in pairs:
@@ -55,27 +58,29 @@ def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     return found
 
 
-def _required(operation: Operation, observes: Observes) -> set[str]:
+def _find_required(operation: Operation, observes: Callable[[str], bool]) -> set[str]:
     required = {parameter.name for parameter in operation.parameters if parameter.required}
     if operation.name == "emailmarketing/deletecontact" and observes("delete-everywhere"):
         required.discard("listid")  # observation 35
     return required - set(WORDS["required_by_a_variant"].get(operation.name, ()))
 
 
-def check(operation: Operation, given: Params, observes: Observes) -> tuple[Params, Params]:
+def check_params(
+    operation: Operation, given: Params, observes: Callable[[str], bool]
+) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
     one."""
-    required = _required(operation, observes)
+    required = _find_required(operation, observes)
     checked, bad = Params(), Params()
-    for parameter in filter(lambda each: each.kind is not Kind.FIELDS, operation.parameters):
+    for parameter in operation.parameters:
         name = parameter.name
-        if value := given.get(name.lower(), "").strip():
-            try:
-                checked |= parameter.encode(value, operation.name)
-            except InvalidCall:
-                bad[name] = "is not valid"
-        elif name in required:
+        value = given.get(name.lower(), "").strip() if parameter.kind is not Kind.FIELDS else ""
+        if not value and name in required:
             bad[name] = "is required"
+        try:
+            checked |= parameter.encode(value, operation.name) if value else {}
+        except InvalidCall:
+            bad[name] = "is not valid"
     if not bad and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
         bad[operation.needs_one[0]] = "is required"
     if bad:

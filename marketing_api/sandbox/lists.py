@@ -1,6 +1,6 @@
 """The rules of lists and audiences."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource
+from marketing_api.sandbox.rules import CheckedCall, Resource, show_list, show_thing
 from marketing_api.sandbox.seed import WORDS, Thing
 
 #: Every audience by id.
@@ -22,48 +22,50 @@ _MEMBERS = (
 )
 
 
-def _shown(call: CheckedCall, wanted: int, thing: Thing) -> Thing:
+def _show(call: CheckedCall, list_id: int, thing: Thing) -> Thing:
     """With `confimation` as the service spells it."""
-    shown = {member.replace("confirm", "confim"): thing.get(member, "") for member in _MEMBERS}
-    created = call.moments.text(thing["created_at"])
-    return call.shown(wanted, shown, *shown, creation_date=created, fields=labels(call, wanted))
+    texts = {member.replace("confirm", "confim"): thing.get(member, "") for member in _MEMBERS}
+    created = call.moments.text(thing["since"])
+    return show_thing(list_id, {}, **texts, creation_date=created, fields=find_fields(call, list_id))
 
 
-def labels(call: CheckedCall, wanted: int) -> dict[str, str]:
+def find_fields(call: CheckedCall, list_id: int) -> dict[str, str]:
     """Labels of the list's custom fields by id; one may stand for the address (observation 38)."""
-    added = {f"{wanted}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
-    own: dict[str, str] = call.things("list")[wanted].get("fields", added)
-    return {**own, field: "Email Address"} if (field := email_field(call, wanted)) else own
+    added = {f"{list_id}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
+    own: dict[str, str] = call.things("list")[list_id].get("fields", added)
+    return {**own, field: "Email Address"} if (field := find_email_field(call, list_id)) else own
 
 
-def email_field(call: CheckedCall, wanted: int) -> str:
+def find_email_field(call: CheckedCall, list_id: int) -> str:
     """The id of the list's field that stands for the address; empty where lists have none."""
-    return f"{wanted}9" if call.observes("email-field") else ""
+    return f"{list_id}9" if call.observes("email-field") else ""
 
 
 def getlists(call: CheckedCall) -> Thing:
-    found = [_shown(call, *one) for one in call.things("list").items()]
-    if not call.observes("listed-fields"):
-        found = [{name: value for name, value in one.items() if name != "fields"} for one in found]
+    found = [_show(call, *one) for one in call.things("list").items()]
+    for shown in found if not call.observes("listed-fields") else ():
+        del shown["fields"]
     if not call.observes("contact-paging"):
-        return call.listing(found)
+        return show_list(found)
     count, page = call.page(found, 100)
-    return call.listing(page, count)
+    return {"count": count, "items": page}
 
 
 def deletelist(call: CheckedCall) -> Thing:
     payload: Thing = editlist(call)
-    call.subscribers.delete_list(call.id(), call.now)
+    for contact in list(call.subscribers.contacts.values()):
+        if contact.list_id == call.id():  # nor does anybody register on it any more
+            call.subscribers.delete(contact, call.now)
     return payload
 
 
 def getaudiences(call: CheckedCall) -> Thing:
-    return call.listing([call.shown(wanted, {}, name=name) for wanted, name in AUDIENCE_IDS.items()])
+    return show_list([show_thing(one, {}, name=name) for one, name in AUDIENCE_IDS.items()])
 
 
 getlist = addlist = editlist = Resource(
     "list",
-    _shown,
+    _show,
     lambda call: call.given(*call.params, fromemail="from_email"),
-    lambda call: {"form_title": call["name"], "doubleOptin": "0", "created_at": call.now},
+    lambda call: {"form_title": call["name"], "doubleOptin": "0"},
 )

@@ -1,32 +1,24 @@
-"""Reviews, feedback, sentiment and their statistics: the seeded ones, and the rules that show them."""
+"""The rules of reviews, feedback, sentiment and their statistics."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 
-from marketing_api.sandbox.rules import CheckedCall, Resource
-from marketing_api.sandbox.seed import DAY, WORDS, Thing, salt
-from marketing_api.sandbox.world import Public
+from marketing_api.sandbox.rules import CheckedCall, Resource, show_list, show_thing
+from marketing_api.sandbox.seed import DAY, WORDS, Thing
 
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
 
 
-def _shown(call: CheckedCall, wanted: int, review: Thing) -> Thing:
+def _show(call: CheckedCall, review_id: int, review: Thing) -> Thing:
     date, _, time = call.moments.text(review["at"], "12h").partition(" ")
     notes = review["notes"] if review["noted_at"] <= call.now else ""
     members = ("email", "phone", "inquiry", "rating")
-    return call.shown(wanted, review, *members, date=date, time=time, notes=notes)
+    return show_thing(review_id, review, *members, date=date, time=time, notes=notes)
 
 
-def _channels(call: CheckedCall) -> list[str]:
+def _find_channels(call: CheckedCall) -> list[str]:
     """Those that the call names."""
     return [name for name, word in WORDS["review_channels"].items() if call.wants("channels", word)]
-
-
-def _public(call: CheckedCall, every: list[Public]) -> Iterator[Public]:
-    """What was written in the channels that the call names, oldest first."""
-    channels = _channels(call)
-    return (one for one in every if one.at <= call.now and one.channel in channels)
 
 
 def direct(call: CheckedCall) -> Thing:
@@ -39,47 +31,47 @@ def direct(call: CheckedCall) -> Thing:
         days = {"today": 0, "lastweek": 7, "lastmonth": 30}[wanted]
         first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
     reviews = call.things("review").items()
-    return call.listing([_shown(call, *one) for one in reviews if first <= one[1]["at"] < end])
+    return show_list([_show(call, *one) for one in reviews if first <= one[1]["at"] < end])
 
 
-deletefeedback = Resource("review", _shown)
+deletefeedback = Resource("review", _show)
 
 
 def getfeedback(call: CheckedCall) -> list[Thing]:
-    return [_shown(call, call.id(), call.existing("review"))]
+    return [_show(call, call.id(), call.existing("review"))]
 
 
 def online(call: CheckedCall) -> Thing:
     """Every channel has its average; a channel without reviews has null and no `data`."""
-    words = WORDS["review_channels"]
-    by_channel = defaultdict[str, list[Public]](list)
-    for one in _public(call, call.world.reviews_online):
-        by_channel[one.channel].append(one)
-    items: dict[str, Thing] = {name: {"AvgRating": None} for name in _channels(call)}
-    for name, reviews in by_channel.items():
-        data = [
-            {
-                "username": one.author,
-                "date": str(one.at),
-                "inquiry": one.text,
-                "rating": f'a:1:{{s:6:"rating";s:1:"{one.stars}";}}',
-                "sourceUrl": f"https://reviews.example.org/{words[name]}/{one.at:08x}",
-            }
-            for one in reversed(reviews[-_SHOWN_PER_CHANNEL:])
-        ]
-        average = sum(one.stars for one in reviews) / len(reviews)
-        items[name] = {"AvgRating": f"{average:.1f}", "data": data}
+    items: dict[str, Thing] = {name: {"AvgRating": None} for name in _find_channels(call)}
+    for name, item in items.items():
+        reviews = [one for one in call.things("online review").values() if one["channel"] == name]
+        if reviews:
+            item["AvgRating"] = f"{sum(one['stars'] for one in reviews) / len(reviews):.1f}"
+            item["data"] = [_show_online(one) for one in reversed(reviews[-_SHOWN_PER_CHANNEL:])]
     return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": items}
+
+
+def _show_online(review: Thing) -> Thing:
+    return {
+        "username": review["author"],
+        "date": str(review["at"]),
+        "inquiry": review["inquiry"],
+        "rating": f'a:1:{{s:6:"rating";s:1:"{review["stars"]}";}}',
+        "sourceUrl": f"https://reviews.example.org/{WORDS['review_channels'][review['channel']]}/{review['at']}",
+    }
 
 
 def sentiment(call: CheckedCall) -> Thing:
     """Three stars are neutral and not shown."""
-    first, end = call.between()
+    (first, end), channels = call.between(), _find_channels(call)
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
-    for one in _public(call, call.world.mentions):
-        polarity = "positive" if one.stars > 3 else "negative"
-        if one.stars != 3 and call.wants("filter", polarity) and first <= one.at < end:
-            shown = {"inquiry": one.text, "social": one.channel, "reviewdate": call.moments.day(one.at)}
+    for one in call.things("mention").values():
+        polarity = "positive" if one["stars"] > 3 else "negative"
+        is_meant = one["channel"] in channels and call.wants("filter", polarity)
+        if is_meant and one["stars"] != 3 and first <= one["at"] < end:
+            date = call.moments.day(one["at"])
+            shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": date}
             groups[f"{polarity.title()}s"].append(shown)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}
     return {"overall": {"stats": totals}, "items": groups}
@@ -87,35 +79,23 @@ def sentiment(call: CheckedCall) -> Thing:
 
 def stats(call: CheckedCall) -> Thing:
     """A period is a day; days without a review are left out of `Reviews`."""
-    parts: Thing = {"Reviews": _rated(call), "SocialMedia": [], "FeedbackHub": []}
-    for day, mentions, views in _counted(call):
-        parts["SocialMedia"].append({"periode": day} | mentions)
-        parts["FeedbackHub"].append({"periode": day, "views": str(views)})
-    for name, days in parts.items():
-        parts[name] = days if call.wants("filter", name.lower()) else []
-    return {"items": [], **parts}
+    parts: Thing = {"Reviews": _count_ratings(call), "SocialMedia": [], "FeedbackHub": []}
+    (first, end), midnight = call.between(), call.moments.midnight
+    for day, mentions, views in call.world.days:
+        if first <= midnight(day) < end and midnight(day) <= call.now:
+            parts["SocialMedia"].append({"periode": str(day)} | mentions)
+            parts["FeedbackHub"].append({"periode": str(day), "views": str(views)})
+    wanted = {name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()}
+    return {"items": [], **wanted}
 
 
-def _rated(call: CheckedCall) -> list[Thing]:
-    (first, end), date = call.between(), call.moments.date
+def _count_ratings(call: CheckedCall) -> list[Thing]:
+    first, end = call.between()
     rated = defaultdict[str, Counter[str]](Counter)
     for one in call.things("review").values():
         if first <= one["at"] < end:
-            rated[date(one["at"]).isoformat()][one["rating"]] += 1
+            rated[str(call.moments.date(one["at"]))][one["rating"]] += 1
     return [
         {"periode": day, "good": str(count["Good"]), "bad": str(count["Bad"])}
         for day, count in sorted(rated.items())
     ]
-
-
-def _counted(call: CheckedCall) -> Iterator[tuple[str, dict[str, int], int]]:
-    """(date, mentions by network, views of the feedback page) of every day of the range, up to today."""
-    world, date, (first, end) = call.world, call.moments.date, call.between()
-    networks = WORDS["mention_networks"].items()
-    for number in range((call.now + DAY - world.start) // DAY + 1):
-        # The noon shows the local date: days of 23 or 25 hours move midnight, but never past it.
-        noon = world.start + number * DAY + DAY // 2
-        if first <= noon < end and date(noon) <= date(call.now):
-            draw = salt(world.origin.seed, number)
-            mentions = {name: (draw >> most) % most for name, most in networks}
-            yield date(noon).isoformat(), mentions, 5 + draw % 60

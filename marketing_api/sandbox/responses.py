@@ -1,4 +1,4 @@
-"""Requests and responses as values, and the envelope of a response."""
+"""Requests and responses as values, the envelope of a response, and the limit that every response reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from msgspec.json import encode
 
 from marketing_api.operation import Operation
 from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Refusal
-from marketing_api.sandbox.tenant import RateReport, Tenant
+from marketing_api.sandbox.world import World
 
 #: HTTP statuses of errors; all others come with 200.
 _STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
@@ -19,6 +19,8 @@ ERRORS = {
     "unknown": (UNAVAILABLE, "The system cannot find the requested action"),
     "unknown-key": (WRONG_KEY, "Authentication failed: the key is missing or wrong"),
 }
+#: Reported when there is no limit.
+_UNLIMITED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +44,58 @@ class Response:
     wait: float = 0.0
 
 
-def success(tenant: Tenant, operation: Operation, data: Any, rate: RateReport) -> Response:
+#: The six values that every response reports; times are of the real clock.
+RateReport = dict[str, int]
+
+
+class Window:
+    """The current second. Over the limit, everything is refused until the next second begins; an error says
+    to wait `after_s` seconds."""
+
+    def __init__(self, limit: int, after_s: int) -> None:
+        self.limit, self.after_s = limit, after_s
+        self._second = self._requests = 0
+
+    def count(self, at: float) -> RateReport:
+        """Count a request that arrived `at` (unix seconds)."""
+        second, limit = int(at), self.limit or _UNLIMITED
+        self._requests = self._requests + 1 if second == self._second else 1
+        self._second = second
+        is_over = self._requests > limit
+        return {
+            "limit": limit,
+            "requests": self._requests,
+            "remaining": max(0, limit - self._requests),
+            "reached": int(is_over),
+            "reset": second + 1,
+            "after": self.after_s if is_over else 0,
+        }
+
+
+def success(world: World, operation: Operation, data: Any, rate: RateReport) -> Response:
     """`data` is what a rule returns."""
     if operation.is_read and operation.at:
         data = {operation.at: data}
-    return Response(200, _envelope(tenant, rate, "ok", data), headers=rate_headers(rate))
+    return _respond(world, rate, 200, "ok", data)
 
 
-def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
+def error(world: World, refusal: Refusal, rate: RateReport) -> Response:
     data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
-    if refusal.fields and tenant.observes("validation-fields"):
+    if refusal.fields and world.observes("validation-fields"):
         data["fields"] = refusal.fields
-    body = _envelope(tenant, rate, "error", data)
-    return Response(_STATUSES.get(refusal.code, 200), body, headers=rate_headers(rate))
+    return _respond(world, rate, _STATUSES.get(refusal.code, 200), "error", data)
 
 
 def rate_headers(rate: RateReport) -> list[tuple[str, str]]:
     return [(f"x-rate-limit-{name}", str(value)) for name, value in rate.items()]
 
 
-def _envelope(tenant: Tenant, rate: RateReport, status: str, data: Any) -> bytes:
-    has_extras, texts = tenant.observes("header-extras"), {name: str(value) for name, value in rate.items()}
-    header: dict[str, Any] = {"status": status, "dataType": "array"}
-    if status == "ok":
+def _respond(world: World, rate: RateReport, status: int, verdict: str, data: Any) -> Response:
+    has_extras, texts = world.observes("header-extras"), {name: str(value) for name, value in rate.items()}
+    header: dict[str, Any] = {"status": verdict, "dataType": "array"}
+    if verdict == "ok":
         header["limit"] = (texts if has_extras else rate)["limit"]
     if has_extras:
         header["cached"] = False
-    return encode({"response": {"header": header, "data": data}, "rate-limit": texts})
+    body = encode({"response": {"header": header, "data": data}, "rate-limit": texts})
+    return Response(status, body, headers=rate_headers(rate))

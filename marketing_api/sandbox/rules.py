@@ -1,5 +1,5 @@
 """What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of
-values, and the one rule of all things on shelves (Resource)."""
+values, and the one rule of all things of a kind (Resource)."""
 
 import datetime as dt
 from collections.abc import Callable, Container, Iterable
@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox.seed import WORDS, Thing
 from marketing_api.sandbox.subscribers import Contact
-from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.world import Shelf
+from marketing_api.sandbox.world import World
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
 T = TypeVar("T")
 Params = dict[str, str]
-EMPTY: Thing = {}
 
 
 class Refusal(Exception):
@@ -41,7 +39,7 @@ class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of
     custom-field values."""
 
-    tenant: Tenant
+    world: World
     operation: Operation
     params: Params
     fields: Params
@@ -49,7 +47,7 @@ class CheckedCall:
     arrived: float = 0.0
 
     def __post_init__(self) -> None:
-        self.world, self.moments, self.observes = self.tenant.world, self.tenant.moments, self.tenant.observes
+        self.moments, self.observes = self.world.moments, self.world.observes
         self.subscribers = self.world.subscribers
 
     # parameters
@@ -101,12 +99,15 @@ class CheckedCall:
 
     # what the account owns
 
-    def shelf(self, kind: str) -> Shelf[Thing]:
-        return self.world.shelves[kind]
-
     def things(self, kind: str) -> dict[int, Thing]:
-        """Everything of that kind that stands, by id."""
-        return self.shelf(kind).all(self.now)
+        """Everything of that kind that is there, by id."""
+        return self.world.find_things(kind, self.now)
+
+    def add(self, kind: str, thing: Thing) -> int:
+        """Returns its id."""
+        new = next(self.world.ids)
+        self.world.things[kind][new] = thing | {"since": self.now}
+        return new
 
     def existing(self, kind: str) -> Thing:
         """What `id` names."""
@@ -136,18 +137,10 @@ class CheckedCall:
 
     # shapes
 
-    def shown(self, wanted: int, thing: Thing = EMPTY, /, *members: str, **others: Any) -> Thing:
-        """A thing as the service shows it: its id, these members of it, and others."""
-        return {"id": str(wanted)} | {name: thing[name] for name in members} | others
-
-    def listing(self, entries: list[Any], count: int | None = None) -> Thing:
-        """The wrapper of a listing; `count` where it is not that of the entries."""
-        return {"count": len(entries) if count is None else count, "items": entries}
-
     def page(self, entries: list[T], default_limit: int) -> tuple[int, list[T]]:
         """(count to show, entries of the requested page); a page past the end counts 0 (observation 14)."""
-        limit = _positive(self["limit"], default_limit)
-        offset = (_positive(self["page"], 1) - 1) * limit
+        limit = max(1, int(float(self["limit"] or default_limit)))
+        offset = (max(1, int(float(self["page"] or 1))) - 1) * limit
         return len(entries) if offset < len(entries) else 0, entries[offset : offset + limit]
 
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
@@ -161,14 +154,16 @@ def _as_id(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else -1
 
 
-def _positive(text: str, default: int) -> int:
-    try:
-        return max(1, int(float(text)))
-    except ValueError:
-        return default
+def show_thing(thing_id: int, thing: Thing, *members: str, **others: Any) -> Thing:
+    """A thing as the service shows it: its id, these members of it, and others."""
+    return {"id": str(thing_id)} | {name: thing[name] for name in members} | others
 
 
-def worded(kind: str, thing: Thing) -> dict[str, str]:
+def show_list(entries: list[Any]) -> Thing:
+    return {"count": len(entries), "items": entries}
+
+
+def translate_members(kind: str, thing: Thing) -> dict[str, str]:
     """The members of a thing that the service shows in other words than it takes."""
     return {member: texts[thing[member]] for member, texts in WORDS[f"{kind}_words"].items()}
 
@@ -187,12 +182,15 @@ class Resource:
     def __call__(self, call: CheckedCall) -> Any:
         kind, operation = self.kind, call.operation
         if operation.is_listing:
-            return call.listing([self.show(call, *one) for one in call.things(kind).items()])
+            return show_list([self.show(call, *one) for one in call.things(kind).items()])
         if operation.is_read:
             return self.show(call, call.id(), call.existing(kind))
-        if operation.effect is not Effect.DELETE and not call["id"]:
-            thing = WORDS["defaults"].get(kind, {}) | self.new(call) | self.given(call)
-            return call.done(kind, "added", call.shelf(kind).add(thing))
-        thing, is_deleted = call.existing(kind), operation.effect is Effect.DELETE
-        call.shelf(kind).put(call.id(), None if is_deleted else thing | self.given(call))
-        return call.done(kind, "deleted" if is_deleted else "updated")
+        if operation.effect is Effect.DELETE:
+            call.existing(kind)
+            del call.world.things[kind][call.id()]
+            return call.done(kind, "deleted")
+        if call["id"]:
+            call.world.things[kind][call.id()] = call.existing(kind) | self.given(call)
+            return call.done(kind, "updated")
+        thing = WORDS["defaults"].get(kind, {}) | self.new(call) | self.given(call)
+        return call.done(kind, "added", call.add(kind, thing))

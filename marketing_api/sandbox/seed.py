@@ -1,42 +1,19 @@
-"""What seeded things are made of: chance, the vocabulary of the business (`words.toml`), and how its dates
-and times are written."""
+"""The vocabulary of the seeded business (`words.toml`), and how its dates and times are written."""
 
 import datetime as dt
-import functools
-import hashlib
 import tomllib
-import unicodedata
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 DAY = 86_400
-
-
-def salt(seed: int, *names: object) -> int:
-    """32 bits that differ for every seed and name: the start of an independent series of draws."""
-    text = repr((seed, *names)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")
-
+#: Later than every moment of an account.
+NEVER = 1 << 40
 
 Thing = dict[str, Any]
 WORDS: Thing = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-
-
-def _plain(name: str) -> tuple[str, str]:
-    folded = unicodedata.normalize(
-        "NFKD", name.replace("ø", "o").replace("ł", "l").replace("Ł", "L").replace("ß", "ss")
-    )
-    return name, "".join(letter for letter in folded.lower() if "a" <= letter <= "z")
-
-
-for names in ("first_names", "last_names"):
-    WORDS[names] = [_plain(name) for name in WORDS[names].split()]
-
-
-def pick(kind: str, draw: int) -> Any:
-    return WORDS[kind][draw % len(WORDS[kind])]
-
+for kind in ("first_names", "last_names"):
+    WORDS[kind] = WORDS[kind].split()
 
 #: Of local date-times: what stands before the first blank is the day.
 _FORMS = {"24h": "%m/%d/%Y %H:%M", "12h": "%m/%d/%Y %I:%M %p", "iso-12h": "%Y-%m-%d %I:%M %p"}
@@ -62,9 +39,4 @@ class Moments:
         return self.day(moment, _FORMS[form])
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
-        return _text(moment, self.zone, form)
-
-
-@functools.lru_cache(maxsize=20_000)
-def _text(moment: int, zone: ZoneInfo, form: str) -> str:
-    return dt.datetime.fromtimestamp(moment, zone).strftime(form)
+        return dt.datetime.fromtimestamp(moment, self.zone).strftime(form)

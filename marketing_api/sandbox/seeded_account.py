@@ -1,167 +1,142 @@
-"""An account as its seed has it: who registers on which list and when, and the campaigns. It is all made at
-the start, for the two years before it and the time after. Not here: what else the account owns (`world`).
+"""Contacts and campaigns as the seed has them: made at the start, for the two years before it and half a year
+after. Not here: what else the account owns (`world`).
 
 All addresses are at reserved domains and all phones in an area code that is not in use."""
 
 import datetime as dt
 import random
+import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.seed import DAY, WORDS, pick
-from marketing_api.sandbox.subscribers import ACTIVE, CHARACTERS, NEVER, UNCONFIRMED, Contact
+from marketing_api.sandbox.mailing import Campaign
+from marketing_api.sandbox.seed import DAY, NEVER, WORDS
+from marketing_api.sandbox.subscribers import ACTIVE, CHARACTERS, UNCONFIRMED, Character, Contact
 
-HISTORY_DAYS, AHEAD_DAYS = 730, 365
-#: The part of a list that was uploaded on its first day; these contacts saw no sign-up form.
-_IMPORTED = 0.3
-#: Registrations gather pace: by the fraction f of the history, f ** _GROWTH of the later sign-ups are in.
-_GROWTH = 1.3
-_FIRST_CONTACT_ID, _LISTS = 310_000, 8
-_SENT_IN_HISTORY, _SENT_EVERY_DAYS = 20, 8
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds), two years
-    after its start."""
-
-    seed: int = 1
-    contacts: int = 600
-    base: int = 0
-    timezone: str = "UTC"
+HISTORY_DAYS, AHEAD_DAYS = 730, 182
+#: The part of the registrations that was uploaded on the first day.
+_IMPORTED = 0.2
+_FIRST_CONTACT_ID = 310_000
 
 
 def list_id(number: int) -> int:
     return 1801 + number * 13
 
 
-def field_ids(list_number: int) -> tuple[str, ...]:
-    return tuple(str(9100 + list_number * 10 + position) for position in range(len(WORDS["fields"])))
+def field_ids(number: int) -> list[str]:
+    """Of the custom fields of a list."""
+    return [str(9100 + number * 10 + position) for position in range(len(WORDS["fields"]))]
 
 
-def make_contacts(origin: Origin, start: int) -> list[Contact]:
-    """By list, in the order of registration. Some entries of the smaller lists are persons of the first."""
-    chance, made = random.Random(origin.seed), list[Contact]()
-    shares = [int(origin.contacts * one["share"]) for one in WORDS["lists"]]
-    shares[0] += origin.contacts - sum(shares)
-    first = list[Contact]()
-    for number, size in enumerate(shares):
-        entries = sorted(
-            _register(chance, number, size, start, origin.base), key=lambda contact: contact.registered_at
-        )
-        for index, contact in enumerate(entries):
-            contact.contact_id = _FIRST_CONTACT_ID + index * _LISTS + number
-            if number and index % 8 == 0 and index * 2 + number < len(first):
-                contact.email = first[index * 2 + number].email
-                same = zip(field_ids(number), first[index * 2 + number].values.values(), strict=False)
-                contact.values = dict(same)
-        first = first or entries
-        made += entries
+def draw_moment(chance: random.Random, start: int, day: int) -> int:
+    """A waking hour of the day."""
+    return start + day * DAY + int(chance.triangular(7, 22) * 3600)
+
+
+def make_contacts(chance: random.Random, count: int, start: int, base: int) -> list[Contact]:
+    """In the order of registration, `count` of whom are there at the base; some persons are on two lists."""
+    made, standing = list[Contact](), 0
+    shares = [one["share"] for one in WORDS["lists"]]
+    while standing < count:
+        character = chance.choice(CHARACTERS)
+        email, texts = _draw_person(chance, character)
+        numbers = chance.choices(range(len(shares)), shares, k=2 if chance.random() < 0.12 else 1)
+        for number in set(numbers) if standing + 1 < count else numbers[:1]:
+            contact = _make_contact(number, email, _draw_registration(chance, start), texts, character)
+            standing += contact.exists(base)
+            made.append(contact)
+    made.sort(key=lambda contact: contact.registered_at)
+    for contact_id, contact in enumerate(made, _FIRST_CONTACT_ID):
+        contact.contact_id = contact_id
     return made
 
 
-def _register(chance: random.Random, number: int, size: int, start: int, base: int) -> Iterator[Contact]:
-    """Entries of a list, without ids, until so many stand at the base; and those of the year ahead."""
-    standing, registered = 0, 0
-    while standing < size:
-        is_imported = chance.random() < _IMPORTED
-        past = chance.random() ** (1 / _GROWTH) * (HISTORY_DAYS - 1)
-        at = (
-            start + 9 * 3600 + number * 1800 + chance.randrange(1500)
-            if is_imported
-            else _waking(start + DAY, past)
-        )
-        if at <= base:
-            contact = _person(chance, number, at, is_imported)
-            standing += contact.exists(base)
-            registered += 1
-            yield contact
-    for _ in range(int(registered * (1 - _IMPORTED) * _GROWTH * AHEAD_DAYS / HISTORY_DAYS)):
-        at = _waking(start, HISTORY_DAYS + chance.random() * AHEAD_DAYS)
-        yield _person(chance, number, max(at, base + 1), is_imported=False)
+def _draw_registration(chance: random.Random, start: int) -> int:
+    """Registrations gather pace."""
+    if chance.random() < _IMPORTED:
+        return start + 9 * 3600
+    return draw_moment(chance, start, int(chance.random() ** 0.75 * (HISTORY_DAYS + AHEAD_DAYS)))
 
 
-def _waking(start: int, days: float) -> int:
-    """A moment so many days after a start, mostly between 7 and 22 o'clock."""
-    part = days % 1
-    hours = part * 150 if part < 0.05 else 7 + (part - 0.05) * 16.6
-    return start + int(days) * DAY + int(hours * 3600)
+def _draw_person(chance: random.Random, character: Character) -> tuple[str, list[str]]:
+    """Address and custom fields. Names may hold letters beyond ASCII, the address never does."""
+    names = [chance.choice(WORDS[kind]) for kind in ("first_names", "last_names")]
+    digits, domain = f"{chance.randrange(10_000_000):07d}", chance.choice(WORDS["domains"][character.domains])
+    phone = f"+1555{digits}" if chance.random() < 0.7 else ""
+    visit = f"{chance.randrange(1, 13):02d}/{chance.randrange(1, 29):02d}/2023"
+    return f"{'.'.join(map(_plain, names))}{digits}@{domain}", [
+        *names,
+        phone,
+        chance.choice(WORDS["cities"]),
+        visit,
+    ]
 
 
-def _person(chance: random.Random, number: int, at: int, is_imported: bool) -> Contact:
-    """Names may hold letters beyond ASCII, the address never does."""
-    character = chance.choice(CHARACTERS)
-    (first, plain_first), (last, plain_last) = (
-        chance.choice(WORDS["first_names"]),
-        chance.choice(WORDS["last_names"]),
-    )
-    digits = chance.randrange(10_000_000)
-    domain = chance.choice(WORDS["domains"][character.domains])
-    phone = f"+1555{digits:07d}" if chance.random() < 0.7 else ""
-    texts, fields = (first, last, phone, chance.choice(WORDS["cities"])), field_ids(number)
+def _plain(name: str) -> str:
+    folded = unicodedata.normalize("NFKD", name.lower())
+    return "".join(letter for letter in folded if "a" <= letter <= "z")
+
+
+def _make_contact(number: int, email: str, at: int, texts: list[str], character: Character) -> Contact:
+    is_confirmed = character.fate != "unconfirmed"
     return Contact(
         0,
         list_id(number),
-        f"{plain_first}.{plain_last}{digits}@{domain}",
+        email,
         at,
-        dict(zip(fields, texts, strict=False)),
-        UNCONFIRMED if character.fate == "unconfirmed" else ACTIVE,
+        dict(zip(field_ids(number), texts, strict=True)),
+        ACTIVE if is_confirmed else UNCONFIRMED,
         deleted_at=at + character.deleted_after if character.deleted_after else NEVER,
-        character=character,
-        is_imported=is_imported,
-        visit_field=fields[-1],
-        visit_days=chance.randrange(20, 147),
-        visit_phase=chance.randrange(512),
+        character=character if is_confirmed else None,
     )
 
 
-def make_campaigns(seed: int, start: int, business: str) -> Iterator[Campaign]:
-    """The sent ones in the order of their creation, of the year ahead too; drafts; and automations."""
-    chance = random.Random(seed + 1)
-    ahead = AHEAD_DAYS // _SENT_EVERY_DAYS
-    for ordinal in range(_SENT_IN_HISTORY + ahead):
-        # Ever closer together within the history, every eighth day after it.
-        days = HISTORY_DAYS + 6 + _SENT_EVERY_DAYS * (ordinal - _SENT_IN_HISTORY)
-        if ordinal < _SENT_IN_HISTORY:
-            days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / _SENT_IN_HISTORY) ** 1.25))
-        sent = start + days * DAY + chance.randrange(9, 17) * 3600 + chance.randrange(4) * 900
-        month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
-        subject, opening = (text.format(month=month) for text in pick("campaigns", ordinal))
-        links = [pick("links", ordinal + position) for position in range(chance.randrange(2, 5))]
+def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator[Campaign]:
+    """The sent ones in the order of sending, of the time ahead too; drafts; and automations."""
+    for number, day in enumerate(_sending_days()):
+        sent = start + day * DAY + chance.randrange(9, 17) * 3600
+        month = f"{dt.date.fromtimestamp(sent):%B %Y}"
+        subject, opening = WORDS["campaigns"][number % len(WORDS["campaigns"])]
         yield Campaign(
-            campaign_id=41_000 + ordinal * 7 + chance.randrange(5),
-            name=subject,
-            subject=subject,
-            body=_body(business, opening, links),
-            lists=_list_ids(pick("campaign_lists", ordinal)),
-            created_at=sent - 24 * DAY - chance.randrange(40_000),
-            scheduled_at=sent - 12 * DAY - chance.randrange(30_000),
+            campaign_id=41_000 + number,
+            name=subject.format(month=month),
+            subject=subject.format(month=month),
+            body=_write_body(business, opening, WORDS["links"]),
+            lists=_list_ids(chance.choice(WORDS["campaign_lists"])),
+            created_at=sent - chance.randrange(24 * DAY, 25 * DAY),
+            scheduled_at=sent - chance.randrange(12 * DAY, 13 * DAY),
             sent_at=sent,
-            links=links,
+            links=WORDS["links"],
             appeal=chance.uniform(0.8, 1.2),
-            has_coupon="coupon" in (subject + opening).lower(),
+            has_coupon="coupon" in f"{subject} {opening}".lower(),
             from_name=business,
         )
-    for place, subject in enumerate(WORDS["drafts"]):
-        created, body = start + (90 + place * 170) * DAY + 40_000, _body(business, "", ())
-        yield Campaign(47_000 + place * 3, subject, subject, body, (), created, from_name=business)
-    for place, one in enumerate(WORDS["automations"]):
+    for number, subject in enumerate(WORDS["drafts"]):
+        created, body = start + (90 + number * 170) * DAY, _write_body(business, "", ())
+        yield Campaign(47_000 + number, subject, subject, body, [], created, from_name=business)
+    for number, one in enumerate(WORDS["automations"]):
         yield Campaign(
-            campaign_id=52_000 + place * 11,
+            campaign_id=52_000 + number,
             name=one["name"],
             subject=one["subject"],
-            body=_body(business, one["subject"] + ".", WORDS["links"][:2]),
+            body=_write_body(business, one["subject"], WORDS["links"][:2]),
             lists=_list_ids(one["lists"]),
-            created_at=start + (20 + place * 45) * DAY + 36_000,
-            links=WORDS["links"][place : place + 2],
+            created_at=start + (20 + number * 45) * DAY,
+            links=WORDS["links"][:2],
             trigger=one,
             is_automated=True,
             from_name=business,
         )
 
 
-def _body(business: str, opening: str, links: Links) -> str:
+def _sending_days() -> Iterator[int]:
+    """Ever closer together, at last every eighth day."""
+    day, pause = 0, 66
+    while (day := day + pause) < HISTORY_DAYS + AHEAD_DAYS:
+        yield day
+        pause = max(8, pause - 3)
+
+
+def _write_body(business: str, opening: str, links: Iterable[list[str]]) -> str:
     anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
     return (
         f"<html><body><h1>{business}</h1><p>Hello "
@@ -169,5 +144,5 @@ def _body(business: str, opening: str, links: Links) -> str:
     )
 
 
-def _list_ids(numbers: Iterable[int]) -> tuple[int, ...]:
-    return tuple(map(list_id, numbers))
+def _list_ids(numbers: Iterable[int]) -> list[int]:
+    return list(map(list_id, numbers))

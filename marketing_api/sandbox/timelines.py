@@ -1,103 +1,92 @@
-"""The rules of timelines: what happened to a contact, from its outcomes. Details that no sample shows are
+"""The rules of timelines: what happened to a contact, from its mails. Details that no sample shows are
 assumed."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-from marketing_api.sandbox.mailing import Campaign, Outcome
+from marketing_api.sandbox.mailing import Mail
 from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import Thing
-from marketing_api.sandbox.subscribers import Contact
 
 _FORM = "iso-12h"
-#: A campaign, and what the contact did with it.
-Mail = tuple[Campaign, Outcome]
-#: Entries with their times.
-Dated = list[tuple[int, Thing]]
 
 
 def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
     contact, include = call.contact(), call.words("include")
-    mails = call.world.mailings.received(contact.contact_id, call.now)
-    entries = _newest_first(call, _entries(call, contact, mails))
+    mails = contact.mails_by(call.now)
+    list_name = call.things("list")[contact.list_id]["name"]
+    subscribed = _make_entry("list-subscription", f"Subscribed to the list {list_name}")
+    entries = [_stamp(call, contact.registered_at, subscribed)]
+    entries += [_stamp(call, mail.sent_at, _show_mail(call, mail)) for mail in mails]
+    entries += [_stamp(call, at, _make_entry("activity", text)) for at, text in contact.activities]
+    entries.sort(key=lambda entry: -int(entry["timestamp"]))
     payload: Thing = {
         "id": contact.contact_id,
         "email": contact.email,
         "timeline": {"data": entries, "count": len(entries), "total": len(entries)},
     }
     if "utm" in include:
-        visits = _newest_first(call, [visit for mail in mails for visit in _visits(call, *mail)])
+        visits = [visit for mail in reversed(mails) for visit in _show_visits(call, mail)]
         payload["utm"] = {"data": visits, "count": len(visits)}
     if "automated" in include:
-        sent = [_automated(call, *mail) for mail in reversed(mails) if mail[0].is_automated]
+        sent = [_show_automated(call, mail) for mail in reversed(mails) if mail.campaign.is_automated]
         payload["automated"] = {"data": sent, "count": len(sent)}
     return payload
 
 
-def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
-    name = call.things("list")[contact.list_id]["name"]
-    dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
-    dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
-    return dated + [(at, _entry("activity", text)) for at, text in contact.activities]
-
-
-def _stamped(call: CheckedCall, at: int, entry: Thing) -> Thing:
+def _stamp(call: CheckedCall, at: int, entry: Thing) -> Thing:
     return entry | {"timestamp": at, "datetime": call.moments.text(at, _FORM)}
 
 
-def _newest_first(call: CheckedCall, dated: Dated) -> list[Thing]:
-    return [_stamped(call, at, entry) for at, entry in sorted(dated, key=lambda one: one[0], reverse=True)]
-
-
-def _entry(key: str, snippet: str, details: Mapping[str, Any] = MappingProxyType({})) -> Thing:
+def _make_entry(key: str, snippet: str, **details: Any) -> Thing:
     labelled = [
-        {"key": name, "label": name.replace("-", " ").title(), "value": value}
+        {"key": name.replace("_", "-"), "label": name.replace("_", " ").title(), "value": value}
         for name, value in details.items()
     ]
     return {"key": key, "snippet": snippet, "details": labelled}
 
 
-def _date(call: CheckedCall, at: int) -> str:
-    return call.moments.text(at, _FORM) if 0 < at <= call.now else "N/A"
+def _show_date(call: CheckedCall, at: int) -> str:
+    return call.moments.text(at, _FORM) if at <= call.now else "N/A"
 
 
-def _mailed(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
+def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
+    campaign = mail.campaign
     if campaign.is_automated:
-        details = {"steps": str(campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
-        return _entry("automation-triggered", campaign.name, details)
-    times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
-    details = {
-        "subject": campaign.subject,
-        "send-date": _date(call, outcome.sent_at),
-        "open-date": _date(call, outcome.opened_at),
-        "links-clicked": str(times),
-    }
-    return _entry("email-campaign-sent", campaign.subject, details)
+        steps, actions = str(campaign.trigger["steps"]), campaign.trigger["actions"]
+        return _make_entry("automation-triggered", campaign.name, steps=steps, actions=actions)
+    return _make_entry(
+        "email-campaign-sent",
+        campaign.subject,
+        subject=campaign.subject,
+        send_date=_show_date(call, mail.sent_at),
+        open_date=_show_date(call, mail.opened_at),
+        links_clicked=str(sum(times for _, times in mail.clicks) if mail.clicked_at <= call.now else 0),
+    )
 
 
-def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
+def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
     """Details of automated entries have no label (observation 22)."""
-    kind, dates = campaign.trigger["kind"], {"send-date": outcome.sent_at}
+    kind, subject = mail.campaign.trigger["kind"], mail.campaign.subject
+    values = {"message" if kind == "sms" else "subject": subject, "send-date": _show_date(call, mail.sent_at)}
     if kind != "sms":
-        dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}
-    details = [{"key": "message" if kind == "sms" else "subject", "value": campaign.subject}]
-    details += [{"key": key, "value": _date(call, at)} for key, at in dates.items()]
-    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": kind, "details": details})
+        values["open-date"] = _show_date(call, mail.opened_at)
+        values["click-date"] = _show_date(call, mail.clicked_at)
+    details = [{"key": key, "value": value} for key, value in values.items()]
+    return _stamp(call, mail.sent_at, {"name": mail.campaign.name, "type": kind, "details": details})
 
 
-def _visits(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Dated:
+def _show_visits(call: CheckedCall, mail: Mail) -> list[Thing]:
     """One visit per click."""
-    found: Dated = []
-    for position, times in outcome.clicks if outcome.clicked_at <= call.now else ():
+    found = []
+    for position, times in mail.clicks if mail.clicked_at <= call.now else ():
         utm = {
-            "campaign": f"c{campaign.campaign_id}",
+            "campaign": f"c{mail.campaign.campaign_id}",
             "source": "newsletter",
             "medium": "email",
             "term": "",
             "content": f"link-{position + 1}",
         }
-        visit = {"link": campaign.links[position][0], "utm": utm}
-        found += [(outcome.clicked_at - 7 * repeat, visit) for repeat in range(times)]
+        visit = {"link": mail.campaign.links[position][0], "utm": utm}
+        found += [_stamp(call, mail.clicked_at - 7 * repeat, visit) for repeat in range(times)]
     return found

@@ -1,6 +1,6 @@
 """The rules of users, managers and groups."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, missing
+from marketing_api.sandbox.rules import CheckedCall, Resource, missing, show_thing
 from marketing_api.sandbox.seed import Thing
 
 
@@ -12,18 +12,18 @@ def lists(call: CheckedCall) -> Thing:
             raise missing("business")
         businesses = [call.id("businessid")]
     groups = call.things("group")
-    found: dict[int, Thing] = {business: {} for business in businesses}
-    for wanted, user in call.things("user").items():
-        if user["business"] in found:
-            shown = {name: user[name] for name in ("fullname", "username", "status")}
-            if group := groups.get(user.get("group", 0)):
-                shown["group"] = group["name"]
-            found[user["business"]][str(wanted)] = shown
-    items = {str(business): {"users": users} for business, users in found.items()}
+    found: dict[str, dict[str, Thing]] = {str(business): {} for business in businesses}
+    for user_id, user in call.things("user").items():
+        shown = {name: user[name] for name in ("fullname", "username", "status")}
+        if group := groups.get(user.get("group", 0)):
+            shown["group"] = group["name"]
+        if user["business"] in businesses:
+            found[str(user["business"])][str(user_id)] = shown
+    items = {business: {"users": users} for business, users in found.items()}
     return {"count": sum(map(len, found.values())), "items": items}
 
 
-def _given(call: CheckedCall) -> Thing:
+def _read_given(call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     call.must_exist("group", call.ids("group"), call.things("group"))
     given = call.given("fullname", "username") | call.given(username="email") | call.given_ids("group")
@@ -36,12 +36,12 @@ def add(call: CheckedCall) -> Thing:
     """And what else is done to those who were added."""
     new = {"business": call.world.business_id, "status": "Active"}
     kind = "manager" if call["type"] == "manager" else "user"
-    payload: Thing = Resource(kind, given=_given, new=lambda _: new)(call)
+    payload: Thing = Resource(kind, given=_read_given, new=lambda _: new)(call)
     return payload
 
 
 edit = status = delete = add
-managers = Resource("manager", lambda call, *one: call.shown(*one, "fullname", "email", "status"))
+managers = Resource("manager", lambda _, *one: show_thing(*one, "fullname", "email", "status"))
 groups = groupstatus = groupdelete = Resource(
-    "group", lambda call, *one: call.shown(*one, "name", "status"), _given
+    "group", lambda _, *one: show_thing(*one, "name", "status"), _read_given
 )

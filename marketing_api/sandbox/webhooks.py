@@ -1,14 +1,14 @@
 """The rules of behavioural webhooks."""
 
 from marketing_api.sandbox.goals import DOMAINS
-from marketing_api.sandbox.rules import CheckedCall, Resource, worded
+from marketing_api.sandbox.rules import CheckedCall, Resource, show_thing, translate_members
 from marketing_api.sandbox.seed import Thing
 
 
-def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> Thing:
-    link, words = webhook["action_url"], worded("webhook", webhook)
-    return call.shown(
-        wanted,
+def _show(call: CheckedCall, webhook_id: int, webhook: Thing) -> Thing:
+    link, words = webhook["action_url"], translate_members("webhook", webhook)
+    return show_thing(
+        webhook_id,
         webhook | words,
         "name",
         "type",
@@ -25,10 +25,10 @@ def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> Thing:
     )
 
 
-def _given(call: CheckedCall) -> Thing:
+def _read_given(call: CheckedCall) -> Thing:
     call.must_exist("domain", call.ids("domainid"), DOMAINS)
     call.must_exist("list", call.ids("list_id"), call.things("list"))
     return call.given(*call.params) | call.given_ids("domainid")
 
 
-lists = show = add = edit = delete = Resource("webhook", _shown, _given)
+lists = show = add = edit = delete = Resource("webhook", _show, _read_given)

@@ -67,24 +67,24 @@ def tell(lie: str, number: int, told: Path) -> None:
 def _fail(name: str, number: int, told: Path) -> None:
     drawn, fault = 0, FAULTS[name]
 
-    def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> tuple[str, bool]:
+    def draw(self: Faults, operation: str, given: str, *, is_write: bool) -> str:
         nonlocal drawn
         drawn += 1
         if drawn != number or (fault.writes_only and not is_write):
-            return "", True
+            return ""
         told.touch()
-        return name, fault.has_effect
+        return name
 
     Faults.draw = draw  # type: ignore[method-assign]
 
 
 def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
-    real, answered = App._apply, 0
+    real, answered = App.apply, 0
 
-    def answer(self: App, tenant: Any, operation: Any, *args: Any) -> Response:
+    def answer(self: App, operation: Any, *args: Any) -> Response:
         nonlocal answered
         answered += 1
-        reply = real(self, tenant, operation, *args)
+        reply = real(self, operation, *args)
         if answered != number or not operation.is_read:
             return reply
         told.touch()
@@ -92,4 +92,4 @@ def _say(change: Callable[[Any], Any], number: int, told: Path) -> None:
         whole["response"]["data"] = change(whole["response"]["data"])
         return Response(reply.status, json.dumps(whole).encode(), reply.kind, reply.headers)
 
-    App._apply = answer  # type: ignore[method-assign]
+    App.apply = answer  # type: ignore[method-assign]

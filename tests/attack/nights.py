@@ -326,9 +326,7 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
         )  # put back afterwards what the next line replaces
         runpy.run_path(str(_SHIFTED / "sitecustomize.py"))
         now = int(made.moment(0).timestamp())
-        options = Options(
-            contacts=contacts, rate_limit=0, seed=seed, fault_seed=seed, timezone=ACCOUNT_ZONE, now=now
-        )
+        options = Options(contacts=contacts, rate_limit=0, seed=seed, timezone=ACCOUNT_ZONE, now=now)
         made.sandbox = Sandbox(stack.enter_context(serve(options)))
         yield made
 

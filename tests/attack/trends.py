@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from marketing_api.sandbox.app import App
-from marketing_api.sandbox.tenant import Tenant
+from marketing_api.sandbox.world import World
 from tests.dialects.server import Options, spawn
 from tests.marketing_api.sandbox.truth import days_of, mails_of
 from tests.simulators.dated_nights import DatedNights
@@ -81,17 +81,17 @@ def lived(home: Path, contacts: int, nights: int) -> Lived:
     return Lived(
         reading.path,
         list(days_of(account, nights)),
-        state | {"mails": mails_of(account.world, account.world.now())},
+        state | {"mails": mails_of(account, account.now())},
         asked,
     )
 
 
-def _account(contacts: int, nights: int) -> Tenant:
+def _account(contacts: int, nights: int) -> World:
     """The same account in this process, after as many nights: what its seed and its clock determine."""
     options = Options(contacts=contacts, now=int(START.timestamp()), timezone=str(ZONE))
-    account = App(options).first
+    account = App(options).world
     for number in range(1, nights):
-        account.world.advance(_day_length(number))
+        account.advance(_day_length(number))
     return account
 
 

@@ -21,7 +21,7 @@ from tests.dialects.server import spawn
 from tests.pipelines.sandboxes import Sandbox
 
 LIMIT = 15
-LATENCY = ("--latency-ms", "120,600", "--jitter-ms", "20,60")
+LATENCY = ("--latency-ms", "120,600")
 
 
 def command(url: str, home: Path, *arguments: str) -> float:

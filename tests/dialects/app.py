@@ -1,4 +1,4 @@
-"""The sandbox's accounts, each with its switches: what they are asked and answer is translated."""
+"""The sandbox's account, with its switches: what it is asked and answers is translated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -17,19 +17,15 @@ from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox import options, responses
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.responses import ERRORS, Request, Response
+from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Response
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Params, Refusal
 from marketing_api.sandbox.seed import WORDS
-from marketing_api.sandbox.tenant import RateReport, Tenant, Window
-from marketing_api.sandbox.world import World
+from marketing_api.sandbox.world import Origin, World
 from tests.dialects.control import PATHS, WatchedSubscribers
 from tests.dialects.faults import FAULTS, HOSTILE, break_response
 from tests.dialects.intake import translated
 from tests.dialects.payloads import TRANSLATIONS, Moments
 from tests.dialects.switches import AS_OBSERVED, Switches
-
-#: Positions that are the product's own: the switch is a part of `--as-observed`.
-_OWN = {name: value for name, value in AS_OBSERVED.items() if name in options.OBSERVED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,143 +48,147 @@ class Options(options.Options):
     accounts: tuple[AccountOptions, ...] = ()
 
 
-class RoughTenant(Tenant):
+class RoughWorld(World):
     """An account that behaves as its switches say."""
 
     switches: Switches
-    revoke_after = 0
-    stall_seconds = 60.0
-    #: Operation and address → the status that somebody has behind it.
-    leaving: dict[tuple[str, str], int]
+
+    def observes(self, behaviour: str) -> bool:
+        position = getattr(self, "switches", AS_OBSERVED)[behaviour]
+        return position == AS_OBSERVED[behaviour] or position in ("by-list", "company-id")
 
     def leave(self, email: str, status: int, at: int) -> None:
         """Somebody unsubscribes, or bounces."""
-        subscribers = self.world.subscribers
+        subscribers = self.subscribers
         assert isinstance(subscribers, WatchedSubscribers)
         subscribers.leave(email, status, at)
-        self.note(at=at, leaves=email, status=status)
 
     def follow_switches(self) -> None:
         """Call after a switch was set."""
-        switches = self.switches
-        self.observed = frozenset(name for name, value in _OWN.items() if switches[name] == value)
-        if switches["email-found"] == "by-list":
-            self.observed |= {"email-found"}
-        if switches["channels"] == "company-id":
-            self.observed |= {"channels"}
-        if switches["campaign-groups"] == "observed":
-            self.observed |= {"campaign-groups"}
-        self.observes = self.observed.__contains__
-        self.sync_delay_s = float(switches["sync-delay"])
-        self.window.after_s = int(switches["rate-limit-after"]) or 1
-        self.moments = Moments(self.world.origin.timezone, switches["dates"])
+        self.sync_delay_s = float(self.switches["sync-delay"])
+        self.moments = Moments(self.origin.timezone, self.switches["dates"])
 
 
 class RoughApp(App):
-    """`App` in every dialect; built of the `Options` of this module."""
+    """`App` in every dialect; built of the `Options` of this module. Other accounts are apps of their own."""
 
-    @property
-    def more_paths(self) -> Mapping[str, Callable[..., Any]]:
-        return PATHS
+    world: RoughWorld
+    more_paths: Mapping[str, Callable[..., Any]] = PATHS
 
-    def _made(self, name: str, world: World, window: Window) -> Tenant:
-        chosen = self.options
-        tenant = RoughTenant(name, world, window, Faults(chosen.fault_seed, chosen.faults, FAULTS))
-        tenant.switches = Switches(getattr(chosen, "switches", {}))
-        for observed in chosen.observed:
-            tenant.switches.set(observed, AS_OBSERVED[observed])
-        tenant.revoke_after = getattr(chosen, "revoke_after", 0)
-        tenant.stall_seconds = chosen.stall_seconds
-        tenant.leaving = {}
-        tenant.follow_switches()
+    def __init__(self, chosen: options.Options) -> None:
+        accounts = getattr(chosen, "accounts", ())
+        first = accounts[0] if accounts else AccountOptions("main", chosen.key, chosen.seed, chosen.contacts)
+        self.name = first.name
+        self.others = {one.key: RoughApp(_of_account(chosen, one)) for one in accounts[1:]}
+        self.revoke_after = getattr(chosen, "revoke_after", 0)
+        self.stall_seconds = chosen.stall_seconds
+        #: Operation and address → the status that somebody has after it.
+        self.leaving: dict[tuple[str, str], int] = {}
+        known = {name: chance for name, chance in chosen.faults.items() if name not in HOSTILE}
+        chosen_here = replace(chosen, key=first.key, seed=first.seed, contacts=first.contacts, faults=known)
+        super().__init__(_of_account(chosen_here, first) if self.others else chosen_here)
+        self.faults = Faults(self.options.seed, chosen.faults, FAULTS)
+        self.follow_switches()
+
+    def make_world(self, origin: Origin) -> World:
+        world = RoughWorld(origin, self.options.now)
+        world.switches = Switches(getattr(self.options, "switches", {}))
+        for name, position in AS_OBSERVED.items() if self.options.as_observed else ():
+            world.switches.set(name, position)
+        world.follow_switches()
         WatchedSubscribers.watch(world.subscribers)
-        return tenant
+        return world
 
-    def open_accounts(self) -> dict[str, Tenant]:
-        every = getattr(self.options, "accounts", ())
-        found = {one.key: self.open_account(one.name, one.seed, one.contacts) for one in every}
-        return found or super().open_accounts()
+    def follow_switches(self) -> None:
+        """Call after a switch was set."""
+        self.world.follow_switches()
+        self.window.after_s = int(self.world.switches["rate-limit-after"]) or 1
 
-    def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
-        if "leaves" in line and isinstance(tenant, RoughTenant):
-            tenant.leave(line["leaves"], line["status"], line["at"])
+    def close(self) -> None:
+        super().close()
+        for other in self.others.values():
+            other.close()
+
+    def leave(self, email: str, status: int) -> None:
+        at = self.world.now()
+        self.world.leave(email, status, at)
+        self.note(at=at, leaves=email, status=status)
+
+    def repeat(self, line: dict[str, Any]) -> None:
+        if "leaves" in line:
+            self.world.leave(line["leaves"], line["status"], line["at"])
         else:
-            super()._replay(tenant, line)
+            super().repeat(line)
 
     def respond(self, request: Request, arrived: float) -> Response:
-        asked = self.tenants.get(self._asked_key(request), self.first)
-        has_words = isinstance(asked, RoughTenant) and asked.switches.is_on("calendar-words")
-        request = translated(request, self.first.moments, has_calendar_words=has_words)
+        if other := self.others.get(_asked_key(request.query)):
+            response = other.respond(request, arrived)
+            self.requests += 1
+            self.log.append(other.log.pop()._replace(number=self.requests))
+            return response
+        switches, self._verb = self.world.switches, request.verb
+        request = translated(request, self.world.moments, switches)
         response = super().respond(request, arrived)
         if response.kind != "application/json" or response.mishap or response.wait:
             return response
-        tenant = self.tenants.get(self._asked_key(request), self.first)
-        return _enveloped(tenant, response) if isinstance(tenant, RoughTenant) else response
+        return _enveloped(switches, response)
 
-    def _asked_key(self, request: Request) -> str:
-        found = re.search(r"(?:^|&)(?:key|api_key)=([^&]*)", request.query)
-        return found[1] if found else ""
+    def admit(self, name: str, given: Params, rate: RateReport) -> Operation:
+        if 0 < self.revoke_after <= self.requests:
+            given["key"] = given["api_key"] = ""
+        operation = super().admit(name, given, rate)
+        if (position := self.world.switches["reputation"]) != "present" and name.startswith("reputation/"):
+            raise Refusal(*ERRORS["unknown" if position == "gone" else "unknown-key"])
+        return operation
 
-    def _key(self, query: Params, body: Params) -> str:
-        first = self.first
-        if isinstance(first, RoughTenant) and first.switches["key-place"] == "query":
-            for name in ("key", "api_key"):
-                body.pop(name, None)
-        return super()._key(query, body)
-
-    def _admit(
-        self, tenant: Tenant | None, name: str, rate: RateReport, arrived: float
-    ) -> tuple[Tenant, Operation]:
-        if isinstance(tenant, RoughTenant) and not rate["reached"]:
-            if 0 < tenant.revoke_after <= tenant.requests:
-                tenant.requests += 1
-                tenant = None
-            elif name.startswith("reputation/") and tenant.switches["reputation"] != "present":
-                is_gone = tenant.switches["reputation"] == "gone"
-                raise Refusal(*ERRORS["unknown" if is_gone else "unknown-key"])
-        return super()._admit(tenant, name, rate, arrived)
-
-    def _apply(
-        self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
-    ) -> Response:
-        if not isinstance(tenant, RoughTenant):
-            return super()._apply(tenant, operation, verb, given, arrived, rate)
-        switches = tenant.switches
-        given = _as_asked(operation, verb, given, switches)
-        before = {one: len(each.activities) for one, each in tenant.world.subscribers.contacts.items()}
+    def apply(self, operation: Operation, given: Params, arrived: float, rate: RateReport) -> Response:
+        world = self.world
+        given = _as_asked(operation, self._verb, given, world.switches)
+        before = {one: len(each.activities) for one, each in world.subscribers.contacts.items()}
         try:
             with ExitStack() as stack:
-                if switches["unknown-ids"] == "accept":
+                if world.switches["unknown-ids"] == "accept":
                     stack.enter_context(patch.object(CheckedCall, "must_exist", lambda *_: None))
-                response = super()._apply(tenant, operation, verb, given, arrived, rate)
+                response = super().apply(operation, given, arrived, rate)
         except Refusal as refusal:
-            member = switches["contact-exists"]
+            member = world.switches["contact-exists"]
             if refusal.message != "The contact already exists" or member == "refused":
                 raise
-            return responses.success(tenant, operation, {"id": "0", member: refusal.message}, rate)
-        if status := tenant.leaving.pop((operation.name, given.get("email", "").lower()), None):
-            tenant.leave(given["email"], status, tenant.world.now())
-        if operation.name == "emailmarketing/addactivity" and switches.number("activity-delay"):
-            _delay_activity(tenant, before, arrived + switches.number("activity-delay"))
+            return responses.success(world, operation, {"id": "0", member: refusal.message}, rate)
+        if status := self.leaving.pop((operation.name, given.get("email", "").lower()), None):
+            self.leave(given["email"], status)
+        if operation.name == "emailmarketing/addactivity" and world.switches.number("activity-delay"):
+            _delay_activity(world, before, arrived + world.switches.number("activity-delay"))
         return response
 
-    def _carry_out(self, call: CheckedCall) -> Any:
-        data, tenant = super()._carry_out(call), call.tenant
-        if not isinstance(tenant, RoughTenant) or not (changed := tenant.switches.changed):
+    def carry_out(self, call: CheckedCall) -> Any:
+        data, world = super().carry_out(call), call.world
+        if not isinstance(world, RoughWorld) or not (changed := world.switches.changed):
             return data
         data = decode(encode(data))
         for name, translate in TRANSLATIONS.items():
             if name in changed:
-                data = translate(call, data, tenant.switches)
+                data = translate(call, data, world.switches)
         return data
 
-    def _break(self, tenant: Tenant, fault: str, rate: RateReport, response: Response) -> Response:
+    def fail(self, fault: str, response: Response, rate: RateReport) -> Response:
         if fault in HOSTILE:
-            return break_response(tenant, fault, rate, response)
-        response = super()._break(tenant, fault, rate, response)
-        if fault == "stall" and isinstance(tenant, RoughTenant):
-            response.wait = tenant.stall_seconds
+            return break_response(self.world, fault, rate, response)
+        response = super().fail(fault, response, rate)
+        if fault == "stall":
+            response.wait = self.stall_seconds
         return response
+
+
+def _of_account(chosen: options.Options, one: AccountOptions) -> options.Options:
+    state = chosen.state and chosen.state.with_name(f"{one.name}-{chosen.state.name}")
+    made = replace(chosen, key=one.key, seed=one.seed, contacts=one.contacts, state=state)
+    return replace(made, accounts=(one,)) if isinstance(made, Options) else made
+
+
+def _asked_key(query: str) -> str:
+    found = re.search(r"(?:^|&)(?:key|api_key)=([^&]*)", query)
+    return found[1] if found else ""
 
 
 def _as_asked(operation: Operation, verb: str, given: Params, switches: Switches) -> Params:
@@ -233,16 +233,15 @@ _PAGED = {
 }
 
 
-def _delay_activity(tenant: RoughTenant, before: dict[int, int], at: float) -> None:
+def _delay_activity(world: RoughWorld, before: dict[int, int], at: float) -> None:
     """Take what was just added away until then."""
-    for one, contact in tenant.world.subscribers.contacts.items():
+    for one, contact in world.subscribers.contacts.items():
         if len(contact.activities) > before.get(one, 0):
-            tenant.run_later(partial(contact.activities.append, contact.activities.pop()), at)
+            world.queue.append((at, partial(contact.activities.append, contact.activities.pop())))
 
 
-def _enveloped(tenant: RoughTenant, response: Response) -> Response:
+def _enveloped(switches: Switches, response: Response) -> Response:
     """What surrounds the payload, in the dialect."""
-    switches = tenant.switches
     if not switches.changed & {"error-status", "rate-limit-place", "rate-limit-values", "envelope"}:
         return response
     whole = json.loads(response.body)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from marketing_api.sandbox import control
-from marketing_api.sandbox.app import App
 from marketing_api.sandbox.rules import Params
 from marketing_api.sandbox.subscribers import BOUNCED, UNSUBSCRIBED, Contact, Subscribers
 
 if TYPE_CHECKING:
-    from tests.dialects.app import RoughTenant
+    from tests.dialects.app import RoughApp
 
 
 class Change(NamedTuple):
@@ -38,22 +37,17 @@ class WatchedSubscribers(Subscribers):
         assert isinstance(subscribers, cls)
         subscribers.changes = []
 
-    def add(
-        self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0
-    ) -> int:
-        at = len(self.changes)
-        self._note(email, where, reserved, status, now)
-        new = super().add(where, email, status, now, values, reserved)
-        self.changes[at] = self.changes[at]._replace(contact_id=new)
-        return new
+    def add(self, contact: Contact) -> None:
+        self._note(contact.email, contact.list_id, contact.contact_id, contact.status, contact.registered_at)
+        super().add(contact)
 
     def edit(
         self,
         contact: Contact,
         now: int,
-        email: str = "",
-        status: int | None = None,
-        values: dict[str, str] | None = None,
+        email: str,
+        status: int | None,
+        values: dict[str, str],
     ) -> None:
         if status is not None and status != contact.status_at(now):
             self._note(contact.email, contact.list_id, contact.contact_id, status, now)
@@ -66,7 +60,7 @@ class WatchedSubscribers(Subscribers):
     def leave(self, email: str, status: int, now: int) -> None:
         """The person unsubscribes, or the address bounces, on every list: no write of ours."""
         for contact in self.by_email(email, now):
-            self._quiet(contact, status, now)
+            contact.set_status(status, now)
 
     def _note(self, email: str, where: int, contact_id: int, status: int, now: int) -> None:
         every = [one for one in self._by_email.get(email.lower(), ()) if one.registered_at <= now]
@@ -78,55 +72,47 @@ class WatchedSubscribers(Subscribers):
         self.changes.append(Change(email.lower(), where, contact_id, before, elsewhere, gone, status))
 
 
-def _only(app: App, params: Params) -> RoughTenant:
-    tenant: Any = next(control.meant(app, params))
-    return tenant  # type: ignore[no-any-return]
-
-
-def switches(app: App, params: Params, real: float) -> Any:
+def switches(app: RoughApp, params: Params, real: float) -> Any:
     """`name=value…`: set switches; shows all of them."""
-    tenant = _only(app, params)
     for name, value in params.items():
-        tenant.switches.set(name, value)
-    tenant.follow_switches()
-    return {tenant.name: tenant.switches}
+        app.world.switches.set(name, value)
+    app.follow_switches()
+    return app.world.switches
 
 
-def faults(app: App, params: Params, real: float) -> Any:
+def faults(app: RoughApp, params: Params, real: float) -> Any:
     """Those of the product, `stall-seconds=5` and `revoke-after=10`."""
-    tenant = _only(app, dict(params))
-    tenant.stall_seconds = float(params.pop("stall-seconds", tenant.stall_seconds))
+    app.stall_seconds = float(params.pop("stall-seconds", app.stall_seconds))
     if more := params.pop("revoke-after", ""):
-        tenant.revoke_after = tenant.requests + int(more)
+        app.revoke_after = app.requests + int(more)
     if "off" in params:
-        tenant.revoke_after = 0
+        app.revoke_after = 0
     return control.faults(app, params, real)
 
 
-def state(app: App, params: Params, real: float) -> Any:
+def state(app: RoughApp, params: Params, real: float) -> Any:
     """What the product shows, and the sub-accounts."""
-    tenant = _only(app, dict(params))
-    businesses = tenant.world.shelves["sub-account"].all(tenant.world.now())
+    businesses = app.world.find_things("sub-account", app.world.now())
     shown: dict[str, Any] = control.state(app, params, real)
     return shown | {"sub_accounts": {wanted: one["name"] for wanted, one in businesses.items()}}
 
 
-def leave(app: App, params: Params, real: float) -> Any:
+def leave(app: RoughApp, params: Params, real: float) -> Any:
     """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the
     next response of `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows
     who is still to leave."""
-    tenant, email = _only(app, params), params["email"]
+    email = params["email"]
     status = {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[params.get("status", "unsubscribed")]
     if after := params.get("after"):
-        tenant.leaving[after, email.lower()] = status
+        app.leaving[after, email.lower()] = status
     else:
-        tenant.leave(email, status, tenant.world.now())
-    return {tenant.name: [email for _, email in tenant.leaving]}
+        app.leave(email, status)
+    return [email for _, email in app.leaving]
 
 
-def statuses(app: App, params: Params, real: float) -> Any:
+def statuses(app: RoughApp, params: Params, real: float) -> Any:
     """What writes have made of statuses, oldest first, those after number `since=0`."""
-    subscribers = _only(app, params).world.subscribers
+    subscribers = app.world.subscribers
     assert isinstance(subscribers, WatchedSubscribers)
     changes = subscribers.changes
     return {
@@ -135,16 +121,15 @@ def statuses(app: App, params: Params, real: float) -> Any:
     }
 
 
-def written(app: App, params: Params, real: float) -> Any:
+def written(app: RoughApp, params: Params, real: float) -> Any:
     """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
     writes are still queued."""
-    tenant = _only(app, params)
-    tenant.settle(real)
-    now, contacts = tenant.world.now(), dict[int, Any]()
-    for contact_id, contact in sorted(tenant.world.subscribers.contacts.items()):
+    app.world.settle(real)
+    now, contacts = app.world.now(), dict[int, Any]()
+    for contact_id, contact in sorted(app.world.subscribers.contacts.items()):
         if contact.is_written:  # None in place of one that was deleted
             contacts[contact_id] = _truth(contact, now) if contact.exists(now) else None
-    return {"account": tenant.name, "queued": len(tenant.pending), "contacts": contacts}
+    return {"account": app.name, "queued": len(app.world.queue), "contacts": contacts}
 
 
 def _truth(contact: Contact, now: int) -> dict[str, Any]:
@@ -152,12 +137,28 @@ def _truth(contact: Contact, now: int) -> dict[str, Any]:
         "list_id": contact.list_id,
         "email": contact.email,
         "status": contact.status_at(now),
-        "values": contact.values_at(now),
+        "values": {name: value for name, value in contact.values.items() if value},
         "tags": sorted(contact.tags),
         "activities": contact.activities,  # (unix seconds, description), in order of writing
     }
 
 
+def _of_account(handle: Callable[..., Any]) -> Callable[..., Any]:
+    """With `account=…` for that account, else for all; shows the first one."""
+
+    def respond(app: RoughApp, params: Params, real: float) -> Any:
+        name = params.pop("account", "")
+        meant = [one for one in (app, *app.others.values()) if name in ("", one.name)]
+        shown = [handle(one, dict(params), real) for one in meant]
+        return shown[0]
+
+    return respond
+
+
 PATHS: Mapping[str, Callable[..., Any]] = {
-    one.__name__: one for one in (switches, faults, state, leave, statuses, written)
+    name: _of_account(handle)
+    for name, handle in {
+        **control.PATHS,
+        **{one.__name__: one for one in (switches, faults, state, leave, statuses, written)},
+    }.items()
 }

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 from collections.abc import Mapping
 
-import h11
-
-from marketing_api.sandbox import faults, responses, server
+from marketing_api.sandbox import faults, responses
 from marketing_api.sandbox.faults import Fault
-from marketing_api.sandbox.responses import ERRORS, Response
+from marketing_api.sandbox.responses import ERRORS, RateReport, Response
 from marketing_api.sandbox.rules import Refusal
-from marketing_api.sandbox.tenant import RateReport, Tenant
+from marketing_api.sandbox.server import Handler
+from marketing_api.sandbox.world import World
 
 HOSTILE: Mapping[str, Fault] = {
     "502-html": Fault("HTTP 502 with an HTML page and no effect"),
@@ -31,13 +29,13 @@ _PAGE = (
 )
 
 
-def break_response(tenant: Tenant, fault: str, rate: RateReport, response: Response) -> Response:
-    """What arrives in place of the response; `mishap` is of `send_broken`."""
+def break_response(world: World, fault: str, rate: RateReport, response: Response) -> Response:
+    """What arrives in place of the response; `mishap` is of `write_broken`."""
     headers = responses.rate_headers(rate)
     match fault:
         case "1000" | "1002":
             return responses.error(
-                tenant, Refusal(*ERRORS["unknown-key" if fault == "1000" else "unknown"]), rate
+                world, Refusal(*ERRORS["unknown-key" if fault == "1000" else "unknown"]), rate
             )
         case "502-html" | "html-200":
             return Response(502 if fault == "502-html" else 200, _PAGE, "text/html", headers)
@@ -48,24 +46,20 @@ def break_response(tenant: Tenant, fault: str, rate: RateReport, response: Respo
     return response
 
 
-_send = server._send
+_write = Handler.write_response
 
 
-async def send_broken(
-    connection: h11.Connection, writer: asyncio.StreamWriter, verb: str, response: Response
-) -> None:
+def write_broken(handler: Handler, response: Response) -> None:
     """A reset in place of the response, or half of its body."""
     if response.mishap == "reset":
         linger = struct.pack("ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        handler.connection.close()
     if response.mishap == "cut":
-        headers = [("content-type", response.kind), ("content-length", str(len(response.body)))]
-        head = h11.Response(status_code=response.status, headers=[*headers, *response.headers])
-        half = h11.Data(data=response.body[: len(response.body) // 2])
-        writer.write((connection.send(head) or b"") + (connection.send(half) or b""))
-        await writer.drain()
-    await _send(connection, writer, verb, response)
+        head = f"HTTP/1.1 {response.status} OK\r\ncontent-type: {response.kind}\r\n"
+        head += f"content-length: {len(response.body)}\r\n\r\n"
+        handler.wfile.write(head.encode() + response.body[: len(response.body) // 2])
+    _write(handler, response)
 
 
-server._send = send_broken
+Handler.write_response = write_broken  # type: ignore[method-assign, assignment]

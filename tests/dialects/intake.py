@@ -16,6 +16,7 @@ import msgspec
 
 from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.seed import Moments
+from tests.dialects.switches import Switches
 
 _FORM = "application/x-www-form-urlencoded"
 #: `9100:Ann,9103:Rome`, the form of a public plugin description; a comma may stand within a value.
@@ -24,7 +25,7 @@ _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 _OPEN_ENDS = {"from": "1971-01-01", "to": "2999-12-31"}
 
 
-def translated(request: Request, moments: Moments, *, has_calendar_words: bool) -> Request:
+def translated(request: Request, moments: Moments, switches: Switches) -> Request:
     """Its parameters under the names and in the forms of the specification; broken JSON stays as it is."""
     area, _, rest = request.path.removeprefix("/1/").partition("/")
     name = rest.lower().partition("/")[0].removesuffix(".json").rstrip("/")
@@ -34,7 +35,10 @@ def translated(request: Request, moments: Moments, *, has_calendar_words: bool) 
         body = _merged(_pairs(kind, request)) if request.body else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         return request
-    changed = [_specified(name, one, moments, has_calendar_words) for one in (query, body)]
+    if switches["key-place"] == "query":
+        body = {name: value for name, value in body.items() if name not in ("key", "api_key")}
+    has_words = switches.is_on("calendar-words")
+    changed = [_specified(name, one, moments, has_words) for one in (query, body)]
     encoded = [urllib.parse.urlencode(one) for one in changed]
     return Request(request.verb, f"/1/{area}/{name}", encoded[0], _FORM, encoded[1].encode())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from marketing_api.sandbox import seed
-from marketing_api.sandbox.lists import labels
+from marketing_api.sandbox.lists import find_fields
 from marketing_api.sandbox.rules import CheckedCall, missing
 from tests.dialects.switches import Switches
 
@@ -96,7 +96,7 @@ def words(call: CheckedCall, data: Any, switches: Switches) -> Any:
 
 @translation("contact-fields")
 def custom_fields(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    names = {field: name for one in call.things("list") for field, name in labels(call, one).items()}
+    names = {field: name for one in call.things("list") for field, name in find_fields(call, one).items()}
     for contact in _contacts(call, data):
         values = {field: contact.pop(field) for field in list(contact) if field.isdecimal()}
         if switches["contact-fields"] == "label":

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         more[str(parameter.metavar)] = value
 
-    command = options.command(run)
+    command = options.make_command(run)
     flags = {f"fault-{name}": name for name in HOSTILE} | {name: name for name in (*SWITCHES, "revoke-after")}
     for flag, name in flags.items():
         command.params.append(click.Option([f"--{flag}"], callback=note, expose_value=False, metavar=name))

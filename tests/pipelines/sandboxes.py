@@ -63,7 +63,7 @@ class Dated:
     @staticmethod
     def dated(app: App, request: Request, arrived: float) -> Response:
         reply = Dated.respond(app, request, arrived)
-        now = next(iter(app.tenants.values())).world.now()
+        now = app.world.now()
         return (
             replace(reply, headers=[*reply.headers, ("date", formatdate(now, usegmt=True))])
             if Dated.is_on

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox import seeded_account
 from marketing_api.sandbox.app import App, Rule
 from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
+from marketing_api.sandbox.seed import NEVER, WORDS
 from pipelines.reading import open_reader
 from tests.dialects.server import serve
 from tests.fixtures import STANDING
@@ -70,11 +70,13 @@ class Service:
     @property
     def campaigns(self) -> list[Campaign]:
         call = self.calls[-1]
-        return list(call.world.campaigns.all(call.now).values())
+        return list(call.world.find_campaigns(call.now).values())
 
     def change(self, campaign: Campaign, **members: Any) -> None:
         call = self.calls[-1]
-        call.world.put_campaign(replace(campaign, **members), call.now)
+        for name, value in members.items():
+            setattr(campaign, name, value)
+        call.world.schedule(campaign, call.now)
 
     def in_group(self, group: str) -> list[Campaign]:
         return [one for one in self.campaigns if one.group(self.calls[-1].now) == group]
@@ -107,23 +109,24 @@ def statuses(service: Service) -> dict[int, tuple[str, str]]:
 
 def delivery(service: Service, campaign: Campaign) -> tuple[Any, ...]:
     call = service.calls[-1]
-    totals = call.world.mailings.totals(campaign, call.now)
+    counts = campaign.count_mails(call.now)
     sent_at = (
         dt.datetime.fromtimestamp(campaign.sent_at // 60 * 60, dt.UTC)
         if campaign.group(call.now) == "Sent"
         else None
     )
-    return campaign.name, sent_at, totals.sent - totals.bounced, totals.bounced
+    return campaign.name, sent_at, counts["sent"] - counts["bounced"], counts["bounced"]
 
 
 def counted(service: Service) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
     """What the newest statistics are of each campaign by the account itself, and how many clicked on
     which."""
     call = service.calls[-1]
-    mailings = call.world.mailings
-    totals = {one.campaign_id: mailings.totals(one, call.now) for one in service.campaigns}
-    clickers = {one.campaign_id: len(list(mailings.clickers(one, call.now))) for one in service.campaigns}
-    told = {key: (each.opened, each.bounced, each.unsubscribed) for key, each in totals.items()}
+    counts = {one.campaign_id: one.count_mails(call.now) for one in service.campaigns}
+    clickers = {
+        one.campaign_id: sum(mail.clicked_at <= call.now for mail in one.mails) for one in service.campaigns
+    }
+    told = {key: (each["opened"], each["bounced"], each["unsubscribed"]) for key, each in counts.items()}
     return told, {key: count for key, count in clickers.items() if count}
 
 
@@ -187,7 +190,8 @@ def test_a_campaign_that_goes_back_between_two_listings_is_there_once(service: S
     service.sandbox.control("switches", **{"campaign-groups": "observed"})
     assert service.read() == []
     moving, count = service.in_group("Scheduled")[0], len(service.campaigns)
-    service.before = lambda call: service.change(moving, sent_at=0) if call["filter"] == "scheduled" else None
+    draft = {"scheduled_at": NEVER, "sent_at": NEVER}
+    service.before = lambda call: service.change(moving, **draft) if call["filter"] == "scheduled" else None
     assert service.read() == []
     assert len(service.known("status")) == count
     assert moving.campaign_id in service.known("status")
@@ -243,12 +247,7 @@ def test_a_second_sync_asks_the_listing_again_behind_details_that_fail(service: 
 @pytest.fixture
 def newsletter(monkeypatch: pytest.MonkeyPatch) -> None:
     """All campaigns have one subject; each is created before the one before it is sent."""
-    pick = seeded_account.pick
-    monkeypatch.setattr(
-        seeded_account,
-        "pick",
-        lambda name, place: ("Digest", "News.") if name == "campaigns" else pick(name, place),
-    )
+    monkeypatch.setitem(WORDS, "campaigns", [["Digest", "News."]])
 
 
 @pytest.mark.usefixtures("newsletter")

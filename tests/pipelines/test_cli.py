@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
-from marketing_api.sandbox.options import command as command_of_sandbox
+from marketing_api.sandbox.options import make_command
 from pipelines import cli
 from pipelines.cli import COMMANDS
 from pipelines.usage import examples
@@ -105,7 +105,7 @@ def test_the_examples_of_a_command_are_in_its_help_and_can_be_typed(
         assert typed[: len(words)] == list(words)
         context = parsed(typed)
         if words == ("sandbox",):  # it reads them itself
-            command_of_sandbox(lambda options, parent: 0).make_context("sandbox", typed[1:])
+            make_command(lambda options, parent: 0).make_context("sandbox", typed[1:])
         assert context.command.name != "marketing-sync", "it calls a command"
 
 

@@ -113,17 +113,17 @@ _TOUCHED = ("extra", "details", "_listing_hash", "track_count")
 @pytest.fixture
 def changed() -> Iterator[Sandbox]:
     """The account of `calm_night`, whose answers are changed."""
-    answer = App._apply
+    answer = App.apply
 
-    def changing(app: App, tenant: Any, operation: Operation, *rest: Any) -> Response:
-        response = answer(app, tenant, operation, *rest)
+    def changing(app: App, operation: Operation, *rest: Any) -> Response:
+        response = answer(app, operation, *rest)
         if (change := CHANGES.get(operation.name)) is not None:
             body = json.loads(response.body)
             change(body["response"]["data"])
             response.body = json.dumps(body).encode()
         return response
 
-    with patch.object(App, "_apply", changing), serve(STANDING) as url:
+    with patch.object(App, "apply", changing), serve(STANDING) as url:
         yield Sandbox(url)
 
 

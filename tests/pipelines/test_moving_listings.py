@@ -19,7 +19,7 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
-from marketing_api.sandbox.subscribers import ACTIVE, Contact
+from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
 from tests.dialects.server import serve
@@ -62,7 +62,8 @@ class Moving:
         """The first contact goes and another one comes: all others move up by one place, and the count
         stays."""
         call.world.subscribers.delete(self.members()[0], call.now)
-        call.world.subscribers.add(self.list_id, f"new{len(self.asked)}@example.com", ACTIVE, call.now, {})
+        email = f"new{len(self.asked)}@example.com"
+        call.world.subscribers.add(Contact(next(call.world.ids), self.list_id, email, call.now, {}))
 
     def take(self, place: int) -> Callable[[Moving, CheckedCall], object]:
         """The contact in that place goes."""

@@ -46,9 +46,7 @@ def opening(request: pytest.FixtureRequest, path: Path) -> Opening:
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    with spawn(
-        "--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "120,600", "--jitter-ms", "20,60"
-    ) as url:
+    with spawn("--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "120,600") as url:
         yield url
 
 

@@ -152,9 +152,9 @@ def test_time_brings_new_contacts_sends_opens_departures_deletions_reviews_and_p
     posts = ask.data("socialmedia/calendar", **month)["calendar"]["count"]
     ask.control("advance", days=30)
     after = {one["id"]: one for one in ask.all_contacts()}
-    days = list(days_of(ask.app.first, 30))
+    days = list(days_of(ask.app.world, 30))
     assert len(after.keys() - before.keys()) > 30
-    assert len(before.keys() - after.keys()) > 2
+    assert before.keys() - after.keys()
     left = [
         one
         for one in before
@@ -171,7 +171,7 @@ def test_daily_truth_adds_up_to_the_listing() -> None:
     ask = asking(contacts=3000)
     before = ask.control("state")["contacts"]
     ask.control("advance", days=3)
-    days = list(days_of(ask.app.first, 4))
+    days = list(days_of(ask.app.world, 4))
     grown = sum(day["registered"] - day["deleted"] for day in days[1:])
     first_day_rest = ask.control("state")["contacts"] - before - grown
     assert 0 <= first_day_rest <= days[0]["registered"] + 10

@@ -36,9 +36,7 @@ def start(state: Path) -> Iterator[Callable[..., Asking]]:
 
     def stop() -> None:
         while running:
-            journal = running.pop().app.journal
-            assert journal is not None
-            journal.close()
+            running.pop().app.close()
 
     def begin(**options: Any) -> Asking:
         stop()

@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.options import OBSERVED, RATE_OBSERVED, Options, command
-from marketing_api.sandbox.server import drawn_delay, main, serve, spawn
+from marketing_api.sandbox.app import App
+from marketing_api.sandbox.options import RATE_OBSERVED, Options, make_command
+from marketing_api.sandbox.server import draw_delay, main, serve, spawn
 from tests.dialects.app import AccountOptions, RoughApp
 from tests.dialects.app import Options as RoughOptions
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
@@ -104,14 +105,14 @@ def test_delays_have_the_median_and_tail_asked_for() -> None:
     import random
 
     chance = random.Random(1)
-    drawn = sorted(drawn_delay((120, 600), chance) for _ in range(4000))
+    drawn = sorted(draw_delay((120, 600), chance) for _ in range(4000))
     assert drawn[2000] == pytest.approx(0.12, rel=0.1)
     assert drawn[3960] == pytest.approx(0.6, rel=0.2)
-    assert drawn_delay((0, 0), chance) == 0
+    assert draw_delay((0, 0), chance) == 0
 
 
-def test_jitter_moves_a_request_into_a_later_window() -> None:
-    with serve(options(jitter_ms=(1100.0, 1100.0), rate_limit=5)) as url:
+def test_latency_moves_a_request_into_a_later_window() -> None:
+    with serve(options(latency_ms=(2200.0, 2200.0), rate_limit=5)) as url:
         began = int(time.time())
         fetch(url, "app/me")
         assert control(url, "log")["items"][0]["arrived"] >= began + 1
@@ -161,8 +162,8 @@ def test_stalled_answer_comes_late_and_blocks_nobody() -> None:
 def test_control_paths_need_no_key_and_spend_no_request() -> None:
     with serve(options()) as url:
         before = control(url, "state")
-        assert control(url, "advance?days=2")["main"]["now"] == NOW + 2 * 86_400
-        assert control(url, "faults?500-before=0.5@goal/lists")["main"] == {"500-before": "0.5@goal/lists"}
+        assert control(url, "advance?days=2")["now"] == NOW + 2 * 86_400
+        assert control(url, "faults?500-before=0.5@goal/lists") == {"500-before": "0.5@goal/lists"}
         assert control(url, "state")["requests"] == before["requests"] == 0
         with pytest.raises(urllib.error.HTTPError):
             control(url, "faults?fire=1")
@@ -266,13 +267,13 @@ def test_interrupt_ends_cleanly() -> None:
 
 def options_from(*words: str) -> Options:
     found: list[Options] = []
-    command(lambda options, _: found.append(options) or 0).main(list(words), standalone_mode=False)
+    make_command(lambda options, _: found.append(options) or 0).main(list(words), standalone_mode=False)
     return found[0]
 
 
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     text = (
-        "--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --jitter-ms 5 --state "
+        "--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --state "
         f"{tmp_path / 's'} "
         "--fault-500-before 0.02@goal/lists --now 2026-11-20T15:00 "
         "--timezone Europe/Lisbon"
@@ -285,18 +286,18 @@ def test_options_reach_the_sandbox(tmp_path: Path) -> None:
         NOW,
         "Europe/Lisbon",
     )
-    assert (chosen.latency_ms, chosen.jitter_ms) == ((120.0, 600.0), (5.0, 5.0))
-    assert (chosen.observed, chosen.faults) == (frozenset(), {"500-before": "0.02@goal/lists"})
+    assert chosen.latency_ms == (120.0, 600.0)
+    assert (chosen.as_observed, chosen.faults) == (False, {"500-before": "0.02@goal/lists"})
 
 
 def test_as_observed_is_one_flag() -> None:
     chosen = options_from("--as-observed")
-    assert (chosen.observed, chosen.rate_limit) == (OBSERVED, RATE_OBSERVED)
-    assert options_from("--as-observed", "--rate-limit", "15").rate_limit == 15
+    assert (chosen.as_observed, App(chosen).window.limit) == (True, RATE_OBSERVED)
+    assert App(options_from("--as-observed", "--rate-limit", "15")).window.limit == 15
 
 
 def test_options_are_few() -> None:
-    assert len(command(lambda *_: 0).params) <= 20
+    assert len(make_command(lambda *_: 0).params) <= 20
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,23 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from marketing_api.sandbox.tenant import Tenant
 from marketing_api.sandbox.world import World
 
 
 def mails_of(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
     found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
-    for campaign in world.campaigns.all(now).values():
-        found.update(world.mailings.totals(campaign, now)._asdict())
-        for _, clicked in world.mailings.clickers(campaign, now):
-            found.update(clickers=1, clicks=sum(times for _, times in clicked))
+    for campaign in world.find_campaigns(now).values():
+        found.update(campaign.count_mails(now))
+        for mail in campaign.mails:
+            if mail.clicked_at <= now:
+                found.update(clickers=1, clicks=sum(times for _, times in mail.clicks))
     return found
 
 
-def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
+def days_of(world: World, days: int) -> Iterator[dict[str, Any]]:
     """Seeded registrations and deletions, and mails, of each of the last local days."""
-    world, moments, now = tenant.world, tenant.moments, tenant.world.now()
+    moments, now = world.moments, world.now()
     tomorrow, contacts = moments.date(now) + dt.timedelta(days=1), world.subscribers.contacts.values()
     ends = [
         min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1)
@@ -41,7 +41,7 @@ def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
             "deleted": sum(first < one.deleted_at <= last for one in contacts),
             "campaigns_sent": [
                 campaign.campaign_id
-                for campaign in world.campaigns.all(now).values()
+                for campaign in world.find_campaigns(now).values()
                 if first < campaign.sent_at <= last
             ],
             **{name: after[name] - before[name] for name in after},

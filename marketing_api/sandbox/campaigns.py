@@ -9,15 +9,6 @@ from marketing_api.sandbox.rules import CheckedCall, invalid, missing, show_thin
 from marketing_api.sandbox.seed import NEVER, Thing
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
-#: What a campaign is made of, by the parameters that name it.
-_TEXTS = {
-    "name": "name",
-    "subject": "subject",
-    "body": "body",
-    "from_name": "from_name",
-    "reply_to": "reply_to",
-    "fromemail": "from_email",
-}
 
 
 def _show(call: CheckedCall, campaign: Campaign) -> Thing:
@@ -106,6 +97,10 @@ def _read_schedule(call: CheckedCall) -> dict[str, int]:
     return {"scheduled_at": call.now, "sent_at": max(call.now, at)}
 
 
+def _read_texts(call: CheckedCall) -> Thing:
+    return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
+
+
 def _find_links(body: str) -> list[list[str]]:
     found = re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body)
     return list(map(list, found))
@@ -120,7 +115,7 @@ def _read_lists(call: CheckedCall) -> list[int]:
 
 
 def addcampaign(call: CheckedCall) -> Thing:
-    given: dict[str, Any] = call.given(**_TEXTS) | _read_schedule(call)
+    given: dict[str, Any] = _read_texts(call) | _read_schedule(call)
     campaign = Campaign(
         next(call.world.ids),
         lists=_read_lists(call),
@@ -136,7 +131,7 @@ def addcampaign(call: CheckedCall) -> Thing:
 def editcampaign(call: CheckedCall) -> Thing:
     """Of a campaign that is out, or of an automation, only the texts change."""
     campaign = _find_campaign(call)
-    changes: Thing = call.given(**_TEXTS)
+    changes: Thing = _read_texts(call)
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
         lists, links = _read_lists(call) or campaign.lists, _find_links(call["body"] or campaign.body)
         changes |= {"lists": lists, "links": links, **_read_schedule(call)}

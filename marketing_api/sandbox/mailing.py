@@ -63,12 +63,8 @@ class Campaign:
 
     def count_mails(self, now: int) -> dict[str, int]:
         """What has happened by `now`."""
-        return {
-            "sent": sum(mail.sent_at <= now for mail in self.mails),
-            "opened": sum(mail.opened_at <= now for mail in self.mails),
-            "bounced": sum(mail.bounced_at <= now for mail in self.mails),
-            "unsubscribed": sum(mail.left_at <= now for mail in self.mails),
-        }
+        names = ("sent", "opened", "bounced", "unsubscribed")
+        return {name: sum(getattr(mail, f"{name}_at") <= now for mail in self.mails) for name in names}
 
     def cancel(self, now: int) -> None:
         """What is not sent yet never will be."""
@@ -87,12 +83,12 @@ class Mail:
     clicked_at: int = NEVER
     clicks: tuple[tuple[int, int], ...] = ()  # position of the link, and how often
     redeemed_at: int = NEVER
-    left_at: int = NEVER
+    unsubscribed_at: int = NEVER
     bounced_at: int = NEVER
 
     def cancel(self, now: int) -> None:
         if self.sent_at >= now:
-            self.sent_at = self.opened_at = self.clicked_at = self.left_at = self.bounced_at = NEVER
+            self.sent_at = self.opened_at = self.clicked_at = self.unsubscribed_at = self.bounced_at = NEVER
 
 
 def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent_at: int) -> Mail:
@@ -110,7 +106,7 @@ def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent
         if campaign.has_coupon and chance.random() < 0.4:
             mail.redeemed_at = mail.opened_at + chance.randrange(DAY // 4, 20 * DAY)
         if is_last:
-            contact.leaves_at = mail.left_at = mail.opened_at + _LEAVES_AFTER_S
+            contact.leaves_at = mail.unsubscribed_at = mail.opened_at + _LEAVES_AFTER_S
         elif campaign.links and chance.random() < character.clicks / 1024:
             mail.clicked_at = mail.opened_at + chance.randrange(30, 1200)
             count = min(len(campaign.links), chance.choice((1, 1, 1, 2)))

@@ -45,7 +45,6 @@ class Contact:
     leaves_at: int = NEVER
     leaves_as: int = UNSUBSCRIBED
     character: Character | None = None  # None: nothing is sent to it (any more)
-    is_imported: bool = False
     mails: "list[Mail]" = field(default_factory=list)  # of the time ahead, too
     tags: dict[str, int] = field(default_factory=dict)  # when each was added
     activities: list[tuple[int, str]] = field(default_factory=list)

@@ -1,26 +1,22 @@
 """The rules of users, managers and groups."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, missing, show_thing
+from marketing_api.sandbox.rules import CheckedCall, Resource, show_thing
 from marketing_api.sandbox.seed import Thing
 
 
 def lists(call: CheckedCall) -> Thing:
     """Users by business: one's own and the sub-accounts', or those of the business that is given."""
-    businesses = [call.world.business_id, *call.things("sub-account")]
-    if call["businessid"]:
-        if call.id("businessid") not in businesses:
-            raise missing("business")
-        businesses = [call.id("businessid")]
-    groups = call.things("group")
-    found: dict[str, dict[str, Thing]] = {str(business): {} for business in businesses}
-    for user_id, user in call.things("user").items():
+    known = [call.world.business_id, *call.things("sub-account")]
+    call.must_exist("business", call.ids("businessid"), known)
+    groups, users = call.things("group"), call.things("user").items()
+    items: dict[str, Thing] = {str(one): {"users": {}} for one in call.ids("businessid") or known}
+    for user_id, user in users:
         shown = {name: user[name] for name in ("fullname", "username", "status")}
         if group := groups.get(user.get("group", 0)):
             shown["group"] = group["name"]
-        if user["business"] in businesses:
-            found[str(user["business"])][str(user_id)] = shown
-    items = {business: {"users": users} for business, users in found.items()}
-    return {"count": sum(map(len, found.values())), "items": items}
+        if business := items.get(str(user["business"])):
+            business["users"][str(user_id)] = shown
+    return {"count": sum(len(one["users"]) for one in items.values()), "items": items}
 
 
 def _read_given(call: CheckedCall) -> Thing:

@@ -28,7 +28,7 @@ def test_an_address_without_what_stands_around_it_is_proposed_in_the_file_alone(
     stream = io.StringIO()
     rows = [RejectedRow(1, Reason((2,), reason), ("(call ann@home)", cell))]
     write_csv(stream, RejectedRows(("note", "email"), rows))
-    assert ": take that away: ann@x.example" in stream.getvalue()
+    assert ": take them away: ann@x.example" in stream.getvalue()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,7 +2,6 @@
 
     a byte-order mark          → the encoding that it stands for
     --encoding NAME            → that encoding
-    letters written in ASCII   → refused until an encoding is named (HZ, UTF-7)
     valid UTF-8                → UTF-8
     UTF-8 in most of its lines → UTF-8; cells that are not UTF-8 are faults of their rows
     anything else              → refused, since the bytes alone do not say which letters are meant
@@ -31,12 +30,6 @@ _MARKS = {
 _MARK = "\ufeff"
 #: A byte as `surrogateescape` keeps it.
 _UNDECODED = re.compile("[\ud800-\udfff]")
-#: What HZ and UTF-7 make of letters beyond ASCII; of UTF-7 those up to Arabic, since others look like words
-#: behind a plus sign. An address may have the like of it, as in `ann+ANY@`.
-_ESCAPES = {
-    "hz": re.compile(rb"~\{(?:[!-w][!-~]){1,99}~\}"),
-    "utf-7": re.compile(rb"\+[AB][0-9A-Za-z+/]{2,99}(?![^\s,;\"]{0,99}@)"),
-}
 _LINE = re.compile(rb"[^\r\n]+")
 #: Bytes that are decoded together.
 _CHUNK = 1 << 20
@@ -57,12 +50,6 @@ class TextFile:
         marked = next((marked for mark, marked in _MARKS.items() if content.startswith(mark)), None)
         self._encoding = marked or codecs.lookup(encoding or _UTF_8).name
         self.is_damaged = False
-        escaped = None if marked or encoding else _escaped(content)
-        if escaped:
-            raise InputError(
-                f"{name} seems to hold letters that {escaped} writes in ASCII: name its encoding, like "
-                f"--encoding {escaped}, or --encoding utf-8 if it is meant as it stands"
-            )
         if self._encoding == _UTF_8:
             self.is_damaged = _is_damaged(name, content, is_marked=marked is not None)
         elif not _is_in(self._encoding, content):
@@ -82,16 +69,6 @@ def checked(cells: Sequence[Any]) -> list[Any]:
         CannotBeSent(_DAMAGED) if isinstance(cell, str) and _UNDECODED.search(cell) else cell
         for cell in cells
     ]
-
-
-def _escaped(content: bytes) -> str | None:
-    """The encoding in which ASCII stands for other letters, as far as the bytes look like it."""
-    for encoding, pattern in _ESCAPES.items():
-        for found in pattern.finditer(content):
-            letters = found[0].decode(encoding, "replace")
-            if letters.isalpha() and not letters.isascii():
-                return encoding
-    return None
 
 
 def _is_damaged(name: str, content: bytes, *, is_marked: bool) -> bool:

@@ -16,7 +16,7 @@ import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count, islice, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,11 +29,13 @@ from write_back.input.columns import names_somebody
 from write_back.input.encodings import TextFile, checked
 from write_back.input.rows import (
     BATCH,
+    HIGHEST_HEADER,
     CannotBeSent,
     Cell,
     InputError,
     Rows,
     cell_of,
+    header_of,
     rows_of_columns,
     rows_of_records,
     shared,
@@ -46,9 +48,9 @@ _PAGES = (b"<", b"%PDF")
 #: The first three for any header, the others for one that names somebody with them.
 _DELIMITERS, _TABBED = ",;\t|^~", "\t,;|^~"
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-#: Lines in which a header ends; letters of one that are looked at, below csv's own limit for a cell; bytes
-#: that are unpacked together; what a cell takes at least, once it is read.
-_HIGHEST_HEADER, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
+#: Letters of a header's line that are looked at, below csv's own limit for a cell; bytes that are unpacked
+#: together; what a cell takes at least, once it is read.
+_LONGEST_HEADER, _CHUNK, _CELL_BYTES = 100_000, 1 << 20, 25
 
 
 class InputBudget:
@@ -153,25 +155,13 @@ _HINT = re.compile(r"\"?sep=(\\t|[^\"])?\"?[,;\t ]*", re.IGNORECASE)
 
 
 def _read_csv(name: str, text: TextFile, budget: InputBudget, delimiters: str) -> Rows:
-    """Rows that are quoted as a whole are read once more, as the texts that they are."""
     hint = _HINT.fullmatch(next(text.lines()).rstrip("\r\n"))
     delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
 
     def lines() -> Iterator[str]:
         return islice(text.lines(), 1 if hint else 0, None)
 
-    delimiter = delimiter or _delimiter(delimiters, lines)
-
-    def cells() -> Iterator[str]:
-        """Of a single column."""
-        records = _records(name, lines(), InputBudget(name, budget.limit), delimiter)
-        return (record[0] if record else "" for record in records)
-
-    records = _records(name, lines(), budget, delimiter)
-    if all(len(record) < 2 for record in _records(name, lines(), InputBudget(name, budget.limit), delimiter)):
-        inner = _delimiter(delimiters, cells)
-        if len(_header(cells(), inner)) > 1:
-            records = _records(name, cells(), budget, inner)
+    records = _records(name, lines(), budget, delimiter or _delimiter(delimiters, lines))
     rows = map(checked, records) if text.is_damaged else records
     return rows_of_records(name, rows, is_header=names_somebody)
 
@@ -183,7 +173,7 @@ def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
     def fitness(each: str) -> tuple[bool, int]:
         header = _header(lines(), each)
         is_named = len(header) > 1 and names_somebody(header)
-        return is_named, len(header) if is_named or each in delimiters[:3] else 0
+        return is_named, max(len(header), 1) if is_named or each in delimiters[:3] else 0
 
     return max(delimiters, key=fitness)
 
@@ -208,15 +198,12 @@ def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: st
         raise InputError(f"{name}: row {number} {wrong}") from None
 
 
-def _header(lines: Iterator[str], delimiter: str) -> list[str]:
-    """The first record that names somebody beside others, else the first of all; a quoted name may have line
-    breaks in it."""
-    size, records = count(), list[list[str]]()
-    some = takewhile(lambda line: next(size) < _HIGHEST_HEADER, (line[:_LONGEST_HEADER] for line in lines))
+def _header(lines: Iterator[str], delimiter: str) -> Sequence[Cell]:
+    """As `rows_of_records` finds it; a quoted name may have line breaks in it."""
+    some, records = islice(lines, HIGHEST_HEADER), list[list[str]]()
     with contextlib.suppress(csv.Error):
-        records.extend(filter(any, csv.reader(some, delimiter=delimiter)))
-    named = (record for record in records if len(record) > 1 and names_somebody(record))
-    return next(named, next(iter(records), []))
+        records.extend(csv.reader((line[:_LONGEST_HEADER] for line in some), delimiter=delimiter))
+    return header_of(records, names_somebody)
 
 
 # -- JSON lines: an object a line, whose members may be in any order and be left out
@@ -366,7 +353,6 @@ def _values(values: pa.Array) -> list[Any]:
 
 _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
     pa.TimestampType: lambda kind: pa.timestamp("us", kind.tz),
-    pa.DurationType: lambda _: pa.duration("us"),
     pa.Time64Type: lambda _: pa.time64("us"),
 }
 #: Among them: a zone that nobody knows is a KeyError.

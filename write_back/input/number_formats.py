@@ -1,5 +1,5 @@
-"""What Excel displays of a cell, for the usual number formats: percent, decimals, thousands, currency, dates
-and times, leading zeros, accounting; in English. ECMA-376 part 1, 18.8.30 and 18.8.31, describes them all.
+"""What Excel displays of a number, for the usual formats: percent, decimals, thousands, currency, dates and
+times, leading zeros, accounting; in English. ECMA-376 part 1, 18.8.30 and 18.8.31, describes them all.
 
 A cell with another format becomes `Stored`: it keeps its stored value, and the plan names its column. Not
 here: reading workbooks (`workbook`)."""
@@ -64,23 +64,14 @@ class _Section(NamedTuple):
     shape: str
     literals: list[str]
 
-    def fill(self, shown: str, text: str = "") -> str:
-        """With the literals in their places, and the text in the place of `@`."""
+    def fill(self, shown: str) -> str:
+        """With the literals in their places."""
         literals = iter(self.literals)
-        return re.sub("[\0@]", lambda place: text if place[0] == "@" else next(literals), shown)
+        return re.sub(_TEXT, lambda _: next(literals), shown)
 
 
 class _UnknownFormat(Exception):
     """The format is none of the usual ones, or not for this value."""
-
-
-def show_text(text: str, code: str) -> str:
-    """What a text displays with a format."""
-    sections = _parse(code)
-    last = sections[-1]
-    if len(sections) < 4 and "@" not in last.shape:
-        return text
-    return last.fill(last.shape, text) if last.shape.strip("\0") in ("", "@") else Stored(text, text)
 
 
 def show_number(value: float, code: str, *, since_1904: bool = False) -> Seen:

@@ -199,8 +199,6 @@ def _typed(value: Any) -> Cell:
         return dt.datetime(value.year, value.month, value.day)
     if isinstance(value, dt.time | UUID):
         return str(value)
-    if isinstance(value, dt.timedelta):
-        return _duration(value)
     if isinstance(value, CannotBeSent):
         raise value
     raise CannotBeSent(
@@ -219,19 +217,11 @@ def _number(value: float | Decimal) -> str | None:
     return None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
 
 
-def _duration(value: dt.timedelta) -> str:
-    """Hours, minutes and seconds, as a spreadsheet shows it: 30:00:00."""
-    whole = abs(value)
-    hours, seconds = divmod(whole.days * 86_400 + whole.seconds, 3600)
-    rest = f".{whole.microseconds:06}".rstrip("0") if whole.microseconds else ""
-    return f"{'-' if value < dt.timedelta() else ''}{hours}:{seconds // 60:02}:{seconds % 60:02}{rest}"
-
-
 #: Rows that are decoded or turned into columns together; what that takes in memory is let go of before the
 #: next ones.
 BATCH = 50_000
 #: Rows in which the header is looked for.
-_HIGHEST_HEADER = 30
+HIGHEST_HEADER = 30
 #: What pandas calls the numbers of its rows.
 _INDEX = re.compile(r"(?:Unnamed: 0(?:\.\d)?|__index_level_\d+__)?", re.ASCII)
 
@@ -300,7 +290,7 @@ def _begin(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int,
     """The records among which the header is, no more than are looked at."""
     for place, each in enumerate(numbered):
         yield each
-        if place > _HIGHEST_HEADER and _filled(each[1]):
+        if place > HIGHEST_HEADER and _filled(each[1]):
             return
 
 

@@ -8,7 +8,9 @@ import csv
 import datetime as dt
 import ipaddress
 import re
+from calendar import month_name
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -35,8 +37,7 @@ class BadValue(Exception):
 #: what shows nothing; and the beginning of a link, a blank within one.
 _AROUND = " \t\r\n\xa0'\"`´“”„‟‘’‚‛‹›«»<>()[]{};,:*\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _LINK, _BLANK = "mailto:", "%20"
-#: How a reason ends that is about no more than that.
-_TAKE_AWAY = "take that away"
+_TAKE_AWAY = "the e-mail address has signs, blanks or invisible characters around it: take them away"
 #: What a local part and a label of a domain may be, with letters of any script.
 _LOCAL = re.compile(
     r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+)*"
@@ -73,23 +74,18 @@ def _is_domain(text: str) -> bool:
 
 
 def _check_bare(text: str) -> None:
-    """BadValue that says what to take away, where the rest is an address."""
+    """BadValue where the rest is an address."""
     inner = _bare(text)
-    if inner == text or "@" not in inner or " <" in inner:
-        return
-    address(inner)
-    begin, _, end = text.partition(inner)
-    junk = [f"{_named(part)} {where}" for part, where in ((begin, "in front"), (end, "behind")) if part]
-    raise BadValue(f"the e-mail address has {' and '.join(junk)}: {_TAKE_AWAY}")
+    if inner != text and "@" in inner and " <" not in inner:
+        address(inner)
+        raise BadValue(_TAKE_AWAY)
 
 
 def proposal(text: str, reason: str) -> str:
     """The address without what stands around it, where that is the reason why it is refused; else empty."""
-    if reason.endswith(_TAKE_AWAY):
-        try:
-            address(text)
-        except BadValue as problem:
-            return _bare(text) if str(problem) == reason else ""
+    if reason == _TAKE_AWAY and (inner := _bare(text)) != text:
+        with suppress(BadValue):
+            return address(inner)
     return ""
 
 
@@ -100,10 +96,6 @@ def _bare(text: str) -> str:
         text = text.strip(_AROUND).rstrip(".").removesuffix(_BLANK).removeprefix(_BLANK)
         text = text[len(_LINK) :] if text[: len(_LINK)].lower() == _LINK else text
     return text
-
-
-def _named(junk: str) -> str:
-    return shown(junk) if junk.isprintable() and junk.strip() else "a blank or an invisible character"
 
 
 _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
@@ -174,8 +166,10 @@ def action(cell: Cell) -> str:
     return word
 
 
-#: Signs beside commas that people put between tags, and what `;` is part of in a text from a web page.
-_SEPARATORS = (";", "|", "\n", "\t")
+#: What people put between tags; quotation marks of Python around each; and what `;` is part of in a text from
+#: a web page.
+_SIGNS = re.compile(r",|;|\||:::")
+_SINGLY_QUOTED = re.compile(r"(?:\s*'[^']*'\s*(?:,|$))+")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
 
 
@@ -192,7 +186,7 @@ def tags(text: str) -> tuple[str, ...]:
             raise BadValue(f"the tag {shown(tag)} has a comma in it, of which the service makes two tags")
         if tag in MARKS:
             raise BadValue(f"the tag {shown(tag)} is how programs write that there is none: leave it out")
-        if any(sign in tag for sign in _SEPARATORS) or tag[0] in _QUOTES:
+        if any(sign in tag for sign in ";|") or tag[0] in _QUOTES:
             raise BadValue(
                 f"it is open where the tag {shown(tag)} ends: put commas between tags, nothing around"
             )
@@ -207,76 +201,37 @@ _QUOTES = "\"'`“”„‘’«»[]{}"
 def _listed(text: str) -> Sequence[str]:
     """The tags of a cell: a list of JSON, Python or PostgreSQL, quoted words, or what commas or another sign
     separate."""
-    text = _without_colons(text)
     if _ENTITY.search(text):
         raise BadValue(
             f"{shown(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
         )
     if text[:1] + text[-1:] in ("[]", "{}"):
         text = text[1:-1]
-    if "'" in text and '"' not in text and all(_is_quoted(part, "'") for part in text.split(",")):
-        text = text.replace("'", '"')
-    separator = _separator(text)
-    if '"' not in text:
-        return text.split(separator)
-    try:
-        return next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True))
-    except (csv.Error, StopIteration):
-        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
-
-
-def _separator(text: str) -> str:
-    """The sign between tags, outside of quotation marks: a comma where there is none."""
-    signs = [sign for sign in (",", *_SEPARATORS) if sign in _unquoted(text)] or [","]
-    if len(signs) > 1:
-        raise BadValue("there are several kinds of signs between the tags: put commas between them")
-    return signs[0]
-
-
-def _without_colons(text: str) -> str:
-    """`vip ::: news` with a sign between the tags that is one character, outside of quotation marks."""
+    if _SINGLY_QUOTED.fullmatch(text):
+        text = text.replace('"', '""').replace("'", '"')
     parts = text.split('"')
-    parts[::2] = [part.replace(":::", ";") for part in parts[::2]]
-    return '"'.join(parts)
-
-
-def _is_quoted(part: str, mark: str) -> bool:
-    part = part.strip()
-    return len(part) > 1 and part[0] == mark == part[-1] and mark not in part[1:-1]
-
-
-def _unquoted(text: str) -> str:
-    return "".join(text.split('"')[::2])
+    outside = parts[::2]
+    if len({sign for part in outside for sign in _SIGNS.findall(part)}) > 1:
+        raise BadValue("there are several kinds of signs between the tags: put commas between them")
+    parts[::2] = [_SIGNS.sub(",", part) for part in outside]
+    try:
+        return next(csv.reader(['"'.join(parts)], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
 
 
 _EARLIEST, _LATEST = 1970, 2100
 _HINT = "write it like 2026-01-31 14:05, 31.01.2026 14:05 or 2026-01-31T14:05:00+01:00"
-#: As people write dates and the service does not: `20.11.2026`, `20 Nov 2026`, `Nov 20, 2026`; a time may
-#: follow.
-_WRITTEN = re.compile(
-    r"(?:(\d{1,2})\.(\d{1,2})\.|(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? "
-    r"(\d{1,2})(?:, ?| ))"
+#: Dates that begin with the year, have the month's name, or are of numbers alone; a time may follow.
+_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)", re.ASCII)
+_NAMED = re.compile(
+    r"(?:(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? (\d{1,2})(?:, ?| ))"
     r"(\d{4})(?!\d)(?:,| at)?",
     re.ASCII,
 )
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_NUMBERED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)(?:,| at)?", re.ASCII)
 #: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
 _HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
-_NUMBERED = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
-_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)", re.ASCII)
 #: Universal time, and offsets of whole hours, as databases write them.
 _UNIVERSAL = re.compile(r"(?<=\d) ?(?:UTC|GMT|Z)$", re.IGNORECASE)
 _WHOLE_HOURS = re.compile(r"(?<=:\d\d)(?:\.\d{1,9})? ?[+-]\d\d$|(?<=\.\d{6})[+-]\d\d$", re.ASCII)
@@ -301,43 +256,48 @@ def _one_way(text: str) -> str:
     if _WHOLE_HOURS.search(text):
         text += ":00"
     if match := _YEAR_FIRST.match(text):
-        return f"{match[1]}-{match[2]}-{match[3]}{text[match.end() :]}"
-    if (match := _NUMBERED.match(text)) is None:
+        year, month, day = match.groups()
+    elif match := _NAMED.match(text):
+        day, name, name_first, day_second, year = match.groups("")
+        month, day = _month((name or name_first).lower()), day or day_second
+    elif match := _NUMBERED.match(text):
+        first, sign, second, year = match.groups()
+        month, day = _month_and_day(int(first), int(second), sign, is_half_day=bool(_HALF_DAY.search(text)))
+    else:
         return text
-    first, sign, second, year = int(match[1]), match[2], int(match[3]), match[4]
-    if first != second and max(first, second) <= 12 and not (sign == "/" and _HALF_DAY.search(text)):
-        raise BadValue("the date may have the day or the month first: write it like 2026-01-31")
-    month, day = (second, first) if first > 12 else (first, second)
     return f"{year}-{month}-{day}{text[match.end() :]}"
+
+
+def _month(word: str) -> int:
+    """0: no month begins so."""
+    return next((number for number, name in enumerate(month_name) if name.lower().startswith(word)), 0)
+
+
+def _month_and_day(first: int, second: int, sign: str, *, is_half_day: bool) -> tuple[int, int]:
+    if sign == "." or first > 12:
+        return second, first
+    if first != second and second <= 12 and not (sign == "/" and is_half_day):
+        raise BadValue("the date may have the day or the month first: write it like 2026-01-31")
+    return first, second
 
 
 def moment(cell: Cell, zone: ZoneInfo) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
     aware = _aware(_one_way(held(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
-    _check_year(wall)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
     return Moment(wall, first, second)
-
-
-def _check_year(moment: dt.datetime) -> None:
-    if not _EARLIEST <= moment.year <= _LATEST:
-        raise BadValue(
-            f"the date-time has the year {moment.year}: it has to be between {_EARLIEST} and {_LATEST}"
-        )
 
 
 def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
         shown = read_moment(text, dt.UTC)
-        if shown is not None:
-            _check_year(shown)
+        if shown is not None and not _EARLIEST <= shown.year <= _LATEST:
+            raise BadValue(
+                f"the date-time has the year {shown.year}: it has to be between {_EARLIEST} and {_LATEST}"
+            )
         found = read_moment(text, zone)
     except ValueError as problem:
-        if (
-            iso := _iso(text)
-        ) is not None:  # what the service writes is tried first: it is what most files have
-            return _aware(iso, zone)
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
     if found is None or shown is None:
         raise BadValue("the date-time is missing")
@@ -345,13 +305,3 @@ def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
     if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):
         raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found
-
-
-def _iso(text: str) -> str | None:
-    """A text that begins with a date as people write it; None for another one."""
-    if (match := _WRITTEN.match(text)) is None:
-        return None
-    day, month, day2, name, name2, day3, year = match.groups()
-    word = (name or name2 or "").lower()
-    number = month or next((number for number, each in enumerate(_MONTHS, 1) if each.startswith(word)), 0)
-    return f"{year}-{number}-{day or day2 or day3}{text[match.end() :]}"

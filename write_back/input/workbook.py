@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from write_back.input.columns import names_somebody, near
-from write_back.input.number_formats import BUILTIN, UNKNOWN, show_number, show_text
+from write_back.input.number_formats import BUILTIN, UNKNOWN, show_number
 from write_back.input.rows import CannotBeSent, Cell, Covered, InputError, header_of, shown
 
 #: A character that XML cannot hold, or the `_` of a text that looks like one.
@@ -205,8 +205,7 @@ class _Book:
                     sheet.merged.append(_merged(element.get("ref", "")))
 
     def _line(self, number: int, row: Element) -> Line:
-        is_hidden = row.get("hidden") in _TRUE or row.get("zeroHeight") in _TRUE or _has_no_height(row)
-        line, place = Line(number, [], is_hidden), -1
+        line, place = Line(number, [], row.get("hidden") in _TRUE), -1
         for cell in row.iterfind("{*}c"):
             place = _place(cell.get("r"))[1] if cell.get("r") else place + 1
             line.cells.extend([None] * (place + 1 - len(line.cells)))
@@ -215,26 +214,23 @@ class _Book:
 
     def _cell(self, cell: Element) -> str | CannotBeSent | None:
         kind, raw = cell.get("t", "n"), cell.findtext("{*}v") or ""
-        code = self._format(cell)
         if kind == "inlineStr":
-            return show_text(_text(cell.find("{*}is")), code)
+            return _text(cell.find("{*}is"))
         if kind == "str":
-            return show_text(_unescaped(raw), code)
+            return _unescaped(raw)
         if not raw:
             has_formula = cell.find("{*}f") is not None
             return CannotBeSent(_NOT_CALCULATED.format(cell.get("r", ""))) if has_formula else None
         if kind == "s":
-            return show_text(self._texts[int(raw)], code)
+            return self._texts[int(raw)]
         if kind == "b":
             return "TRUE" if raw in _TRUE else "FALSE"
         if kind == "e":
             return raw
-        return self._number(_serial(raw, self.since_1904) if kind == "d" else float(raw), code)
-
-    def _number(self, value: float, code: str) -> str | CannotBeSent:
+        value = _serial(raw, self.since_1904) if kind == "d" else float(raw)
         if not math.isfinite(value):
             return CannotBeSent("the cell has no number that can be sent")
-        return show_number(value, code, since_1904=self.since_1904)
+        return show_number(value, self._format(cell), since_1904=self.since_1904)
 
 
 def _fill_merged(lines: list[Line], merged: Sequence[Merged], take: Take) -> None:
@@ -274,11 +270,6 @@ def _place(reference: str | None) -> tuple[int, int]:
     for letter in match[1]:
         column = column * 26 + ord(letter) - 64
     return int(match[2]), column - 1
-
-
-def _has_no_height(row: Element) -> bool:
-    """Which hides it, too."""
-    return row.get("customHeight") in _TRUE and float(row.get("ht") or 1) == 0
 
 
 def _text(item: Element | None) -> str:

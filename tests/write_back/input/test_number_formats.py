@@ -13,7 +13,7 @@ from openpyxl.styles.numbers import BUILTIN_FORMATS
 from tests.write_back.input.test_files import reading
 from tests.write_back.input.test_workbook import book
 from write_back.input.columns import pick
-from write_back.input.number_formats import show_number, show_text
+from write_back.input.number_formats import show_number
 from write_back.input.rows import Stored, held
 from write_back.item import Options
 from write_back.kinds import CONTACTS
@@ -122,34 +122,12 @@ def test_an_unsupported_format_leaves_the_stored_value(value: float, code: str, 
     assert (found, held(found)) == (text, text)
 
 
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [
-        ("General", "Ann"),
-        ("00000", "Ann"),
-        ("mm/dd/yyyy;@", "Ann"),
-        ('"Ms. "@', "Ms. Ann"),
-        (";;;", ""),
-        ("0;-0;0;[Red]@", "Ann"),
-        (_EURO, " Ann "),
-    ],
-)
-def test_a_text_has_the_text_that_excel_displays(code: str, text: str) -> None:
-    assert show_text("Ann", code) == text
-
-
-def test_a_text_with_an_unsupported_format_stays_and_is_marked() -> None:
-    found = show_text("Ann", "0;-0;0;@@")
-    assert (found, isinstance(found, Stored)) == ("Ann", True)
-
-
 @given(
     st.floats(-1e300, 1e300) | st.sampled_from([0.0, 59.5, 2_958_465.999999]),
     st.text(st.sampled_from('0#?.,%E+-/ymdhsAPM[]"\\_*;@G $<>=5x'), max_size=12),
 )
 def test_no_format_keeps_a_workbook_from_being_read(value: float, code: str) -> None:
     assert isinstance(show_number(value, code), str)
-    assert isinstance(show_text("Ann", code), str)
 
 
 def test_the_plan_names_columns_with_unsupported_formats_that_are_used() -> None:

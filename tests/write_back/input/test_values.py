@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from write_back.input.rows import cell_of
-from write_back.input.values import BadValue, address, field_value, moment, tags
+from write_back.input.values import BadValue, address, field_value, moment, proposal, tags
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -90,22 +90,23 @@ def test_am_and_pm_stand_beside_the_month_first_as_the_service_writes_it() -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "junk"),
+    "text",
     [
-        ("'ann@example.com", "“'” in front"),
-        ("“ann@example.com”", "““” in front and “”” behind"),
-        ("%20ann@example.com", "“%20” in front"),
-        ("mailto:ann@example.com", "“mailto:” in front"),
-        ("MAILTO: <ann@example.com>", "“MAILTO: <” in front and “>” behind"),
-        ("ann@example.com;", "“;” behind"),
-        ("ann@example.com.%20", "“.%20” behind"),
-        ("\u200bann@example.com", "a blank or an invisible character in front"),
+        "'ann@example.com",
+        "“ann@example.com”",
+        "%20ann@example.com",
+        "mailto:ann@example.com",
+        "MAILTO: <ann@example.com>",
+        "ann@example.com;",
+        "ann@example.com.%20",
+        "\u200bann@example.com",
     ],
 )
-def test_what_stands_around_an_address_is_named_and_the_address_is_not(text: str, junk: str) -> None:
-    with pytest.raises(BadValue) as refusal:
+def test_what_stands_around_an_address_is_refused_and_the_address_proposed(text: str) -> None:
+    with pytest.raises(BadValue, match="around it: take them away") as refusal:
         address(text)
-    assert str(refusal.value) == f"the e-mail address has {junk}: take that away"
+    assert "ann" not in str(refusal.value)
+    assert proposal(text, str(refusal.value)) == "ann@example.com"
 
 
 def test_what_is_more_than_an_address_is_said() -> None:

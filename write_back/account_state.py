@@ -225,11 +225,11 @@ class Known:
             found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
-    def read_on(self, list_id: int | None = None) -> str:
-        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
-        for what depends on it."""
-        found = [at for each, at in self.read_at.items() if list_id in (None, each)]
-        return f"{dt.datetime.fromtimestamp(min(found), self.zone):%Y-%m-%d %H:%M}" if found else "never"
+    def read_on(self) -> str:
+        """When contacts were last read (the oldest reading of a list), in the account's time."""
+        if not self.read_at:
+            return "never"
+        return f"{dt.datetime.fromtimestamp(min(self.read_at.values()), self.zone):%Y-%m-%d %H:%M}"
 
 
 def load_known(settings: Settings, account: str) -> Known:

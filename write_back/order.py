@@ -46,16 +46,17 @@ class Planned:
     rate: float
 
     @property
+    def _limited_count(self) -> int:
+        return max(self.plan.row_count, _FEW if self.order.options.is_standing else 0)
+
+    @property
     def limit(self) -> int:
         """How many rows may be invalid."""
-        least = _FEW if self.order.options.is_standing else 0
-        return int(round(self.order.reject_limit * max(self.plan.row_count, least), 6))
+        return int(round(self.order.reject_limit * self._limited_count, 6))
 
     @property
     def limit_words(self) -> str:
-        share = f"{100 * self.order.reject_limit:g} % of {plural(self.plan.row_count, 'row')}"
-        if self.order.options.is_standing and self.plan.row_count < _FEW:
-            share = f"{100 * self.order.reject_limit:g} % of {_FEW} rows, also where there are fewer"
+        share = f"{100 * self.order.reject_limit:g} % of {plural(self._limited_count, 'row')}"
         return f"at most {self.limit:,} may be invalid, {share}"
 
     @property

@@ -83,7 +83,7 @@ def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
     """The rows of a push that these entries are about."""
     reasons = [entry.why for entry in entries]
     lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
-    return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
+    return _given(kept_rows(folder_of(home, push_id) / "rows.parquet") or lost, reasons, push_id)
 
 
 def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
@@ -167,7 +167,7 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
         pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
 
 
-def kept_rows(path: Path, name: str) -> Rows | None:
+def kept_rows(path: Path) -> Rows | None:
     """What was kept; None when it is gone or damaged."""
     if not path.is_file():
         return None
@@ -182,7 +182,7 @@ def kept_rows(path: Path, name: str) -> Rows | None:
             type(problem).__name__,
         )
         return None
-    return Rows(columns, numbers, Source(name, ""))
+    return Rows(columns, numbers, Source("", ""))
 
 
 @contextmanager

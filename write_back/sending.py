@@ -388,24 +388,20 @@ class Sending:
             if not self._outbox.claim(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
                 raise _NotPlanned
 
-        is_outdated = False
-        while True:
-            outgoing = kind.outgoing(entry, task.contact_ids, self._directory, is_outdated=is_outdated)
-            if not outgoing.calls:
-                return outgoing.left
-            try:
-                for place, call in enumerate(outgoing.calls):
-                    timely = Call(replace(call.operation, timeout=self._policy.timeout_s), call.params)
-                    response = self._again(timely) if place else self._client.write(timely, before=claim)
-            except _NotPlanned:
-                return None
-            except Refused as refusal:
-                if is_outdated or not (entry.expected.get("ids") and says_absent(str(refusal))):
-                    raise
-                self._outbox.unclaim(entry.item_id)
-                is_outdated = True
-            else:
-                return response
+        outgoing = kind.outgoing(entry, task.contact_ids, self._directory)
+        if not outgoing.calls:
+            return outgoing.left
+        first, *rest = (
+            Call(replace(call.operation, timeout=self._policy.timeout_s), call.params)
+            for call in outgoing.calls
+        )
+        try:
+            response = self._client.write(first, before=claim)
+        except _NotPlanned:
+            return None
+        for call in rest:
+            response = self._again(call)
+        return response
 
     def _again(self, call: Call) -> Response:
         """What follows on the first request of an item. From there on, what is not known to be done is

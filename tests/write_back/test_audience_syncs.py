@@ -381,7 +381,7 @@ def test_a_rejected_row_is_told_once_and_never_counts_again(
     assert "1 row is invalid, and at most 0 may be invalid, 0 % of 100 rows" in said
     assert "allow more with --reject-limit" in said
     said, operations = push(entry("vip"), code=1)
-    assert "at most 5 may be invalid, 5 % of 100 rows, also where there are fewer" in said
+    assert "at most 5 may be invalid, 5 % of 100 rows" in said
     assert operations == ["addtag"] * 3, "of so few rows a share says nothing"
     segment(4, extra="union all select 'nobody'")
     said, operations = push(entry("vip"))

@@ -151,9 +151,7 @@ def cell_of(value: Any) -> Cell:
         text = value.strip()
         if text[:2] == '="':
             return _formula_text(text)
-        return (
-            text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text
-        ) or None
+        return (text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS else text) or None
     if value is None:
         return None
     if isinstance(value, list):

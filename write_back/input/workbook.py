@@ -59,13 +59,6 @@ class Sheet:
     merged: list[Merged] = field(default_factory=list)
 
 
-#: Other files that are ZIP archives, too, by a part that each of them has.
-_OTHERS = {
-    "content.xml": "an OpenDocument file (.ods)",
-    "xl/workbook.bin": "a binary workbook (.xlsb)",
-    "Index/Document.iwa": "a Numbers document (.numbers)",
-    "Index.zip": "a Numbers document (.numbers)",
-}
 _COVERED = "it is part of a merged cell that begins in another column: unmerge that and fill each cell"
 #: Called with the number of cells of each row (`InputBudget.take`); raises InputError for too many.
 Take = Callable[..., None]
@@ -106,8 +99,10 @@ def _check_is_workbook(name: str, archive: zipfile.ZipFile) -> None:
     parts = set(archive.namelist())
     if "xl/workbook.xml" in parts or (_TYPES in parts and "xl/workbook.bin" not in parts):
         return
-    what = next((what for part, what in _OTHERS.items() if part in parts), "a ZIP archive (.zip)")
-    raise InputError(f"{name} is {what}, which cannot be read: save the table as .xlsx or CSV UTF-8")
+    raise InputError(
+        f"{name} is a ZIP archive, or a workbook like .ods, .xlsb or .numbers, which cannot be read: save "
+        "the table as .xlsx or CSV UTF-8"
+    )
 
 
 def _find_sheet(name: str, sheets: Sequence[Sheet], title: str) -> Sheet:

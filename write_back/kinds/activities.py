@@ -184,12 +184,10 @@ class Activities(Kind):
     effect = EffectKind.NOTES
     planning = ActivitiesPlanning
 
-    def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
-    ) -> Outgoing:
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """A timeline that was not read lately is looked at first: another home, or another program, may have
         written the same."""
-        outgoing = super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
+        outgoing = super().outgoing(entry, contact_ids, directory)
         if not entry.expected.get("look_up"):
             return outgoing
         contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0

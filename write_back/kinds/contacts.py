@@ -339,7 +339,7 @@ def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
     statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
     edited: list[Found] = []
     left: list[int] = []
-    for list_id in _lists_of(entry):
+    for list_id in entry.params["listid"].split(","):
         here = [one for one in found if one.list_id == int(list_id)]
         present, decision = _decision(entry, list_id, found)
         if decision.is_left:
@@ -353,10 +353,6 @@ def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
     expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
     calls = [*_syncs(entry, lists), *_edits(values, dict.fromkeys(one.contact_id for one in edited))]
     return Outgoing(calls, LEFT if left else UNCHANGED, expected)
-
-
-def _lists_of(entry: Entry) -> list[str]:
-    return entry.params["listid"].split(",") if "listid" in entry.params else [*entry.expected["ids"]]
 
 
 def _values(entry: Entry) -> dict[str, str]:
@@ -533,15 +529,13 @@ class Contacts(Kind):
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 
-    def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
-    ) -> Outgoing:
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """Whoever could be subscribed is looked up first."""
-        ids = chain(*entry.expected.get("ids", {}).values())
-        if entry.operation == EDITCONTACT.name and not is_outdated:
+        if entry.operation == EDITCONTACT.name:
+            ids = chain(*entry.expected["ids"].values())
             return Outgoing(list(_edits(_values(entry), dict.fromkeys(ids))))
         if "status" in entry.params and not subscribes(_MEANT.get(entry.params["status"])):
-            return super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
+            return super().outgoing(entry, contact_ids, directory)
         return _outgoing(entry, directory.find_now(entry.email or ""))
 
     def new_contact_id(self, response: Response) -> int | None:

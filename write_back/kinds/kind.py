@@ -73,13 +73,9 @@ class Kind(str):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
-    ) -> Outgoing:
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """Its requests to each of `contact_ids`, where its address was looked up. What could subscribe
-        somebody is decided here, just before it is sent (`consent`). `is_outdated`: the service knows nobody
-        of the address, or of the contacts (`expected["ids"]`), that the plan names. Raises what a look-up
-        raises."""
+        somebody is decided here, just before it is sent (`consent`). Raises what a look-up raises."""
         operation = find(entry.operation or "")
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         return Outgoing([Call(operation, {**entry.params, **each}) for each in ids])

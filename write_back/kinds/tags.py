@@ -7,18 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.contact_lookup import Directory, Found, address_of, is_nobody
-from marketing_api.errors import Refused
-from marketing_api.operation import Call
-from marketing_api.operations import find
+from marketing_api.contact_lookup import Found
 from marketing_api.records.contacts import ADDTAG, REMOVETAG
 from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
 from write_back.item import Effect, EffectKind, Item, Past
-from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
-from write_back.outbox.outbox import Entry
+from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.planning import Planning, bound, standing
 
 ADD, REMOVE = "add", "remove"
@@ -116,7 +112,6 @@ class TagsPlanning(Planning):
             operation.name,
             bound(operation, email=person.email, id=contact_id, tagname=tags),
             tuple(Effect(f"{name}|{tag}", action) for tag in tags for name in names),
-            {"ids": person.ids} if contact_id is None and person.ids else {},
             email=person.email,
             contact_id=contact_id,
             must_look_up=contact_id is None and action == REMOVE,
@@ -137,8 +132,7 @@ def _targets(row: _Row, person: Person) -> list[_Target]:
 
 
 class Tags(Kind):
-    """Effects: `who|tag`, with the action. Expected: `ids`, the contacts that had the address when it was
-    planned."""
+    """Effects: `who|tag`, with the action."""
 
     name = "tags"
     effect = EffectKind.TAGS
@@ -148,29 +142,6 @@ class Tags(Kind):
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """Tags are taken off all contacts of an address."""
         return tuple(sorted({one.contact_id for one in found}))
-
-    def outgoing(
-        self, entry: Entry, contact_ids: Sequence[int], directory: Directory, *, is_outdated: bool
-    ) -> Outgoing:
-        """Contacts that have another address by now are tagged under that one."""
-        if not is_outdated:
-            return super().outgoing(entry, contact_ids, directory, is_outdated=is_outdated)
-        calls = list(_under_new_addresses(entry, directory))
-        if not calls:
-            raise Refused("no contact has this address")
-        return Outgoing(calls)
-
-
-def _under_new_addresses(entry: Entry, directory: Directory) -> Iterator[Call]:
-    for contact_id in entry.expected["ids"]:
-        try:
-            email = address_of(directory.fetch, contact_id)
-        except Refused as refusal:
-            if not is_nobody(refusal):
-                raise
-            continue
-        params = {**entry.params, "id": str(contact_id), **({"email": email} if email else {})}
-        yield Call(find(entry.operation or ""), params)
 
 
 TAGS = Tags()

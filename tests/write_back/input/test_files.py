@@ -496,17 +496,17 @@ def package(*parts: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("parts", "what"),
+    "parts",
     [
-        (("mimetype", "content.xml"), "an OpenDocument file (.ods)"),
-        (("[Content_Types].xml", "xl/workbook.bin"), "a binary workbook (.xlsb)"),
-        (("Index/Document.iwa",), "a Numbers document (.numbers)"),
-        (("people.csv",), "a ZIP archive (.zip)"),
+        ("mimetype", "content.xml"),
+        ("[Content_Types].xml", "xl/workbook.bin"),
+        ("Index/Document.iwa",),
+        ("people.csv",),
     ],
 )
-def test_what_is_packed_and_no_workbook_is_named(parts: tuple[str, ...], what: str) -> None:
+def test_what_is_packed_and_no_workbook_is_refused(parts: tuple[str, ...]) -> None:
     with pytest.raises(
-        InputError, match=re.escape(f"is {what}, which cannot be read: save the table as .xlsx")
+        InputError, match=r"\.ods, \.xlsb or \.numbers, which cannot be read: save the table as"
     ):
         reading(package(*parts))
 

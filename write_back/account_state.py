@@ -22,6 +22,7 @@ from home.door import open_warehouse
 from home.settings import Settings
 from marketing_api.address import normal_form
 from marketing_api.clock import wall
+from marketing_api.contact_lookup import Shown
 from marketing_api.exchange import order_of
 from marketing_api.records.contacts import STATUSES
 from warehouse.errors import NoWarehouse
@@ -156,15 +157,6 @@ class Member(NamedTuple):
         return STATUSES.get(self.status_code) if self.status_code is not None else None
 
 
-class Event(NamedTuple):
-    """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its
-    details."""
-
-    contact_id: int
-    at: int
-    texts: list[str]
-
-
 @dataclass(frozen=True)
 class Known:
     """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order
@@ -202,10 +194,12 @@ class Known:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
         return {list_id: set(keys) for list_id, keys in self._query("shown_fields", list_ids)}
 
-    def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
-        """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        minutes = {(contact_id, at // 60) for contact_id, at in moments}
-        return [Event(*row) for row in self._query("timelines", minutes)]
+    def timelines(self, minutes: Iterable[tuple[int, int]]) -> dict[tuple[int, int], list[Shown]]:
+        """What timelines show in these minutes (contact id, unix minute)."""
+        found: dict[tuple[int, int], list[Shown]] = {}
+        for contact_id, at, texts in self._query("timelines", minutes):
+            found.setdefault((contact_id, at // 60), []).append(Shown(tuple(texts), at, None))
+        return found
 
     def timelines_read_lately(self, contact_ids: Iterable[int]) -> set[int]:
         """Those whose timeline was read in this night, or the last."""

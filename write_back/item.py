@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
 from typing import Any, NamedTuple
+
+from home.output import Change
 
 
 class State(StrEnum):
@@ -61,32 +62,22 @@ class EffectKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """One change to one thing: the last effect on a subject decides whether a later row still has something
-    to do.
-
-    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities
-    (`who`: the contact id, or the address in lower case).
-    `content`: what it becomes; equal contents are the same change."""
-
-    subject: str
-    content: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """One request to be sent, the input rows it stands for, and what it is to bring about.
 
-    `rows`: as a spreadsheet numbers them, the first below the header is 2. `expected`: what is to be seen
-    when it is read back, by kind: contacts `{"status": word, "fields": {field id: value}, "lists": [list
-    id]}`, activities `{"description", "at": unix seconds}`. `must_look_up`: the warehouse does not know the
-    address; its contact id is looked up before it is sent."""
+    `rows`: as a spreadsheet numbers them, the first below the header is 2. `effects`: subject → what it
+    becomes; equal contents are the same change, and the last one on a subject decides whether a later row
+    still has something to do. Subjects are `address|list id` for contacts, `who|tag` for tags,
+    `who|time|description` for activities (`who`: the contact id, or the address in lower case).
+    `expected`: what is to be seen when it is read back, by kind: contacts `{"status": word, "fields": {field
+    id: value}, "lists": [list id]}`, activities `{"description", "at": unix seconds}`. `must_look_up`: the
+    warehouse does not know the address; its contact id is looked up before it is sent."""
 
     kind: str
     rows: tuple[int, ...]
     operation: str
     params: Mapping[str, str] = field(repr=False)  # as on the wire, without what is looked up
-    effects: tuple[Effect, ...] = field(repr=False)
+    effects: Mapping[str, str] = field(repr=False)
     expected: Mapping[str, Any] = field(default_factory=dict, repr=False)
     email: str | None = field(default=None, repr=False)
     contact_id: int | None = None
@@ -103,17 +94,6 @@ class Reason:
     by_service: bool = False
     email: str | None = field(default=None, repr=False)
     contact_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One value that would change, for people to look at."""
-
-    row: int
-    what: str = field(repr=False)  # the address or contact id
-    column: str = ""
-    old: str | None = field(default=None, repr=False)
-    new: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +162,7 @@ class Plan:
         """Tells it from a plan that would send something else, in whatever order."""
         ids = (repr((item.operation, item.email, item.contact_id, dict(item.params))) for item in self.items)
         whole = repr((self.account, self.kind, self.earlier))
-        digests = (blake2b(part.encode(), digest_size=6).digest() for part in chain(ids, [whole]))
-        return f"{sum(map(int.from_bytes, digests)) % 2**48:012x}"
+        return blake2b("\n".join([*sorted(ids), whole]).encode(), digest_size=6).hexdigest()
 
     @cached_property
     def bad_count(self) -> int:

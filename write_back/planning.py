@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
+from home.output import Change
 from marketing_api.address import normal_form
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
@@ -20,7 +21,7 @@ from write_back.account_state import Known, Member, Person, Who
 from write_back.input.columns import Picked, names_contacts
 from write_back.input.rows import Rows, text_of
 from write_back.input.values import BadValue
-from write_back.item import Change, Item, Options, Past, Plan, Reason
+from write_back.item import Item, Options, Past, Plan, Reason
 from write_back.outbox.outbox import Outbox
 from write_back.refusals import is_permanent
 

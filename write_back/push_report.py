@@ -12,7 +12,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -242,8 +241,8 @@ def plan_document(planned: Planned) -> output.PushPlan:
         changed=plan.changed_count,
         idle={each.reason: len(each.rows) for each in grouped(plan.idle)},
         invalid=list(map(explained, plan.bad)),
-        changes=[output.Change(*astuple(each)) for each in plan.changes],
-        additions=[output.Change(*astuple(each)) for each in plan.additions],
+        changes=list(plan.changes),
+        additions=list(plan.additions),
         columns=dict(plan.columns),
         unknown_addresses=plan.unknown_address_count,
         notes=list(plan.warnings),

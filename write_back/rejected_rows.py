@@ -5,11 +5,10 @@ Beside it stands what is needed to write it again when more is known: the input'
 Not here: why a row is rejected (`kinds`, `sending`)."""
 
 import csv
+import io
 import logging
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count, groupby
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from home.door import pushes_of
-from warehouse.disk import create, make_folder
+from warehouse.disk import make_folder, write_file
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
 from write_back.input.values import proposal
 from write_back.item import Plan, Reason, Source, State
@@ -117,10 +116,10 @@ def _write(path: Path, rejected: RejectedRows) -> Path | None:
     path.unlink(missing_ok=True)
     if not rejected.rows:
         return None
-    with _private(
-        path, "w", encoding="utf-8-sig", newline=""
-    ) as stream:  # the mark: spreadsheets guess otherwise
-        write_csv(stream, rejected)
+    stream = io.StringIO()
+    write_csv(stream, rejected)
+    make_folder(path.parent)
+    write_file(path, stream.getvalue().encode("utf-8-sig"))  # the mark: spreadsheets guess otherwise
     return path
 
 
@@ -163,8 +162,10 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     kept = rows.at(place for place, number in enumerate(rows.numbers) if number in wanted)
     cells = {name: pa.array(list(map(kept_text, column)), pa.string()) for name, column in kept.cells.items()}
     table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
-    with _private(path, "wb") as stream:
-        pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
+    stream = pa.BufferOutputStream()
+    pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
+    make_folder(path.parent)
+    write_file(path, stream.getvalue().to_pybytes())
 
 
 def kept_rows(path: Path) -> Rows | None:
@@ -183,13 +184,3 @@ def kept_rows(path: Path) -> Rows | None:
         )
         return None
     return Rows(columns, numbers, Source("", ""))
-
-
-@contextmanager
-def _private(path: Path, mode: str, **options: str) -> Iterator[IO[Any]]:
-    """A file that only its owner can read, whatever the umask; in its place once it is whole."""
-    temporary = make_folder(path.parent) / f".{path.name}"
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(create(temporary), mode, **options) as stream:  # type: ignore[call-overload]
-        yield stream
-    temporary.replace(path)

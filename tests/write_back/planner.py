@@ -157,10 +157,10 @@ class Memory:
                 message == DRIFTED,
                 at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None,
             )
-            for effect in item.effects:
-                self._past[plan.account, plan.kind, effect.subject] = Past(
+            for subject, content in item.effects.items():
+                self._past[plan.account, plan.kind, subject] = Past(
                     number,
-                    effect.content,
+                    content,
                     state,
                     message,
                     done_at,

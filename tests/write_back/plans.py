@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts
-from write_back.item import Effect, Item, Plan, Reason, Source
+from write_back.item import Item, Plan, Reason, Source
 from write_back.kinds import ACTIVITIES, CONTACTS, TAGS
 
 
 def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") -> Item:
     email = email or f"person{row}@example.com"
     operation = contacts.ADDTAG if action == "add" else contacts.REMOVETAG
-    effects = (Effect(f"{email}|{name}", action),)
+    effects = {f"{email}|{name}": action}
     return Item(TAGS, (row,), operation.name, {"email": email, "tagname": name}, effects, email=email)
 
 
@@ -24,7 +24,7 @@ def activity(
         (row,),
         contacts.ADDACTIVITY.name,
         {"id": str(contact_id), "description": description, "datetime": at},
-        (Effect(f"{contact_id}|{at}|{description}"),),
+        {f"{contact_id}|{at}|{description}": ""},
         expected={"description": description, "at": unix},
         contact_id=contact_id,
     )
@@ -46,9 +46,7 @@ def contact(
         (row,),
         contacts.SYNCCONTACT.name,
         params if status is None else {**params, "status": status},
-        tuple(
-            Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}") for list_id in list_ids
-        ),
+        {f"{email.lower()}|{list_id}": f"{word}{sorted(values.items())}" for list_id in list_ids},
         expected={**said, "fields": values, "lists": list(list_ids)},
         email=email,
     )

@@ -58,9 +58,11 @@ def test_the_keys_of_shown_fields_are_those_of_any_contact(known: Known) -> None
 def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
     at = int(dt.datetime(2026, 2, 1, 9, 30, 59, tzinfo=dt.UTC).timestamp())
     assert [
-        (each.contact_id, each.texts)
-        for each in known.timelines([(101, at), (101, at), (102, at + 1), (5, at)])
-    ] == [(101, ["Called about the offer"])]
+        (contact_id, [each.texts for each in shown])
+        for (contact_id, _), shown in known.timelines(
+            {(101, at // 60), (102, (at + 1) // 60), (5, at // 60)}
+        ).items()
+    ] == [(101, [("Called about the offer",)])]
 
 
 def test_only_lists_that_were_read_to_the_end_count_as_read(path: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from home.output import PushResult, Reason
+from home.output import Change, PushResult, Reason
 from tests.write_back.plans import a_plan, contact, tag
 from warehouse.forgetting import Forgotten
 from write_back.input.rows import Rows
-from write_back.item import OPEN, Change, Item, Plan, Source, State
+from write_back.item import OPEN, Item, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
 from write_back.order import Order, Planned
 from write_back.outbox.outbox import open_outbox

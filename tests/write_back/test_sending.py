@@ -16,7 +16,7 @@ from tests.waiting import HANGS_S
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import QUICK, Desk
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Effect, Item, RetryPolicy, State
+from write_back.item import Item, RetryPolicy, State
 from write_back.kinds import ACTIVITIES, NOT_IDEMPOTENT
 from write_back.outbox import outbox
 from write_back.unknown_outcomes import Presence
@@ -118,9 +118,7 @@ def test_two_equal_activities_of_one_contact_are_two_entries(make_desk: MakeDesk
     one = int(desk.people()[0]["id"])
     item = activity(2, one, "Called")
     items = [
-        Item(
-            ACTIVITIES, (row,), item.operation, item.params, (Effect(f"row {row}"),), item.expected, None, one
-        )
+        Item(ACTIVITIES, (row,), item.operation, item.params, {f"row {row}": ""}, item.expected, None, one)
         for row in range(6)
     ]
     _, sent = desk.push(*items)
@@ -194,14 +192,14 @@ def test_addresses_are_looked_up_once_each(make_desk: MakeDesk, found: str, miss
 
 def _by_address(row: int, email: str, description: str) -> Item:
     params = {"description": description, "datetime": "2026-01-05 12:00:00"}
-    subject = Effect(f"{email}|2026-01-05 12:00:00|{description}")
+    effects = {f"{email}|2026-01-05 12:00:00|{description}": ""}
     expected = {"description": description, "at": 1767614400}
     return Item(
         ACTIVITIES,
         (row,),
         contacts.ADDACTIVITY.name,
         params,
-        (subject,),
+        effects,
         expected,
         email=email,
         must_look_up=True,

@@ -40,7 +40,7 @@ def test_two_rows_about_one_address_are_one_and_of_others_are_two(
     tags, contacts = Planner(known, KINDS["tags"]), Planner(known, KINDS["contacts"])
     (item,) = tags({"email": given, "tag": "vip"}, {"email": shown.strip(), "tag": "vip"}).items
     number = SPELLINGS.index((shown, given, other)) + 1
-    assert {effect.subject.partition("|")[0] for effect in item.effects} == {str(number), normal_form(given)}
+    assert {subject.partition("|")[0] for subject in item.effects} == {str(number), normal_form(given)}
     rows = [{"email": each, "list": "News", "status": "active"} for each in (given, shown.strip(), other)]
     plan = contacts(*rows)
     assert sum(len(one.rows) for one in plan.items) + len(plan.idle) == 2

@@ -8,22 +8,22 @@ is whose (`unknown_outcomes`)."""
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from marketing_api.contact_lookup import Directory, Fetch, Timeline, Unread, fetch_timelines, read_timeline
 from marketing_api.errors import Refused
 from marketing_api.records.contacts import ADDACTIVITY, TIMELINE
-from marketing_api.write_result import unescaped
-from write_back.account_state import Event, Person, Who, read_who
+from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import text_of
 from write_back.input.values import BadValue, Moment, moment
-from write_back.item import Effect, EffectKind, Item, Past, State
+from write_back.item import EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning, bound, standing
-from write_back.unknown_outcomes import Presence, is_shown, look_for, wanted
+from write_back.unknown_outcomes import Presence, Wanted, is_shown, look_for, wanted
 from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
@@ -84,13 +84,11 @@ class ActivitiesPlanning(Planning):
                     yield past
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
-        events: dict[tuple[int, int], list[Event]] = {}
-        known = {(each, at) for row, person in unsent for each in person.ids[:1] for at in row.moment[1:]}
-        for event in self.known.timelines(known):
-            events.setdefault((event.contact_id, event.at // 60), []).append(event)
+        shown = self.known.timelines({each for row, person in unsent for each in _minutes(row, person)})
         for row, person in unsent:
-            minutes = ((person.contacts[0] or 0, at // 60) for at in row.moment[1:])
-            if any(_is_shown(row, event) for minute in minutes for event in events.get(minute, ())):
+            timeline = Timeline(tuple(chain(*(shown.get(each, ()) for each in _minutes(row, person)))))
+            activities = (Wanted(row.number, row.description, row.moment.wall, at) for at in row.moment[1:])
+            if any(is_shown(activity, timeline) for activity in activities):
                 self.leave(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
@@ -111,7 +109,7 @@ class ActivitiesPlanning(Planning):
             (row.number,),
             ADDACTIVITY.name,
             bound(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
-            tuple(Effect(f"{name}|{row.activity}", str(contact_id or "")) for name in dict.fromkeys(names)),
+            {f"{name}|{row.activity}": str(contact_id or "") for name in names},
             {
                 "description": row.description,
                 "at": moment.at,
@@ -126,14 +124,9 @@ class ActivitiesPlanning(Planning):
         self.change(row.number, person.shown, "activity", None, said)
 
 
-def _is_shown(row: _Row, event: Event) -> bool:
-    """The same text as snippet or detail, at the same second, or minute when the event has no seconds."""
-    is_then = event.at in row.moment[1:] or event.at % 60 == 0
-    return is_then and _plain(row.description) in map(_plain, event.texts)
-
-
-def _plain(text: str) -> str:
-    return " ".join(unescaped(text).split())
+def _minutes(row: _Row, person: Person) -> set[tuple[int, int]]:
+    """In which the contact's timeline may show it."""
+    return {(contact_id, at // 60) for contact_id in person.ids[:1] for at in row.moment[1:]}
 
 
 # ---- reading back, and looking for lost responses
@@ -176,7 +169,6 @@ class Activities(Kind):
     """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix
     seconds}`, and `look_up`, 1 where the timeline is looked at before it is sent."""
 
-    name = "activities"
     columns = Spec(
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
         (BY_WHO, ("description",), ("datetime",)),
@@ -223,4 +215,4 @@ class Activities(Kind):
         return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 
-ACTIVITIES = Activities()
+ACTIVITIES = Activities("activities")

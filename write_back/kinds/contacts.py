@@ -29,7 +29,7 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
 from write_back.input.values import BadValue
-from write_back.item import DONE, Effect, EffectKind, Item, State
+from write_back.item import DONE, EffectKind, Item, State
 from write_back.kinds.kind import Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
@@ -298,7 +298,7 @@ class ContactsPlanning(Planning):
             (row.number,),
             operation.name,
             params,
-            tuple(Effect(row.subject(list_id), content) for list_id in lists),
+            {row.subject(list_id): content for list_id in lists},
             {"fields": fields, "lists": lists, **self._expected(row, content, status, parts)},
             row.email,
             ids.pop() if len(ids) == 1 else None,
@@ -513,7 +513,6 @@ class Contacts(Kind):
     of them; `left`, lists where they keep their status though another one was wanted; `statuses`, list → the
     one that they keep; `may_raise`; and `again`, where the same was sent before."""
 
-    name = "contacts"
     columns = Spec(
         {
             "email": ("email",),
@@ -552,4 +551,4 @@ class Contacts(Kind):
             chosen = [entry for entry in left if _form(entry) in drifting] if how == "sample" else []
 
 
-CONTACTS = Contacts()
+CONTACTS = Contacts("contacts")

@@ -5,7 +5,7 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from home.options import PUSH_OPTIONS, Option
 from marketing_api.contact_lookup import Directory, Fetch, Found
@@ -37,7 +37,6 @@ class Kind(str):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about
     it."""
 
-    name: ClassVar[str]
     columns: ClassVar[Spec]
     planning: ClassVar[type[Planning]]
 
@@ -50,9 +49,6 @@ class Kind(str):
         "not in the warehouse: each is looked up at the service, and rows about those that it does not "
         "know are rejected"
     )
-
-    def __new__(cls) -> Self:
-        return super().__new__(cls, cls.name)
 
     @property
     def is_idempotent(self) -> bool:

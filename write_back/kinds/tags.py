@@ -13,7 +13,7 @@ from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
-from write_back.item import Effect, EffectKind, Item, Past
+from write_back.item import EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.planning import Planning, bound, standing
 
@@ -111,7 +111,7 @@ class TagsPlanning(Planning):
             tuple(sorted(set(request.rows))),
             operation.name,
             bound(operation, email=person.email, id=contact_id, tagname=tags),
-            tuple(Effect(f"{name}|{tag}", action) for tag in tags for name in names),
+            {f"{name}|{tag}": action for tag in tags for name in names},
             email=person.email,
             contact_id=contact_id,
             must_look_up=contact_id is None and action == REMOVE,
@@ -134,7 +134,6 @@ def _targets(row: _Row, person: Person) -> list[_Target]:
 class Tags(Kind):
     """Effects: `who|tag`, with the action."""
 
-    name = "tags"
     effect = EffectKind.TAGS
     columns = Spec({**WHO, "tag": ("tag",), "action": ("action",)}, (BY_WHO, ("tag",)))
     planning = TagsPlanning
@@ -144,4 +143,4 @@ class Tags(Kind):
         return tuple(sorted({one.contact_id for one in found}))
 
 
-TAGS = Tags()
+TAGS = Tags("tags")

@@ -18,7 +18,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -508,19 +508,10 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         options=options,
     ).fetchone()
     for item in plan.items:
-        (item_id,) = change.do(
-            "add_item",
-            push_id=push_id,
-            rows=item.rows,
-            email=item.email,
-            contact_id=item.contact_id,
-            operation=item.operation,
-            params=item.params,
-            expected=item.expected,
-            must_look_up=item.must_look_up,
-        ).fetchone()
+        values = {each.name: getattr(item, each.name) for each in fields(item)}
+        (item_id,) = change.do("add_item", push_id=push_id, **values).fetchone()
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
-        for subject, content in {effect.subject: effect.content for effect in item.effects}.items():
+        for subject, content in item.effects.items():
             change.do("add_effect", **of, subject=subject, content=content)
     for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
         for each in several:

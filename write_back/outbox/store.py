@@ -266,10 +266,6 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
             f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or "
             "try again later"
         )
-    if folder := next(
-        (beside for end in ("-wal", "-shm") if (beside := Path(f"{path}{end}")).is_dir()), None
-    ):
-        return OutboxError(f"{folder} is in the way (it is a folder): move it away and run the command again")
     if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
     return OutboxDamaged(damaged(path, text))

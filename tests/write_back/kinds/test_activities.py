@@ -28,7 +28,7 @@ from tests.write_back.plans import activity
 from warehouse.connection import connect
 from write_back.account_state import Known
 from write_back.input.values import BadValue, moment
-from write_back.item import Effect, Item, State
+from write_back.item import Item, State
 from write_back.kinds import ACTIVITIES
 from write_back.kinds.activities import _CUT, IN_TIMELINE
 from write_back.refusals import known as known_refusal
@@ -73,11 +73,11 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
         "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
         "look_up": 1,
     }
-    assert planned.items[0].effects == (
-        Effect("101|2026-02-03 14:05:00|Met", "101"),
-        Effect("ann@example.com|2026-02-03 14:05:00|Met", "101"),
-    )
-    assert planned.items[2].effects == (Effect("201|2026-02-03 14:05:00|Met", "201"),)
+    assert planned.items[0].effects == {
+        "101|2026-02-03 14:05:00|Met": "101",
+        "ann@example.com|2026-02-03 14:05:00|Met": "101",
+    }
+    assert planned.items[2].effects == {"201|2026-02-03 14:05:00|Met": "201"}
 
 
 # -- when
@@ -186,9 +186,9 @@ def test_what_was_sent_is_never_sent_again_not_even_when_all_is_to_be_sent(plan:
 def test_what_went_to_an_address_that_was_looked_up_is_not_sent_to_its_contact_either(known: Known) -> None:
     plan = Planner(known, ACTIVITIES)
     sent = plan.sent(row("nobody@example.com"))
-    assert sent.items[0].effects == (Effect("nobody@example.com|2026-02-03 14:05:00|Met"),)
-    effect = Effect("ed@example.com|2026-02-03 14:05:00|Met")  # as if it had not been known then
-    plan.memory.note(replace(sent, items=(replace(sent.items[0], effects=(effect,)),)))
+    assert sent.items[0].effects == {"nobody@example.com|2026-02-03 14:05:00|Met": ""}
+    effects = {"ed@example.com|2026-02-03 14:05:00|Met": ""}  # as if it had not been known then
+    plan.memory.note(replace(sent, items=(replace(sent.items[0], effects=effects),)))
     assert fates(plan(row(None, contact_id=202))) == {2: "idle: sent before"}
 
 

@@ -525,7 +525,7 @@ def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(
     plan = Planner(known, CONTACTS)
     first = plan.sent(*rows, clear_empty=clear)
     check_every_row_has_one_fate(first)
-    subjects = [effect.subject for item in first.items for effect in item.effects]
+    subjects = [subject for item in first.items for subject in item.effects]
     assert len(subjects) == len(set(subjects))
     again = plan(*rows, clear_empty=clear)
     check_every_row_has_one_fate(again)

@@ -77,7 +77,7 @@ class Publishing:
         return self.published
 
 
-def publish_home(settings: Settings, *, is_whole: bool = False, carries: bool = True) -> Published:
+def publish_home(settings: Settings, *, carries: bool = True) -> Published:
     """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed,
     and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
@@ -85,7 +85,7 @@ def publish_home(settings: Settings, *, is_whole: bool = False, carries: bool = 
     masking = Masking(settings.personal_data, key)
     memory = size(settings.models_memory)
     limits = CustomLimits(settings.query_seconds, memory, settings.timezone, settings.zones)
-    how = {"limits": limits, "is_whole": is_whole, "carries": carries, **waits(settings)}
+    how = {"limits": limits, "carries": carries, **waits(settings)}
     with in_use(settings.home), stage("publishing"):
         return publish(settings.home, masking, check=publish_blockers, **how)
 
@@ -193,7 +193,7 @@ def _publish_alone(settings: Settings) -> int:
     """Of what was published before nothing stays: neither to go back to nor where models do not let it be
     published."""
     try:
-        return publish_home(settings, is_whole=True, carries=False).row_count
+        return publish_home(settings, carries=False).row_count
     except WarehouseError as problem:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(f"what was published before had them and is removed; {problem}") from None

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.archive import Archive
-from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.tables import REQUESTS, WRITEBACKS
+from warehouse.sql import literal, query, rows, transaction, value
+from warehouse.tables import WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
@@ -147,20 +147,6 @@ def write_changes(
             rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
             written += len(entries)
     return written
-
-
-def refresh_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
-    """Show requests as the archive has them now, where their files were written anew."""
-    load_requests(connection, archive)
-    columns = [column.name for column in REQUESTS.columns]
-    shown, new = (
-        f"({', '.join(f'{table}.{quoted(name)}' for name in columns)})" for table in ("requests", "n")
-    )
-    changed = ", ".join(f"{quoted(name)} = n.{quoted(name)}" for name in columns)
-    for _, exchanges in archive.exchanges():
-        same = f"n.request_id = requests.request_id and {shown} is distinct from {new}"
-        sql = f"update sync.requests as requests set {changed} from arrow_requests as n where {same}"
-        rows(connection, sql, arrow_requests=exchanges)
 
 
 def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]) -> None:

@@ -142,11 +142,6 @@ class Masking:
         self.personal_data = personal_data
         self._key = key
 
-    @property
-    def fingerprint(self) -> str:
-        """The same where the same is shown of the same."""
-        return f"{self.personal_data}/{hashed('', self._key) if self._key else ''}"
-
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the connection what the expressions need. The key is a variable: it must not stand in the text
         of a statement."""

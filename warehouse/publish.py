@@ -18,7 +18,7 @@ from typing import Unpack
 import duckdb
 
 from marketing_api.clock import utc_now
-from warehouse import duckdb_errors, unchanged
+from warehouse import duckdb_errors
 from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
 from warehouse.custom_tables import SCHEMA, CustomFile, CustomLimits, build_tables, read_files
 from warehouse.dbt_project import models
@@ -76,27 +76,24 @@ def publish(
     *,
     check: PublishCheck = lambda connection: (),
     limits: CustomLimits | None = None,
-    is_whole: bool = False,
     carries: bool = True,
     **waits: Unpack[Waits],
 ) -> Published:
-    """Write the published file of `home` anew; returns what it says of itself. Tables that would be as they
-    are (`unchanged`) are kept.
+    """Write the published file of `home` anew; returns what it says of itself.
 
-    `limits`: of the user's tables. `is_whole`: every table is written, so that nothing stays in the file that
-    was deleted from it. `carries`: where one of the user's tables fails, that of the file before stays, if
-    it shows no more of people.
+    `limits`: of the user's tables. `carries`: where one of the user's tables fails, that of the file before
+    stays, if it shows no more of people.
 
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
     `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     write = partial(_publish, home, masking, check=check, limits=limits or CustomLimits(), **waits)
     try:
-        return write(is_whole=is_whole, carries=carries)
-    except duckdb.Error:  # of the warehouse, or of what was kept
-        if is_whole and not carries:
+        return write(carries=carries)
+    except duckdb.Error:  # of the warehouse, or of what was carried over
+        if not carries:
             raise
-        return write(is_whole=True, carries=False)
+        return write(carries=False)
 
 
 def _publish(
@@ -105,7 +102,6 @@ def _publish(
     *,
     check: PublishCheck,
     limits: CustomLimits,
-    is_whole: bool,
     carries: bool,
     **waits: Unpack[Waits],
 ) -> Published:
@@ -119,9 +115,6 @@ def _publish(
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
         current = _facts_or_none(target)
-        known = unchanged.noted(target, current.published_at, masking) if current and not is_whole else None
-        if known:
-            shutil.copyfile(target, temporary)
         with private(spill=snapshot.with_suffix(".tmp")) as connection:
             rows(connection, f"attach {literal(str(snapshot))} as warehouse")
             rows(connection, "use warehouse")
@@ -129,15 +122,12 @@ def _publish(
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
                 rows(connection, f"attach {literal(str(target))} as before (read_only)")
-            writing = _Writing(connection, masking, known)
-            writing.write_ours(temporary)
+            _write_ours(connection, masking, temporary)
             custom = list(build_tables(read_files(home), temporary, limits))
             carries = carries and current is not None and not current.shows_more_than(masking.personal_data)
-            counts = writing.finish(temporary, custom, carries=carries)
+            counts = _finish(connection, temporary, custom, carries=carries)
         published = _checked(temporary, counts)
-        unchanged.note(target, None)
         put_in_place(temporary, home, masking.personal_data)
-        unchanged.note(target, writing.noted(published))
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
                 rows(connection, f"attach {literal(str(target))} as before (read_only)")
@@ -159,108 +149,54 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
-class _Writing:
-    """What is written of the attached `warehouse`: into a new file, or into a copy of the one before, of
-    which so much is `known`.
+def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
+    """Write everything of the attached `warehouse` into a new file but the user's tables, and let go of it.
 
     A view that looks at the clock stays one, over the tables that are published; others become tables."""
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        masking: Masking,
-        known: unchanged.Noted | None,
-    ) -> None:
-        masking.prepare(connection)
-        self._connection, self._masking, self._known = connection, masking, known
-        #: Empty where the next time begins anew.
-        self._made_by = unchanged.made_by(masking)
-        self._relations = published_columns(connection, masking.personal_data)
-        self._views = _clock_views(connection, self._relations)
-        self._comments = comments(connection, self._relations, self._views)
-        before = known.versions if known else {}
-        self._versions = {
-            relation: unchanged.version(connection, relation, self._shown(relation))
-            for relation in self._relations.keys() - self._views.keys()
-        }
-        #: Others than what the file says of itself.
-        self._kept = {
-            relation
-            for relation, version in self._versions.items()
-            if before.get(relation) == version and relation != SCHEMA_CHANGES.qualified
-        }
-
-    def write_ours(self, path: Path) -> None:
-        """Write everything but the user's tables, and let go of the file."""
-        connection = self._connection
-        as_of = value(connection, NEWEST_READING)
-        rows(connection, f"attach {literal(str(path))} as published")
-        with transaction(connection):  # one flush to disk instead of a thousand
-            self._replace()
-            said = asdict(Published(utc_now(), as_of, self._masking.personal_data))
-            rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
-            _write_questions(connection)
-        rows(connection, "use warehouse")
-        rows(connection, "detach published")
-
-    def finish(
-        self, path: Path, custom: Iterable[tuple[CustomFile, str]], *, carries: bool
-    ) -> dict[str, int]:
-        """Write what follows from all tables, also from those of the user's; returns the number of rows of
-        each."""
-        connection = self._connection
-        rows(connection, f"attach {literal(str(path))} as published")
-        rows(connection, "use published")
-        for file, problem in custom:
-            _note_custom(connection, file, problem, carries=carries)
-        with transaction(connection):
-            _note_changes(connection)
-            counts = _counts(connection)
-            totals = [len(counts), sum(counts.values())]
-            rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
-        rows(connection, "use warehouse")
-        rows(connection, "checkpoint published")
-        if unchanged.is_full_of_holes(connection, "published"):
-            self._made_by = ""
-        rows(connection, "detach published")
-        return counts
-
-    def noted(self, published: Published) -> unchanged.Noted | None:
-        """For the next time; None when that is to write all of it."""
-        if not self._made_by:
-            return None
-        whole_at = self._known.whole_at if self._known else published.published_at
-        return unchanged.Noted(published.published_at, self._made_by, whole_at, self._versions)
-
-    def _replace(self) -> None:
-        """Make all relations that are not kept, and drop those that are no more. The new file is in use
-        then."""
-        connection = self._connection
-        rows(connection, f"drop schema if exists published.{SCHEMA} cascade")
-        there = kinds_of(connection, "published")
-        for relation in there.keys() - self._kept:
-            rows(connection, f"drop {there[relation]} published.{qualified(relation)}")
-        made = self._relations.keys() - self._kept
+    masking.prepare(connection)
+    relations = published_columns(connection, masking.personal_data)
+    views = _clock_views(connection, relations)
+    commented = comments(connection, relations, views)
+    as_of = value(connection, NEWEST_READING)
+    rows(connection, f"attach {literal(str(path))} as published")
+    with transaction(connection):  # one flush to disk instead of a thousand
         for schema in (*SCHEMAS, SCHEMA):
-            rows(connection, f"create schema if not exists published.{quoted(schema)}")
-        for relation in made - self._views.keys():
-            rows(connection, f"create table published.{qualified(relation)} as {self._select(relation)}")
+            rows(connection, f"create schema published.{quoted(schema)}")
+        for relation in relations.keys() - views.keys():
+            shown = masking.select("warehouse", relation, relations[relation])
+            rows(connection, f"create table published.{qualified(relation)} as {shown}")
         rows(connection, "use published")
-        views = [self._views[relation] for relation in made & self._views.keys()]
-        for statement in chain(views, *map(statements, TABLES_OF_COPY)):
+        for statement in chain(views.values(), *map(statements, TABLES_OF_COPY), *commented.values()):
             rows(connection, statement)
-        for relation in made:
-            for statement in self._comments.get(relation, ()):
-                rows(connection, statement)
+        said = asdict(Published(utc_now(), as_of, masking.personal_data))
+        rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+        _write_questions(connection)
+    rows(connection, "use warehouse")
+    rows(connection, "detach published")
 
-    def _select(self, relation: str) -> str:
-        return self._masking.select("warehouse", relation, self._relations[relation])
 
-    def _shown(self, relation: str) -> list[str]:
-        """What is published of a table beside its rows; the fingerprint, so that nobody finds out by trying
-        what rows a version stands for."""
-        said = [self._select(relation), str(self._relations[relation]), *self._comments.get(relation, ())]
-        return [self._masking.fingerprint, *said]
+def _finish(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    custom: Iterable[tuple[CustomFile, str]],
+    *,
+    carries: bool,
+) -> dict[str, int]:
+    """Write what follows from all tables, also from those of the user's; returns the number of rows of
+    each."""
+    rows(connection, f"attach {literal(str(path))} as published")
+    rows(connection, "use published")
+    for file, problem in custom:
+        _note_custom(connection, file, problem, carries=carries)
+    with transaction(connection):
+        _note_changes(connection)
+        counts = _counts(connection)
+        totals = [len(counts), sum(counts.values())]
+        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
+    rows(connection, "use warehouse")
+    rows(connection, "checkpoint published")
+    rows(connection, "detach published")
+    return counts
 
 
 def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _ = write_report(settings.home)
     else:
         with noted(settings, str(uuid.uuid4()), "publish"):
-            published = publish_home(settings, is_whole=True)
+            published = publish_home(settings)
         path, _, mailed = Reports().make(settings)
     uploaded = upload_published(settings, arguments.to) if arguments.to else None
     breaking = breaking_changes(settings)

@@ -99,7 +99,6 @@ FILES = (
     File("dagster/history/runs/*.db*", loses="the events of runs in the UI"),
     File("dagster/schedules/*.db*", loses="which schedules are on"),
     File("published/*.duckdb", (("publish",),), used_by=(STATUS, ("report",))),
-    File("published/.versions.json", (("publish",),), used_by=(("publish",),)),
     File("published/.turn", (("publish",),), used_by=(("publish",),)),
     File("report/index.html", (("report",),), used_by=(("report",),)),
     File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),

@@ -205,7 +205,7 @@ def test_a_table_without_a_person_does_not_carry_over_the_one_with_them(
 ) -> None:
     write(people="select email from source.contacts")
     (filled / "models" / "people.sql").write_text("select nothing from source.contacts")
-    publish(filled, is_whole=True, carries=False)
+    publish(filled, carries=False)
     assert ask("select count(*) from duckdb_tables() where schema_name = 'custom'") == [(0,)]
 
 

@@ -167,7 +167,6 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
     assert sorted(path.name for path in folder.iterdir()) == [
         ".turn",
-        ".versions.json",
         "earlier",
         "marketing.duckdb",
     ]
@@ -213,7 +212,6 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(
     assert name_in(published_path(filled)) == "News"
     assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [
         ".turn",
-        ".versions.json",
         "marketing.duckdb",
     ]
 

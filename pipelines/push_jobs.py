@@ -76,7 +76,7 @@ def _job(kind: Kind) -> dg.JobDefinition:
 
 
 def _plan_op(kind: Kind) -> dg.OpDefinition:
-    config_of_kind = config_class(f"{kind}".title(), kind.all_options)
+    config_of_kind = config_class(f"{kind}".title(), PUSH_OPTIONS[kind].options)
 
     @dg.op(
         name=f"plan_{kind}",
@@ -93,7 +93,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
     ) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
         with explained():
-            picked = values(kind.all_options, config)
+            picked = values(PUSH_OPTIONS[kind].options, config)
             if not picked["dry_run"]:
                 check_confirmed(picked)
             prepare_home(settings.home, settings.lock_seconds)

@@ -13,12 +13,12 @@ from types import SimpleNamespace
 from home import exits, interrupts, output
 from home.door import pushes_of
 from home.folder import prepare_home
-from home.options import words
+from home.options import PUSH_OPTIONS, words
 from home.output import emit
 from home.settings import Settings, SettingsError, account_of
 from pipelines.push_terminal import interruptible, shown, watched
 from write_back import push_report as report
-from write_back.kinds import KINDS, NOT_IDEMPOTENT
+from write_back.kinds import NOT_IDEMPOTENT
 from write_back.order import Ran
 from write_back.outbox.outbox import Outbox, open_outbox
 from write_back.push_report import grouped, result_of, say
@@ -115,7 +115,9 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
             f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where "
             "they came from"
         ]
-    typed = words(KINDS[each.kind].all_options, {"from": path, "account": arguments.account, **each.options})
+    typed = words(
+        PUSH_OPTIONS[each.kind].options, {"from": path, "account": arguments.account, **each.options}
+    )
     return [
         f"{path}, corrected, can be pushed as it is:",
         f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}",

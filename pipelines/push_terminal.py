@@ -15,7 +15,7 @@ from home import exits, interrupts, output
 from home.failures import explain
 from home.folder import prepare_home
 from home.identity import check_kind
-from home.options import ACTIVATIONS, Option, words
+from home.options import ACTIVATIONS, PUSH_OPTIONS, Option, words
 from home.output import emit
 from home.progress import Progress
 from home.settings import Settings, account_of
@@ -106,7 +106,7 @@ def _without_sending(
             say(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
             kind = planned.order.kind
-            say(_to_send(kind, kind.all_options, vars(arguments)))
+            say(_to_send(kind, PUSH_OPTIONS[kind].options, vars(arguments)))
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 

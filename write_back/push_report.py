@@ -37,7 +37,6 @@ _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
 #: What a reason may quote of a cell (`shown`), and ids.
 _VALUE = re.compile(r"“[^“]*”|\d{5,}")
-_WAITING = (State.PLANNED, State.UNKNOWN)
 #: Why what was sent is not verified, by `--verify`.
 _UNREAD = {
     "all": "it could not be read back, or has a mismatch",
@@ -78,10 +77,10 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
     for entry in outbox.each_item(push_id):
         if entry.state is State.REJECTED:
             rejected.append(entry.why)
-        elif entry.state in _WAITING:
+        elif entry.state in OPEN:
             waiting += [entry.why] if entry.message and len(waiting) < _MOST_WAITING else []
-        elif why := _left(entry):
-            left.append(Reason(entry.rows, why))
+        elif _is_left(entry):
+            left.append(Reason(entry.rows, LEFT))
         mismatches.update(list(entry.drift or ()) if entry.is_done else ())
     rejected_csv = write_rejections(home, outbox, push_id)
     return PushResult(
@@ -116,11 +115,10 @@ def _sum(counts: Mapping[str, int], states: Iterable[State]) -> int:
     return sum(counts.get(state, 0) for state in states)
 
 
-def _left(entry: Entry) -> str | None:
-    """Why a status is as it was: nobody is subscribed again by the way."""
-    if entry.state is State.SKIPPED and entry.message == LEFT:
-        return LEFT
-    return LEFT if entry.is_done and entry.expected.get("left") else None
+def _is_left(entry: Entry) -> bool:
+    """Whether a status is as it was: nobody is subscribed again by the way."""
+    is_skipped = entry.state is State.SKIPPED and entry.message == LEFT
+    return is_skipped or (entry.is_done and bool(entry.expected.get("left")))
 
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:

@@ -23,6 +23,7 @@ from home.options import (
     JSON,
     OUT,
     PERMANENT,
+    PUSH_OPTIONS,
     REJECTED,
     SANDBOX,
     SYNC,
@@ -48,7 +49,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 #: Words of the command line → what is declared for them.
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): (*SYNC, JSON),
-    **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
+    **{("push", str(kind)): (*PUSH_OPTIONS[kind].options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): (*AFTERWARDS, REJECTED, OUT, JSON),
     ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),
@@ -196,7 +197,7 @@ def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
 @given(st.sampled_from(list(KINDS.values())), st.data())
 def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> None:
     """The command that a plan ends with says the same as the one that made it."""
-    options = [option for option in kind.all_options if not option.in_command]
+    options = [option for option in PUSH_OPTIONS[kind].options if not option.in_command]
     samples: dict[str, Any] = {
         "from": Path("people.csv"),
         "map": [("email", "E-Mail"), ("list", "a list")],

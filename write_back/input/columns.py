@@ -105,7 +105,16 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     faults = _faults(rows, found.values(), clears=options.clear_empty)
     warnings += _unseen(rows, found.values())
     warnings += _stored(rows, found.values())
-    return _picked(rows, names, found, mapped, tuple(warnings), faults)
+    meant = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
+    cells = {name: rows.cells[title] for name, title in found.items() if name in spec.names}
+    own = [title for name, title in found.items() if name not in spec.names]
+    return Picked(
+        cells,
+        {meant.get(title, title): rows.cells[title] for title in own},
+        tuple(warnings),
+        faults,
+        tuple((meant[title], title) for title in rows.columns if title in meant),
+    )
 
 
 def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:
@@ -122,25 +131,6 @@ def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:
         return rows
     note = f"{plural(repeated, 'row')} of the query left out, the same as another one"
     return replace(rows.at(first.values()), warnings=(*rows.warnings, note))
-
-
-def _picked(
-    rows: Rows,
-    names: "_Names",
-    found: Mapping[str, str],
-    mapped: Collection[str],
-    warnings: tuple[str, ...],
-    faults: Mapping[int, str],
-) -> Picked:
-    """`found`: our column or the custom field → the title that it is."""
-    ours = names.spec.names
-    guessed = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
-    cells = {name: rows.cells[title] for name, title in found.items() if name in ours}
-    fields = {
-        guessed.get(title, title): rows.cells[title] for name, title in found.items() if name not in ours
-    }
-    renamed = tuple((guessed[title], title) for title in rows.columns if title in guessed)
-    return Picked(cells, fields, warnings, faults, renamed)
 
 
 def _faults(rows: Rows, titles: Iterable[str], *, clears: bool) -> dict[int, str]:

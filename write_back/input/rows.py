@@ -246,19 +246,16 @@ def rows_of_records(
     if above := [number for number, record in begin[:place] if _filled(record)]:
         rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
         notes.append(f"{rows} above the header (row {begin[place][0]}): left out")
-    _check_header(name, *begin[place])
-    header = list(map(_cell, begin[place][1]))
+    number, cells = begin[place]
+    for cell in cells:
+        if isinstance(cell, CannotBeSent) and not isinstance(cell, Covered):
+            raise InputError(f"{name}: the header, row {number}, has a cell that cannot be read: {cell}")
+    header = list(map(_cell, cells))
     while header[-1] is None:
         header.pop()
     rest = chain(begin[place + 1 :], numbered)
     below, columns, wrong = _in_columns(rest, len(header))
     return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
-
-
-def _check_header(name: str, number: int, cells: Sequence[Any]) -> None:
-    for cell in cells:
-        if isinstance(cell, CannotBeSent) and not isinstance(cell, Covered):
-            raise InputError(f"{name}: the header, row {number}, has a cell that cannot be read: {cell}")
 
 
 def _in_columns(
@@ -361,35 +358,20 @@ def rows_of_columns(
     if nothing:
         marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
-    rows = _without_blank_ones(cells, numbers, faults or {})
-    source = Source(name, _hash(rows.cells))
-    return replace(rows, source=source, warnings=tuple(notes), hidden=tuple(unseen))
-
-
-def _without_blank_ones(
-    columns: "Mapping[str, _Cleaned]", numbers: list[int], faults: Mapping[int, str]
-) -> Rows:
-    """The rows of these columns that say something; their source is not known here."""
     rows = Rows(
-        {title: column.cells for title, column in columns.items()},
+        {title: column.cells for title, column in cells.items()},
         numbers,
-        Source("", ""),
-        faults,
-        cell_faults={title: column.faults for title, column in columns.items() if column.faults},
-        failed={title: column.failed for title, column in columns.items() if column.failed},
+        Source(name, ""),
+        faults or {},
+        tuple(notes),
+        {title: column.faults for title, column in cells.items() if column.faults},
+        {title: column.failed for title, column in cells.items() if column.failed},
+        tuple(unseen),
     )
-    return rows.at(_not_blank(rows))
-
-
-def _not_blank(rows: Rows) -> list[int]:
-    """Places of the rows that say something."""
     wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
-    width = len(rows.cells)
-    return [
-        place
-        for place, row in enumerate(zip(*rows.cells.values(), strict=True))
-        if row.count(None) < width or rows.numbers[place] in wrong
-    ]
+    said = (row.count(None) < len(cells) for row in zip(*rows.cells.values(), strict=True))
+    rows = rows.at(place for place, says in enumerate(said) if says or numbers[place] in wrong)
+    return replace(rows, source=Source(name, _hash(rows.cells)))
 
 
 class _Cleaned(NamedTuple):

@@ -25,8 +25,9 @@ MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
 MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
 _MAX_ID = 2**63 - 1
 
-_STATUSES = {name: word for code, word in STATUSES.items() for name in (word, str(code))}
-_STATUSES["disactive"] = "unsubscribed"  # as the service calls it
+#: However a status is called → its word.
+STATUS_WORDS = {name: word for code, word in STATUSES.items() for name in (word, str(code))}
+STATUS_WORDS["disactive"] = "unsubscribed"  # as the service calls it
 
 
 class BadValue(Exception):
@@ -111,7 +112,7 @@ def identifier(cell: Cell, what: str) -> int:
 
 def status(text: str) -> str:
     """One of `STATUSES`."""
-    if (word := _STATUSES.get(text.lower())) is None:
+    if (word := STATUS_WORDS.get(text.lower())) is None:
         raise BadValue(f"{shown(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
     return word
 

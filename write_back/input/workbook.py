@@ -167,20 +167,13 @@ class _Book:
         ids = [each.get("numFmtId", "0") for each in self._parts("styles", "{*}cellXfs/{*}xf")]
         return [own.get(each, BUILTIN.get(int(each), UNKNOWN)) for each in ids]
 
-    def _format(self, cell: Element) -> str:
-        style = int(cell.get("s") or 0)
-        return self._formats[style] if style < len(self._formats) else "General"
-
     def read_lines(self, sheet: Sheet, take: Take) -> list[Line]:
         """Its rows, with what merged cells show."""
-        lines = []
-        for line in self._lines(sheet):
-            take(cells=len(line.cells) or 1)
-            lines.append(line)
+        lines = list(self._lines(sheet, take))
         _fill_merged(lines, sheet.merged, take)
         return lines
 
-    def _lines(self, sheet: Sheet) -> Iterator[Line]:
+    def _lines(self, sheet: Sheet, take: Take) -> Iterator[Line]:
         last = 0
         with self._archive.open(sheet.path) as stream:
             for _, element in ElementTree.iterparse(stream):  # noqa: S314 (as above)
@@ -189,7 +182,9 @@ class _Book:
                     number = int(element.get("r") or last + 1)
                     if number <= last:
                         raise ValueError("rows out of order")
-                    yield self._line(number, element)
+                    line = self._line(number, element)
+                    take(cells=len(line.cells) or 1)
+                    yield line
                     last = number
                     element.clear()
                 elif tag == "col" and element.get("hidden") in _TRUE:
@@ -225,7 +220,9 @@ class _Book:
         value = _serial(raw, self.since_1904) if kind == "d" else float(raw)
         if not math.isfinite(value):
             return CannotBeSent("the cell has no number that can be sent")
-        return show_number(value, self._format(cell), since_1904=self.since_1904)
+        style = int(cell.get("s") or 0)
+        code = self._formats[style] if style < len(self._formats) else "General"
+        return show_number(value, code, since_1904=self.since_1904)
 
 
 def _fill_merged(lines: list[Line], merged: Sequence[Merged], take: Take) -> None:

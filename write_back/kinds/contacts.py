@@ -42,7 +42,6 @@ RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made a
 ADDED_AGAIN = "was taken off the list before: added again, which starts the list's automations once more"
 #: What is sent for a status: the service's own word where it has any, else the code.
 _SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "bounced": "3"}
-_MEANT = {sent: word for word, sent in _SENT_AS.items()}
 _CODES = {word: code for code, word in STATUSES.items()}
 
 
@@ -158,16 +157,13 @@ class ContactsPlanning(Planning):
         }
         self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
         self._gone = known.gone(row.key for row in rows)
-        self._same = self._by_id()
+        everybody = {one.contact_id for members in self._members.values() for one in members}
+        self._same = known.by_id(everybody)  # on all their lists, under whichever address
         for list_id in sorted(lists - known.as_of.keys()):
             self.warn(
                 f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
-
-    def _by_id(self) -> dict[int, list[Member]]:
-        """The contacts on all their lists, under whichever address."""
-        return self.known.by_id({one.contact_id for members in self._members.values() for one in members})
 
     def _plan(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -347,31 +343,25 @@ def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
         if decision.status is not None:
             lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
         elif here and values:
-            statuses[list_id] = _kept(present)
+            statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
             edited += here
     touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
     expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
-    calls = [*_syncs(entry, lists), *_edits(values, dict.fromkeys(one.contact_id for one in edited))]
-    return Outgoing(calls, LEFT if left else UNCHANGED, expected)
+    syncs = [
+        Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
+        for status, several in lists.items()
+    ]
+    edits = _edits(values, dict.fromkeys(one.contact_id for one in edited))
+    return Outgoing([*syncs, *edits], LEFT if left else UNCHANGED, expected)
 
 
 def _values(entry: Entry) -> dict[str, str]:
     return {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
 
 
-def _kept(present: set[str | None]) -> str | None:
-    """The status that they keep; None: whichever."""
-    return next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
-
-
 def _edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]:
     for contact_id in ids:
         yield Call(EDITCONTACT, {"id": str(contact_id), **values})
-
-
-def _syncs(entry: Entry, lists: Mapping[str, list[str]]) -> Iterator[Call]:
-    for status, several in lists.items():
-        yield Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
 
 
 def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
@@ -386,7 +376,7 @@ def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[s
     elsewhere = [one.status for one in found if one.list_id != int(list_id)]
     return present, decide(
         present,
-        _MEANT.get(wanted or ""),
+        values.STATUS_WORDS.get((wanted or "").lower()),
         elsewhere=elsewhere if found else list(held.values()),
         may_raise=entry.is_first and entry.expected.get("may_raise", False),
     )
@@ -533,7 +523,8 @@ class Contacts(Kind):
         if entry.operation == EDITCONTACT.name:
             ids = chain(*entry.expected["ids"].values())
             return Outgoing(list(_edits(_values(entry), dict.fromkeys(ids))))
-        if "status" in entry.params and not subscribes(_MEANT.get(entry.params["status"])):
+        status = entry.params.get("status")
+        if status is not None and not subscribes(values.STATUS_WORDS.get(status.lower())):
             return super().outgoing(entry, contact_ids, directory)
         return _outgoing(entry, directory.find_now(entry.email or ""))
 

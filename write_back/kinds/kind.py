@@ -7,7 +7,6 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from home.options import PUSH_OPTIONS, Option
 from marketing_api.contact_lookup import Directory, Fetch, Found
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -55,11 +54,6 @@ class Kind(str):
         """Twice does what once does, and only in order. What is not so is looked for (`look`) before a
         request whose outcome is unknown is sent again; two about one person may be under way at once."""
         return self.effect is not EffectKind.NOTES
-
-    @property
-    def all_options(self) -> tuple[Option, ...]:
-        """Those of `push KIND` and of the job `push_KIND`."""
-        return PUSH_OPTIONS[self].options
 
     # ---- sending
 

@@ -70,20 +70,22 @@ def check_params(
 ) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
     one."""
-    required = _find_required(operation, observes)
-    checked, bad = Params(), Params()
+    required, checked, bad = _find_required(operation, observes), Params(), Params()
     for parameter in operation.parameters:
-        name = parameter.name
-        value = given.get(name.lower(), "").strip() if parameter.kind is not Kind.FIELDS else ""
-        if not value and name in required:
-            bad[name] = "is required"
-        try:
-            checked |= parameter.encode(value, operation.name) if value else {}
-        except InvalidCall:
-            bad[name] = "is not valid"
+        is_map = parameter.kind is Kind.FIELDS
+        if value := "" if is_map else given.get(parameter.name.lower(), "").strip():
+            try:
+                checked |= parameter.encode(value, operation.name)
+            except InvalidCall:
+                bad[parameter.name] = "is not valid"
+        elif parameter.name in required:
+            bad[parameter.name] = "is required"
     if not bad and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
         bad[operation.needs_one[0]] = "is required"
     if bad:
         raise Refusal(NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad))
-    fields = {name[7:-1]: value for name, value in given.items() if name.startswith("fields[")}
-    return checked, fields
+    return checked, _find_field_values(given)
+
+
+def _find_field_values(given: Params) -> Params:
+    return {name[7:-1]: value for name, value in given.items() if name.startswith("fields[")}

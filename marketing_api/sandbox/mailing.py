@@ -103,13 +103,18 @@ def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent
     if is_last or (is_seen and chance.random() < character.opens / 1024 * campaign.appeal):
         # Half of them within an hour and a half.
         mail.opened_at = sent_at + 60 + min(int(chance.lognormvariate(8.5, 1.6)), _LONGEST_S)
-        if campaign.has_coupon and chance.random() < 0.4:
-            mail.redeemed_at = mail.opened_at + chance.randrange(DAY // 4, 20 * DAY)
         if is_last:
             contact.leaves_at = mail.unsubscribed_at = mail.opened_at + _LEAVES_AFTER_S
-        elif campaign.links and chance.random() < character.clicks / 1024:
-            mail.clicked_at = mail.opened_at + chance.randrange(30, 1200)
-            count = min(len(campaign.links), chance.choice((1, 1, 1, 2)))
-            places = chance.sample(range(len(campaign.links)), count)
-            mail.clicks = tuple((place, chance.choice((1, 1, 1, 1, 2, 4))) for place in places)
+        _draw_reaction(chance, mail, character.clicks / 1024 * (not is_last))
     return mail
+
+
+def _draw_reaction(chance: random.Random, mail: Mail, click_rate: float) -> None:
+    """Whether a coupon is redeemed, and which links are clicked."""
+    links = mail.campaign.links
+    if mail.campaign.has_coupon and chance.random() < 0.4:
+        mail.redeemed_at = mail.opened_at + chance.randrange(DAY // 4, 20 * DAY)
+    if links and chance.random() < click_rate:
+        mail.clicked_at = mail.opened_at + chance.randrange(30, 1200)
+        places = chance.sample(range(len(links)), min(len(links), chance.choice((1, 1, 1, 2))))
+        mail.clicks = tuple((place, chance.choice((1, 1, 1, 1, 2, 4))) for place in places)

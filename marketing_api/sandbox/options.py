@@ -27,7 +27,7 @@ class Options:
     now: int | None = None
     timezone: str = "UTC"
     rate_limit: int | None = None  # as the service has it
-    latency_ms: tuple[float, float] = (0.0, 0.0)
+    latency_ms: float = 0.0
     stall_seconds: float = 60.0
     state: Path | None = None
     as_observed: bool = False
@@ -51,11 +51,6 @@ def _read_time(text: str) -> int:
     return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
 
 
-def _read_latency(text: str) -> tuple[float, float]:
-    median, _, p99 = text.partition(",")
-    return float(median), float(p99 or median)
-
-
 #: Flag, type, and what it is for.
 _OPTIONS: list[tuple[str, Any, str]] = [
     ("port", click.IntRange(0, 65_535), "port on 127.0.0.1; 0: any free one"),
@@ -73,7 +68,7 @@ _OPTIONS: list[tuple[str, Any, str]] = [
         click.IntRange(0),
         f"requests a second; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})",
     ),
-    ("latency-ms", _Text("median,p99", _read_latency), "log-normal delay, before and after a request counts"),
+    ("latency-ms", float, "latency of each response; half of it passes before the request counts"),
     ("stall-seconds", float, "how long a stalled response takes"),
     ("state", click.Path(path_type=Path), "journal of writes, repeated at the next start"),
 ]

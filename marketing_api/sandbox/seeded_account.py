@@ -94,38 +94,33 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
     """The sent ones in the order of sending, of the time ahead too; drafts; and automations."""
     for number, day in enumerate(_sending_days()):
         sent = start + day * DAY + chance.randrange(9, 17) * 3600
-        month = f"{dt.date.fromtimestamp(sent):%B %Y}"
         subject, opening = WORDS["campaigns"][number % len(WORDS["campaigns"])]
-        yield Campaign(
-            campaign_id=41_000 + number,
-            name=subject.format(month=month),
-            subject=subject.format(month=month),
-            body=_write_body(business, opening, WORDS["links"]),
-            lists=_list_ids(chance.choice(WORDS["campaign_lists"])),
-            created_at=sent - chance.randrange(24 * DAY, 25 * DAY),
-            scheduled_at=sent - chance.randrange(12 * DAY, 13 * DAY),
-            sent_at=sent,
-            links=WORDS["links"],
-            appeal=chance.uniform(0.8, 1.2),
-            has_coupon="coupon" in f"{subject} {opening}".lower(),
-            from_name=business,
-        )
+        subject = subject.format(month=f"{dt.date.fromtimestamp(sent):%B %Y}")
+        created = sent - chance.randrange(24 * DAY, 25 * DAY)
+        campaign = _make_campaign(41_000 + number, subject, opening, business, created)
+        campaign.lists = _list_ids(chance.choice(WORDS["campaign_lists"]))
+        campaign.scheduled_at = sent - chance.randrange(12 * DAY, 13 * DAY)
+        campaign.sent_at, campaign.appeal = sent, chance.uniform(0.8, 1.2)
+        campaign.has_coupon = "coupon" in f"{subject} {opening}".lower()
+        yield campaign
     for number, subject in enumerate(WORDS["drafts"]):
-        created, body = start + (90 + number * 170) * DAY, _write_body(business, "", ())
-        yield Campaign(47_000 + number, subject, subject, body, [], created, from_name=business)
+        yield _make_campaign(47_000 + number, subject, "", business, start + (90 + number * 170) * DAY)
     for number, one in enumerate(WORDS["automations"]):
-        yield Campaign(
-            campaign_id=52_000 + number,
-            name=one["name"],
-            subject=one["subject"],
-            body=_write_body(business, one["subject"], WORDS["links"][:2]),
-            lists=_list_ids(one["lists"]),
-            created_at=start + (20 + number * 45) * DAY,
-            links=WORDS["links"][:2],
-            trigger=one,
-            is_automated=True,
-            from_name=business,
-        )
+        created = start + (20 + number * 45) * DAY
+        campaign = _make_campaign(52_000 + number, one["subject"], one["subject"], business, created)
+        campaign.name, campaign.lists = one["name"], _list_ids(one["lists"])
+        campaign.trigger, campaign.is_automated = one, True
+        yield campaign
+
+
+def _make_campaign(campaign_id: int, subject: str, opening: str, business: str, created_at: int) -> Campaign:
+    links = WORDS["links"]
+    anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
+    body = (
+        f"<html><body><h1>{business}</h1><p>Hello "
+        f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+    )
+    return Campaign(campaign_id, subject, subject, body, [], created_at, links=links, from_name=business)
 
 
 def _sending_days() -> Iterator[int]:
@@ -134,14 +129,6 @@ def _sending_days() -> Iterator[int]:
     while (day := day + pause) < HISTORY_DAYS + AHEAD_DAYS:
         yield day
         pause = max(8, pause - 3)
-
-
-def _write_body(business: str, opening: str, links: Iterable[list[str]]) -> str:
-    anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
-    return (
-        f"<html><body><h1>{business}</h1><p>Hello "
-        f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
-    )
 
 
 def _list_ids(numbers: Iterable[int]) -> list[int]:

@@ -4,9 +4,7 @@
 Every connection has a thread, and a waiting response blocks nobody."""
 
 import contextlib
-import math
 import os
-import random
 import signal
 import socketserver
 import subprocess
@@ -70,18 +68,18 @@ class Server(socketserver.ThreadingTCPServer):
     def __init__(self, app: App, parent: int | None = None) -> None:
         self.app, self.parent, self.lock = app, parent, threading.Lock()
         super().__init__(("127.0.0.1", app.options.port), Handler)
-        self.chance = random.Random(app.options.seed)
         self.url = f"http://127.0.0.1:{self.server_address[1]}/1"
 
     def respond(self, request: Request) -> Response:
-        """Half of the delay comes before the request counts, half after it took effect."""
+        """Half of the latency comes before the request counts, half after it took effect."""
         if request.path.startswith("/sandbox"):
             with self.lock:
                 return respond_to_control(self.app, request, time.time())
-        time.sleep(draw_delay(self.app.options.latency_ms, self.chance) / 2)
+        half_s = self.app.options.latency_ms / 2000
+        time.sleep(half_s)
         with self.lock:
             response = self.app.respond(request, time.time())
-        time.sleep(response.wait + draw_delay(self.app.options.latency_ms, self.chance) / 2)
+        time.sleep(response.wait + half_s)
         return response
 
     def service_actions(self) -> None:
@@ -95,12 +93,6 @@ class Server(socketserver.ThreadingTCPServer):
     def server_close(self) -> None:
         super().server_close()
         self.app.close()
-
-
-def draw_delay(median_and_p99: tuple[float, float], chance: random.Random) -> float:
-    """Seconds, log-normal, from the median and the 99th percentile in milliseconds."""
-    median, p99 = median_and_p99
-    return chance.lognormvariate(math.log(median), math.log(p99 / median) / 2.326) / 1000 if median else 0.0
 
 
 @contextlib.contextmanager

@@ -63,13 +63,10 @@ class World:
         posts = dict(self._make_posts())
         #: By kind, in the words of the service's messages, and id; each is there from its `since` on.
         self.things: dict[str, dict[int, Thing]] = {
+            **{kind: self._read_words(kind) for kind in ("manager", "group", "goal", "webhook")},
+            "sub-account": self._read_words("subaccount", self.business_id),
             "list": dict(self._make_lists()),
-            "sub-account": {self.business_id + one: thing for one, thing in self._read_words("subaccount")},
             "user": dict(self._make_users()),
-            "manager": dict(self._read_words("manager")),
-            "group": dict(self._read_words("group")),
-            "goal": dict(self._read_words("goal")),
-            "webhook": dict(self._read_words("webhook")),
             "post": posts,
             "link": {one: post | {"since": post["at"]} for one, post in posts.items() if post["shortenurl"]},
             "review": dict(self._make_reviews()),
@@ -130,11 +127,13 @@ class World:
             fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
             yield list_id(number), {**words, **texts, "since": self.start, "fields": fields}
 
-    def _read_words(self, kind: str) -> Iterator[tuple[int, Thing]]:
+    def _read_words(self, kind: str, first_id: int = 0) -> dict[int, Thing]:
         """Those of `words.toml`, each from its day on."""
-        for thing in WORDS[f"{kind}s"]:
-            since = self.start + thing["day"] * DAY
-            yield thing["id"], {**WORDS["defaults"].get(kind, {}), **thing, "since": since}
+        default = WORDS["defaults"].get(kind, {})
+        return {
+            first_id + one["id"]: {**default, **one, "since": self.start + one["day"] * DAY}
+            for one in WORDS[f"{kind}s"]
+        }
 
     def _make_users(self) -> Iterator[tuple[int, Thing]]:
         for place, (name, offset, group) in enumerate(WORDS["staff"]):

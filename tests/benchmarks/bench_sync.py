@@ -21,7 +21,7 @@ from tests.dialects.server import spawn
 from tests.pipelines.sandboxes import Sandbox
 
 LIMIT = 15
-LATENCY = ("--latency-ms", "120,600")
+LATENCY = ("--latency-ms", "150")
 
 
 def command(url: str, home: Path, *arguments: str) -> float:

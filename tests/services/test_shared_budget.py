@@ -46,7 +46,7 @@ def opening(request: pytest.FixtureRequest, path: Path) -> Opening:
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    with spawn("--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "120,600") as url:
+    with spawn("--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "150") as url:
         yield url
 
 

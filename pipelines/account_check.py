@@ -34,13 +34,9 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
     SettingsError."""
     with connections(settings) as accounts:
         connection = chosen(settings, accounts, account_name)
-        return _accept_business(settings, connection, is_agreed=is_agreed)
-
-
-def _accept_business(settings: Settings, connection: Connection, *, is_agreed: bool) -> int:
-    known = known_owner(settings, connection.account)
-    with client_by_hand(connection) as (client, _):
-        found = owner_in(client.fetch(account.ME.bind()), settings, connection)
+        known = known_owner(settings, connection.account)
+        with client_by_hand(connection) as (client, _):
+            found = owner_in(client.fetch(account.ME.bind()), settings, connection)
     if not (why := difference(known, found)):
         print(f"{connection.account}: this is {found}, as the home knows it: there is nothing to confirm")
         return exits.DONE

@@ -91,29 +91,6 @@ class _LazyCommands(WithExamples, click.Group):
         return name, command, rest
 
 
-def _commit() -> str:
-    """Of a clone, in brackets, and whether its files are changed; empty elsewhere, and without git."""
-    clone = Path(__file__).parents[1]
-    if not (clone / ".git").exists():
-        return ""
-    import subprocess
-
-    here = ("git", "--no-optional-locks", f"--git-dir={clone / '.git'}", f"--work-tree={clone}")
-    # The commit, whatever tags it has.
-    shown = ("describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=, changed")
-    try:
-        ran = subprocess.run([*here, *shown], capture_output=True, text=True, check=True)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return f" ({ran.stdout.strip()})"
-
-
-def _show_version(ctx: click.Context, _: click.Parameter, is_on: bool) -> None:
-    if is_on:
-        print(f"marketing-sync {__version__}{_commit()}")
-        ctx.exit()
-
-
 def _first_steps() -> None:
     if click.get_current_context().invoked_subcommand is None:
         print(_FIRST_STEPS)
@@ -126,19 +103,14 @@ PROGRAM = _LazyCommands(
     epilog=_EPILOG,
     invoke_without_command=True,
     callback=_first_steps,
-    params=[
-        verbose(),
-        click.Option(
-            ["-V", "--version"],
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_show_version,
-            help="Show the version, in a clone with its commit, and exit.",
-        ),
-    ],
+    params=[verbose()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
+
+
+click.version_option(
+    __version__, "-V", "--version", prog_name="marketing-sync", message="%(prog)s %(version)s"
+)(PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -46,8 +46,6 @@ _COPIES = 3
 _LATE = dt.timedelta(days=2)
 #: How long to wait for a warehouse that another program has open.
 _WAIT_S = 2
-#: Reading, loading and Dagster, beside what the models may take.
-_LEAST_MEMORY = 700_000_000
 
 
 @command(
@@ -143,17 +141,6 @@ def _home(settings: Settings) -> Iterator[Finding]:
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
     advice = "" if free >= needed else ": free some, or move the home (MARKETING_HOME)"
     yield Finding("disk", not advice, f"{room}{advice}")
-
-
-def _memory(settings: Settings) -> Iterator[Finding]:
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):  # another system; it is the least likely trouble
-        return
-    advice = "" if free >= _LEAST_MEMORY else ": end other programs"
-    may_take = f"the models use up to {settings.models_memory} (MARKETING_MODELS_MEMORY)"
-    yield Finding("memory", not advice, f"{free / 1e9:,.1f} GB available, {may_take}{advice}")
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
@@ -260,7 +247,6 @@ _LOOKS = (
     _secrets,
     _user,
     _home,
-    _memory,
     _warehouse,
     _readings,
     _published,

@@ -11,7 +11,6 @@ import click
 import duckdb
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 
 from home import exits, interrupts, output
 from home.exits import WrongUse
@@ -152,10 +151,10 @@ def _parts(settings: Settings, measured: list[dict[str, Any]]) -> Iterator[outpu
 
 
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
 
     def say(line: str, style: str = "") -> None:
-        console.print(line, style=style, soft_wrap=True, markup=False)
+        console.print(line, style=style, soft_wrap=True)
 
     for line in found.notices:
         say(f"{line}\n", "bold red")
@@ -188,7 +187,7 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
 
 def _account_cells(found: output.Account, now: dt.datetime) -> tuple[str, ...]:
     read = ago(found.read_at, now) if found.read_at else "never"
-    return found.account, escape(found.url), escape(found.business), read, f"{found.incomplete:,}"
+    return found.account, found.url, found.business, read, f"{found.incomplete:,}"
 
 
 def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
@@ -238,7 +237,7 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
 
 def _change_cells(each: output.SchemaChange) -> tuple[str, ...]:
     cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
-    return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(escape(plain(cell or "")) for cell in cells)
+    return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(plain(cell or "") for cell in cells)
 
 
 def _run_cells(run: output.Run) -> tuple[str, ...]:

@@ -6,23 +6,21 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import msgspec
 from rich.console import Console
 
 from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import JSON, Option
-from home.output import TableColumns, Tables, emit
+from home.output import Column, ListedTable, TableColumns, Tables, emit
 from home.settings import Settings
 from home.texts import grid
 from pipelines.commands import Arguments, command
 from pipelines.commands.query import open_unpublished
 from warehouse.models import ModelSettings
 from warehouse.publish import published_path, reading
-from warehouse.sql import literal, quoted, records, rows, statements, value
+from warehouse.sql import literal, quoted, rows, statements, value
 from warehouse.tables import ALL_TABLES
 
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
@@ -43,30 +41,28 @@ def tables(arguments: Arguments, settings: Settings) -> int:
     opened = reading(path) if path.exists() else open_unpublished(settings)
     with interrupts.end_quietly(), opened as connection:
         if arguments.json and arguments.table:
-            emit(msgspec.convert(described(connection, arguments.table), TableColumns))
+            emit(describe_table(connection, arguments.table))
         elif arguments.json:
-            emit(msgspec.convert({"tables": listed(connection)}, Tables))
+            emit(Tables(list_tables(connection)))
         elif arguments.table:
-            _print_columns(console, described(connection, arguments.table))
+            _print_columns(console, describe_table(connection, arguments.table))
         else:
-            _print_tables(console, listed(connection))
+            _print_tables(console, list_tables(connection))
     return exits.DONE
 
 
-def _print_columns(console: Console, table: Mapping[str, Any]) -> None:
-    console.print(f"{table['table']}: {table['comment'] or ''}\n")
-    cells = []
-    for column in table["columns"]:
-        mark = " *" if column["name"] in table["key"] else ""
-        cells.append((f"{column['name']}{mark}", column["type"], column["comment"] or ""))
+def _print_columns(console: Console, table: TableColumns) -> None:
+    console.print(f"{table.table}: {table.comment or ''}\n")
+    cells = (
+        (f"{column.name}{' *' if column.name in table.key else ''}", column.type, column.comment or "")
+        for column in table.columns
+    )
     console.print(grid("", "column, type, what it is", cells))
 
 
-def _print_tables(console: Console, tables: Iterable[Mapping[str, Any]]) -> None:
-    for schema, members in groupby(tables, lambda table: table["table"].partition(".")[0]):
-        cells = (
-            (table["table"], f"{table['rows']:,}", _first_sentence(table["comment"])) for table in members
-        )
+def _print_tables(console: Console, tables: Iterable[ListedTable]) -> None:
+    for schema, members in groupby(tables, lambda table: table.table.partition(".")[0]):
+        cells = ((table.table, f"{table.rows:,}", _first_sentence(table.comment)) for table in members)
         console.print(grid(f"\n{schema}", "table, >rows, what it is", cells))
 
 
@@ -75,19 +71,17 @@ def _first_sentence(comment: str | None) -> str:
     return first + point.strip()
 
 
-def listed(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
     """All tables and views, marts first: rows, and what is in them."""
     return [
-        {
-            "table": f"{schema}.{name}",
-            "rows": value(connection, _COUNT.format(quoted(schema), quoted(name))),
-            "comment": comment,
-        }
+        ListedTable(
+            f"{schema}.{name}", value(connection, _COUNT.format(quoted(schema), quoted(name))), comment
+        )
         for schema, name, comment in rows(connection, _QUERIES["tables"])
     ]
 
 
-def described(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, Any]:
+def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableColumns:
     """What is in the table, named with or without its schema, its columns, and those that identify a row.
     Raises WrongUse."""
     found = {
@@ -96,8 +90,8 @@ def described(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, An
     }
     qualified = _find(table, list(found))
     schema, name, comment = found[qualified]
-    columns = records(connection, _QUERIES["columns"], (schema, name))
-    return {"table": qualified, "comment": comment, "key": _keys().get(qualified, ()), "columns": columns}
+    columns = [Column(*row) for row in rows(connection, _QUERIES["columns"], (schema, name))]
+    return TableColumns(qualified, comment, list(_keys().get(qualified, ())), columns)
 
 
 @cache

@@ -131,9 +131,11 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
     ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
     months = _months(account)
+    span = rows["spans"][0] if rows["spans"] else {}
+    issued, redeemed = (figures.total(rows["coupons"], name) for name in ("issued_count", "redeemed_count"))
     return {
         "rates": _rates(account),
-        "funnel": _funnel(account),
+        "funnel": _shares(f"Campaigns of {figures.span_words(account)}", **_steps(span)),
         "sent": charts.columns(
             "Messages sent and opened, by month of sending",
             months("sent_count", "opened_count"),
@@ -144,11 +146,10 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
         "movement": _weeks(account, "Contacts joined and left, by week", "joined_count", "left_count"),
         "visits": _weeks(account, "Visits to your pages, by week", "visit_count"),
         "tiers": charts.stack("People by tier", tiers, unit="people"),
-        "reacting": _columns(
+        "reacting": charts.columns(
             "People who began and stopped to react, by week",
-            rows["lifecycle_weeks"],
-            gained="began or came back",
-            lost="turned at risk",
+            list(_by_week(account, rows["lifecycle_weeks"], "gained", "lost")),
+            names=("began or came back", "turned at risk"),
         ),
         "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number),
         "reviews": _weeks(
@@ -165,7 +166,7 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
         "redeemed": charts.columns(
             "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
         ),
-        "coupons": charts.bars("Coupons of all time", list(_coupons(rows["coupons"])), axis=number),
+        "coupons": _shares("Coupons of all time", Issued=issued, Redeemed=redeemed),
     }
 
 
@@ -181,17 +182,16 @@ def _growth(account: AccountData) -> Markup:
 
 def _weeks(account: AccountData, title: str, *columns: str) -> Markup:
     """Of half a year."""
-    weeks = reversed(account.rows["weeks"][:_WEEKS])
-    items = [
-        charts.Column(
-            days_of(row["begins_on"]),
-            short_day(row["begins_on"]),
-            *_pair(row, columns),
-            row["begins_on"] > figures.last_week(account),
-        )
-        for row in weeks
-    ]
-    return charts.columns(title, items, names=_names(columns))
+    weeks = account.rows["weeks"][:_WEEKS]
+    names = [figures.MEASURES[column][0].lower() for column in columns]
+    return charts.columns(title, list(_by_week(account, weeks[::-1], *columns)), names=names)
+
+
+def _by_week(account: AccountData, weeks: Rows, *columns: str) -> Iterator[charts.Column]:
+    for row in weeks:
+        begins_on = row["begins_on"]
+        is_running = begins_on > figures.last_week(account)
+        yield charts.Column(days_of(begins_on), short_day(begins_on), *_pair(row, columns), is_running)
 
 
 def _months(account: AccountData) -> Callable[..., list[charts.Column]]:
@@ -211,10 +211,6 @@ def _pair(row: Row, columns: Sequence[str]) -> tuple[float | None, float | None]
     return first, second
 
 
-def _names(columns: Sequence[str]) -> list[str]:
-    return [figures.MEASURES[column][0].lower() for column in columns]
-
-
 def _rates(account: AccountData) -> Markup:
     items = [
         charts.Column(
@@ -231,60 +227,30 @@ def _rates(account: AccountData) -> Markup:
     return charts.columns(title, items, names=names, is_inside=True, shown=share, axis=whole_share, unit=0.01)
 
 
-def _funnel(account: AccountData) -> Markup:
-    """Of the messages of the key figures."""
-    span = account.rows["spans"][0] if account.rows["spans"] else {}
-    delivered = span.get("delivered_count")
-    columns = {"Delivered": "delivered_count", "Opened": "opened_count", "Clicked": "clicker_count"}
-    counts = [(name, span[column]) for name, column in columns.items()] if delivered else []
-    items = [
-        charts.Bar(name, count, f"{number(count)}, {share(count / delivered)}") for name, count in counts
-    ]
-    return charts.bars(f"Campaigns of {figures.span_words(account)}", items, axis=number)
-
-
-def _columns(title: str, rows: Rows, **names: str) -> Markup:
-    """Of the two columns that have these names."""
-    up, down = names
-    weeks = [
-        charts.Column(days_of(row["begins_on"]), short_day(row["begins_on"]), row[up], row[down])
-        for row in rows
-    ]
-    return charts.columns(title, weeks, names=list(names.values()))
-
-
 def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
     """What became of one campaign's messages, and how its openings grew."""
-    sent = campaign["sent_count"]
-    steps = {
-        "Sent": "sent_count",
-        "Delivered": "delivered_count",
-        "Opened": "opened_count",
-        "Clicked": "clicker_count",
-    }
-    items = [
-        charts.Bar(
-            name,
-            campaign[column],
-            f"{number(campaign[column])}, {share(campaign[column] / sent)} of sent"
-            if campaign[column] is not None
-            else UNKNOWN,
-        )
-        for name, column in steps.items()
-    ]
     days = [row for row in account.rows["campaign_days"] if row["campaign_id"] == campaign["campaign_id"]]
     opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
     return [
-        charts.bars("From sent to clicked", items, axis=number),
+        _shares("From sent to clicked", Sent=campaign["sent_count"], **_steps(campaign)),
         charts.lines("Opened by each night’s reading", [opened], shown=number),
     ]
 
 
-def _coupons(rows: Rows) -> Iterator[charts.Bar]:
-    issued, redeemed = (figures.total(rows, column) for column in ("issued_count", "redeemed_count"))
-    if issued:
-        yield charts.Bar("Issued", issued, number(issued))
-        yield charts.Bar("Redeemed", redeemed, f"{number(redeemed)}, {share(redeemed / issued)}")
+def _steps(row: Row) -> dict[str, float | None]:
+    columns = {"Delivered": "delivered_count", "Opened": "opened_count", "Clicked": "clicker_count"}
+    return {name: row.get(column) for name, column in columns.items()}
+
+
+def _shares(title: str, **counts: float | None) -> Markup:
+    """Each count, and what share of the first one it is; nothing without any."""
+    whole = next(iter(counts.values()))
+    items = [
+        charts.Bar(name, count, UNKNOWN if count is None else f"{number(count)}, {share(count / whole)}")
+        for name, count in counts.items()
+        if whole
+    ]
+    return charts.bars(title, items, axis=number)
 
 
 # ---- into the home, whole or not at all, and a few lines of Markdown for the Dagster UI

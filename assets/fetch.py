@@ -189,7 +189,7 @@ class Fetcher:
         of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
         columns = {table.record: table.load.column for table in self.tables if isinstance(table.load, Window)}
-        for response in batch.responses or self.warehouse.archive.responses(batch.request_ids):
+        for response in self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self.session.zone, self.today):
                 if rows.rejected or rows.missing:
                     return None
@@ -219,7 +219,6 @@ class Fetcher:
         a part each."""
         wanted = [{**params, **view} for view in views or ({},)]
         listings, batch = self._reading(operation, wanted)
-        self._note_repeated(listings[1:])
         if len(batch.request_ids) == 1 and self.is_recognised:
             return batch
         batch = self._compared(batch, listings)
@@ -234,12 +233,6 @@ class Fetcher:
         if second.is_complete:
             return batch
         return replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
-
-    def _note_repeated(self, views: Sequence[paging.Listing]) -> None:
-        times = Counter(key for view in views for key in view.keys)
-        if several := [key for key, count in times.items() if count > 1]:
-            what = f"{views[0].operation.name}: {len(several):,} entries are listed under several filters"
-            self.result.learnt.append(f"{what} ({min(several)}, for example); what the last one says counts")
 
     def _reading(
         self, operation: Operation, wanted: Iterable[Mapping[str, Any]], *, reuses: bool = True

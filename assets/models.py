@@ -98,7 +98,6 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
                         for name, text in node.columns.items()
                     ]
                 ),
-                **_column_lineage(node),
                 "materialized as": node.kind,
             },
         )
@@ -112,20 +111,6 @@ def _description(node: Node) -> str:
         f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())
     ]
     return "\n\n".join([node.description, *asked])
-
-
-def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
-    """For whoever reads metadata; Dagster's own pages do not draw it (1.13), which is why descriptions say
-    it, too."""
-    deps = {
-        column: [
-            dg.TableColumnDep(_key(relation), name)
-            for relation, _, name in (source.rpartition(".") for source in sources)
-        ]
-        for column, sources in lineage()["made_of"].get(node.relation, {}).items()
-        if sources
-    }
-    return {"dagster/column_lineage": dg.TableColumnLineage(deps)}
 
 
 def _origin(node: Node, column: str) -> str:

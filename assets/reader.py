@@ -18,7 +18,7 @@ from assets.days import ChosenDays, DateRange
 from assets.fetch import Fetcher, FetchSettings
 from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
-from marketing_api.clock import Clock, SteadyClock, utc_now
+from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
 from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_deaths, write_plan, write_run
 from warehouse.errors import WarehouseError
@@ -36,8 +36,6 @@ _STOP_SECONDS = 30.0
 #: One more try, after so many seconds, for what a person would simply run again.
 RETRIES, RETRY_AFTER_S = 1, 30.0
 
-#: A machine's clock that is moved by less is being kept right.
-_JUMP = dt.timedelta(minutes=1)
 #: When a batch is read again that names no other time.
 _A_NIGHT = dt.timedelta(days=1)
 _STOPPED = "the run was stopped; the next one goes on from there"
@@ -88,11 +86,6 @@ class Reader:
         """Those that a person chose; None: all that are due."""
         today = max(session.today() for session in self.sessions)
         return self.chosen_days.by(today) if self.chosen_days else None
-
-    @property
-    def _moved(self) -> dt.timedelta:
-        """By how much this machine's clock was moved since the run began."""
-        return self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta()
 
     def begin(self, read_before: Iterable[str] = ()) -> None:
         """The assets that the run which this one resumes has read are as if this one had, and not read
@@ -239,13 +232,6 @@ class Reader:
         """What a person should know although nothing is missing: clocks that are wrong, responses that came
         too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
-        if abs(self._moved) > _JUMP:
-            moved = dt.timedelta(seconds=round(abs(self._moved).total_seconds()))
-            way = "ahead" if self._moved > dt.timedelta() else "back"
-            found.append(
-                f"this machine's clock was moved by {moved} {way} during the run; times of the run "
-                "do not show it"
-            )
         for (asset, account), result in self.results.items():
             found += [f"{asset}, account {account}: {line}" for line in result.notices]
         return found
@@ -346,7 +332,7 @@ class Reader:
             # a batch without responses is about a list that is gone
             shrink_limit=self._shrink_limit if batch.request_ids else None,
         )
-        return self.warehouse.apply(load, batch.responses, urgency=self._urgency[asset.name])
+        return self.warehouse.apply(load, urgency=self._urgency[asset.name])
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its loads go first."""

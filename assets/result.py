@@ -50,26 +50,20 @@ class Batch:
     known: int = 0  # rows of a listing's scope that were there before it, as far as they were looked at,
     kept: int = 0  # that it has, too
     others: int = 0  # and that it has beside them
-    responses: tuple[Response, ...] | None = (
-        None  # those of request_ids, where they are few and at hand; else the archive has them
-    )
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
     problem: str = ""  # why this is not complete, where that is news
 
     @classmethod
     def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Self:
-        """What came of some requests; small bodies are kept at hand."""
-        is_small = all(isinstance(response.body, bytes) for response in responses)
-        ids = tuple(response.request_id for response in responses)
-        return cls(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)
+        """What came of some requests."""
+        return cls(tuple(response.request_id for response in responses), failures=tuple(failures))
 
     def __add__(self, other: Self) -> Self:
         """This batch's scope and completeness, with the other's responses beside them."""
         return replace(
             self,
             request_ids=self.request_ids + other.request_ids,
-            responses=None,
             failures=self.failures + other.failures,
         )
 

@@ -53,7 +53,6 @@ def connect(
     deadline_s: float = DEADLINE_S,
     read_only: bool = False,
     memory_limit: str | None = None,
-    threads: int | None = None,
     is_unshared: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -63,7 +62,7 @@ def connect(
     Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is given the
     holder, again when that changes. Threads of this process share one DuckDB instance: one writer at a time
     (the same thread may enter again; its connections do not see each other's open transactions), readers join
-    whoever is there and then get its memory limit and threads. Consume or drop Arrow readers before leaving:
+    whoever is there and then get its memory limit. Consume or drop Arrow readers before leaving:
     a half-read one keeps the file locked. What is not committed is rolled back.
 
     `is_unshared`: an instance of its own, read-only. It waits until this process has the file closed, so that
@@ -71,9 +70,9 @@ def connect(
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
-    real, limits = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
+    real = path.resolve()
     place = _places.setdefault(real, _Place(real))
-    config = {name: limit for name, limit in limits.items() if limit is not None}
+    config = {"memory_limit": memory_limit} if memory_limit else {}
     mode = _Mode(read_only or is_unshared, is_unshared, config)
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:

@@ -8,12 +8,12 @@ name. Not here: what becomes of personal data (`masking`), uploading (`upkeep.up
 import datetime as dt
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import duckdb
 
@@ -23,12 +23,12 @@ from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
 from warehouse.custom_tables import SCHEMA, CustomFile, CustomLimits, build_tables, read_files
 from warehouse.dbt_project import models
 from warehouse.disk import (
-    Workspace,
     copy_locked,
     exclusive,
     make_folder,
     move_into_place,
     no_folder,
+    scratch,
     sync,
 )
 from warehouse.disk import published_path as published_path
@@ -107,7 +107,7 @@ def _publish(
 ) -> Published:
     path, target = home / "warehouse.duckdb", published_path(home)
     warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
-    with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
+    with turn(home), scratch(home, "publish") as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
         workspace.sweep()
@@ -283,30 +283,26 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
 
 def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
     """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and
-    what, in words.
-
-    None of a file that is not there, or from before they were listed.
-    """
-    with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
-        return rows(
-            connection,
-            f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} "
-            "order by all",
-        )
-    return []
+    what, in words."""
+    sql = f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all"
+    return _rows_if_any(path, sql)
 
 
 def custom_problems(path: Path) -> list[str]:
-    """Which of the user's tables a published file lacks, or has of an earlier night, and why; none of a file
-    that is not there."""
+    """Which of the user's tables a published file lacks, or has of an earlier night, and why."""
+    sql = f"select table_name, built_at, error from {CUSTOM_TABLES.qualified} where error is not null"
+    return [
+        f"{table} was not made: {error}"
+        if built_at is None
+        else f"{table} is stale, of {built_at:%Y-%m-%d %H:%M} UTC: {error}"
+        for table, built_at, error in _rows_if_any(path, f"{sql} order by table_name")
+    ]
+
+
+def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    """None of a file that is not there, or from before it had the table."""
     with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
-        sql = f"select table_name, built_at, error from {CUSTOM_TABLES.qualified} where error is not null"
-        return [
-            f"{table} was not made: {error}"
-            if built_at is None
-            else f"{table} is stale, of {built_at:%Y-%m-%d %H:%M} UTC: {error}"
-            for table, built_at, error in rows(connection, f"{sql} order by table_name")
-        ]
+        return rows(connection, sql)
     return []
 
 

@@ -7,7 +7,7 @@ Everything can be killed at any moment and is then done by the next run. Not her
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -18,7 +18,7 @@ from warehouse.archive.compaction import retire
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of
 from warehouse.connection import connect
-from warehouse.disk import Workspace, exclusive, new_name
+from warehouse.disk import exclusive, new_name, scratch
 from warehouse.forgetting import Forgotten
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
@@ -57,7 +57,7 @@ def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.dateti
 def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime) -> None:
     """Those from before the checkpoint, but for what loads need that it does not have."""
     before = _id_on(day_of(checkpoint))
-    with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+    with scratch(home, "checkpoint") as workspace:
         path = archive.files.fetch(checkpoint, workspace.file("checkpoint.duckdb"))
         with connect(path, read_only=True) as connection:
             sql = "select load_id from sync.loads where outcome = ?"
@@ -75,7 +75,7 @@ def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now:
 
 def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
     """Copy the tables that follow from responses into the archive; return the name of the copy there."""
-    with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+    with scratch(home, "checkpoint") as workspace:
         new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
         with new.writing():
             pass  # its tables are made

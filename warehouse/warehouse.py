@@ -7,7 +7,7 @@ starting anew (`rebuild`)."""
 import datetime as dt
 import itertools
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from marketing_api import parsing
 from marketing_api.address import MASK
-from marketing_api.exchange import Response
 from marketing_api.redaction import markdown_table
 from warehouse.archive import Archive
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
@@ -120,11 +119,8 @@ class Warehouse:
 
     # -- loading
 
-    def apply(
-        self, load: Load, responses: Sequence[Response] | None = None, *, urgency: int = 0
-    ) -> LoadReport:
-        """Apply a load: log it, then one transaction. `responses` are those of `load.request_ids` in that
-        order; by default they are read from the archive, so that not all of them need to be in memory.
+    def apply(self, load: Load, *, urgency: int = 0) -> LoadReport:
+        """Apply a load: log it, then one transaction. Its responses are read from the archive.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was applied
         before changes nothing. Whatever is raised, the tables are as before; a load that was logged is tried
@@ -132,7 +128,7 @@ class Warehouse:
         """
         staged: Staged | Exception
         try:
-            staged = self.stage(load, responses)
+            staged = self.stage(load)
         except _PASSING:
             raise
         except Exception as problem:  # logged all the same: a later version may read the responses
@@ -429,34 +425,23 @@ class Warehouse:
     def stage(
         self,
         load: Load,
-        responses: Sequence[Response] | None = None,
         *,
         connection: duckdb.DuckDBPyConnection | None = None,
     ) -> Staged:
-        """Read the load's responses, these or those in the archive, but for unchanged ones
-        (`Accumulate.contact_parameter`). On the `connection` nobody else loads meanwhile."""
-        if responses is not None and [response.request_id for response in responses] != list(
-            load.request_ids
-        ):
-            raise ValueError(
-                "the responses are not those of the load's request_ids, in that order: a rebuild "
-                "would take others"
-            )
+        """Read the load's responses but for unchanged ones (`Accumulate.contact_parameter`). On the
+        `connection` nobody else loads meanwhile."""
         tables = [TABLES[name] for name in load.tables]
-        heads = heads_of(self.archive.rows(load.request_ids) if responses is None else responses, tables)
+        heads = heads_of(self.archive.rows(load.request_ids), tables)
         last: Mapping[int, LastLoaded] = {}
         if contacts := {head.contact for head in heads if head.contact is not None}:
             with nullcontext(connection) if connection else self.reading() as known:
                 last = last_loaded(known, load.account, contacts)
 
-        read: Callable[[Sequence[int]], Iterable[Response]] = self.archive.responses
-        if responses is not None:
-            read = partial(map, {response.request_id: response for response in responses}.__getitem__)
-
         def new_file(name: str) -> Path:
             return self._workspace.file(f"{next(self._numbers)}-{name}")
 
-        return stage(heads, read, tables, ZoneInfo(load.zone), self.parse_rows, new_file, last)
+        zone, read = ZoneInfo(load.zone), self.archive.responses
+        return stage(heads, read, tables, zone, self.parse_rows, new_file, last)
 
 
 def _shown(column: Column) -> str:

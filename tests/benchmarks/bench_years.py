@@ -195,7 +195,7 @@ class Nights:
             tuple(table.name for table in filled),
         )
         self.warehouse.apply(
-            Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), responses
+            Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1))
         )
 
     def _contact(self, contact: int) -> dict[str, str]:

@@ -200,20 +200,6 @@ def test_a_campaign_that_goes_back_between_two_listings_is_there_once(service: S
     assert service.known("status")[moving.campaign_id] == ("draft",)
 
 
-def test_a_campaign_of_several_filters_is_told(service: Service) -> None:
-    service.sandbox.control("switches", **{"campaign-groups": "list"})
-
-    def ignore_the_filter(call: CheckedCall) -> None:
-        if call["filter"] == "draft":
-            call.params["filter"] = "sent"
-
-    service.before = ignore_the_filter
-    assert service.read() == []
-    (line,) = service.learnt
-    assert str(service.in_group("Sent")[0].campaign_id) in line
-    assert "under several filters" in line
-
-
 def test_a_filter_that_is_refused_costs_what_it_alone_tells(service: Service) -> None:
     service.sandbox.control("switches", **{"campaign-groups": "list"})
 

@@ -184,35 +184,11 @@ def test_every_asset_has_an_owner_and_every_check_a_name_that_says_what_it_holds
     assert "*materialized*" in str(daily)
 
 
-def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:
+def test_columns_of_models_name_what_they_are_made_of(home: Path) -> None:
     graph = build_definitions(Settings(home)).resolve_asset_graph()
     specs: dict[dg.AssetKey, Any] = {
         node.key: node.metadata for node in graph.asset_nodes if "dagster/column_schema" in node.metadata
     }
-    columns = {
-        key: {column.name for column in metadata["dagster/column_schema"].columns}
-        for key, metadata in specs.items()
-    }
-    lines = [
-        (key, column, dep)
-        for key, metadata in specs.items()
-        if "dagster/column_lineage" in metadata
-        for column, deps in metadata["dagster/column_lineage"].deps_by_column.items()
-        for dep in deps
-    ]
-    for key, column, dep in lines:
-        assert column in columns[key] or column.startswith("_"), (key, column)
-        assert dep.asset_key in graph.get(key).parent_keys, (key, column, dep)
-        assert dep.column_name in columns[dep.asset_key] or dep.column_name.startswith("_"), (
-            key,
-            column,
-            dep,
-        )
     mart = dg.AssetKey(["marts", "campaign_performance"])
-    assert (
-        mart,
-        "open_rate",
-        dg.TableColumnDep(dg.AssetKey(["staging", "stg_campaign_stats"]), "opened_count"),
-    ) in lines
     described = {column.name: column.description for column in specs[mart]["dagster/column_schema"].columns}
     assert described["unsubscribed_count"].endswith("From staging.stg_campaign_stats.unsubscribed_count.")

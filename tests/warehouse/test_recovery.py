@@ -151,20 +151,6 @@ def test_a_logged_load_whose_answers_are_lost_keeps_nobody_out(home: Home) -> No
     assert home.values("sync.loads", "error", "outcome = 'failed'")[0].startswith("NotArchived")
 
 
-def test_answers_may_be_given_or_come_from_the_archive(home: Home) -> None:
-    answers = [page(home, 1), page(home, 2)]
-    home.warehouse.apply(home.event(answers, tables.CONTACTS), answers)
-    assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
-
-
-@pytest.mark.parametrize("order", [[1, 0], [0], [0, 1, 0]])
-def test_answers_have_to_be_the_loads_own(home: Home, order: list[int]) -> None:
-    answers = [page(home, 1), page(home, 2)]
-    with pytest.raises(ValueError, match="responses"):
-        home.warehouse.apply(home.event(answers, tables.CONTACTS), [answers[index] for index in order])
-    assert home.rows(tables.CONTACTS) == []
-
-
 def test_a_load_survives_its_way_through_the_log() -> None:
     now = dt.datetime.now(dt.UTC)
     load = Load("main", "a", ("contacts",), (1, 2), "Europe/Berlin", {"list_id": 3}, False, 0.5, 10, now, now)

@@ -25,7 +25,7 @@ from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import AccountCall, Last, Ledger, recorded_in
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
-from warehouse.archive.suppression import Suppression
+from warehouse.archive.suppression import load_forgotten
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived
 from warehouse.forgetting import Forgotten
 
@@ -48,11 +48,10 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._limits = (full_bytes, full_rows)
         self._workspace = disk.Workspace(root / "tmp")
         self._workspace.sweep()
-        self.files = Files.of(root)
+        self.files = Files(root)
         self.ledger = Ledger(root, self.files)
         self._reader = Reader(self.files, self.ledger, self._workspace)
         self.responses, self.rows = self._reader.responses, self._reader.rows
-        self._suppression = Suppression(root)
         self._lock = threading.Lock()
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False
@@ -89,7 +88,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         if self._is_closed:
             raise ArchiveError("the archive is closed")
         self.ledger.begin_recording()
-        if forgotten := self._suppression.current():
+        if forgotten := load_forgotten(self._root):
             with disk.room_for(self._root):
                 exchange = forgotten.cut(exchange)
         if isinstance(exchange.body, Path):

@@ -1,7 +1,7 @@
 """Where the archive's files are that only ever appear whole: sealed requests, large bodies, checkpoints.
 
-Object storage would be one more class with these methods, and a choice in `Files.of`. Not here: the ledger
-and what stands beside it, which SQLite and locks need on this machine; what is in the files (`sealed`)."""
+Not here: the ledger and what stands beside it, which SQLite and locks need on this machine; what is in the
+files (`sealed`)."""
 
 import os
 import shutil
@@ -20,11 +20,6 @@ class Files:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-
-    @classmethod
-    def of(cls, root: Path) -> "Files":
-        """Those of the archive at `root`."""
-        return cls(root)
 
     def names(self, pattern: str) -> list[str]:
         """Those that there are, sorted."""

@@ -114,9 +114,8 @@ def merged(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
         held = held.slice(end)
 
 
-def read_columns(files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
-    """All rows of a file with these columns, in the schema's order; by default all but the body.
-    ArchiveDamaged."""
+def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
+    """All rows of a file with these columns, in the schema's order. ArchiveDamaged."""
     file = SealedFile(files, name)
     return file.read(None, [column for column in HEAD_SCHEMA.names if column in columns])
 
@@ -124,7 +123,8 @@ def read_columns(files: Files, name: str, columns: Collection[str] = tuple(HEAD_
 def columns_or_none(
     files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)
 ) -> pa.Table | None:
-    """The same; None for a file that is missing or damaged, which is logged: the others can be read."""
+    """The same, by default all columns but the body; None for a file that is missing or damaged, which is
+    logged: the others can be read."""
     try:
         return read_columns(files, name, columns)
     except ArchiveDamaged as problem:

@@ -33,26 +33,6 @@ class _List(msgspec.Struct):
 _decode = msgspec.json.Decoder(_List).decode
 
 
-class Suppression:
-    """The list of the archive at `root` as it stands: read again when it has changed. Safe for several
-    threads."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._read: tuple[tuple[int, ...] | None, Forgotten] = (None, Forgotten(b""))
-
-    def current(self) -> Forgotten:
-        """Nobody without a list. ArchiveDamaged."""
-        try:
-            stat = (self._root / NAME).stat()
-        except FileNotFoundError:
-            return Forgotten(b"")
-        version = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if self._read[0] != version:
-            self._read = (version, load_forgotten(self._root))
-        return self._read[1]
-
-
 def load_forgotten(root: Path) -> Forgotten:
     """Who is forgotten in the archive at `root`.
 

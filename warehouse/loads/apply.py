@@ -112,7 +112,7 @@ def _forget_days_to_come(target: Target) -> None:
     """Take out of a daily table what earlier responses are dated of days after the newest response's: a clock
     was ahead then, and such rows would stand for what is current until those days come. Of which day they
     are, nobody knows; the archive keeps them."""
-    if target.responses and not target.is_first:
+    if target.responses:
         sql = query("days_to_come").format(table=target.table.name)
         if count := target.make("to_come", sql):
             target.run(f"delete from {target.table.qualified} where rowid in (from {target.temp('to_come')})")

@@ -59,7 +59,7 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
     """Keep as `absent` what is there of the scopes that were read and their listings do not have."""
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
-    if not read or target.is_first:
+    if not read:
         target.make("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
         return
     terms = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}

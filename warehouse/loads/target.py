@@ -7,7 +7,6 @@ measured fastest. Not here: rows that are missing (`listing`).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +70,6 @@ class Target:
         """Whether the response proves which rows exist."""
         listing = self.table.load.listing
         return listing is None or head.operation == listing.name
-
-    @cached_property
-    def is_first(self) -> bool:
-        """Whether the table held nothing of the account before this load (ask before writing): nothing to
-        compare with, which costs more than all else about a small load."""
-        return self.value(f"select 1 from {self.stored} limit 1") is None
 
     # -- SQL
 
@@ -175,10 +168,6 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
     may_show = "true"
     if target.table.is_composed and any(map(target.is_listing, target.responses)):
         may_show = "s._is_listed"
-    if target.is_first:
-        fresh = f"select {PART}, null::bigint as rid, true as is_new, false as is_different, false as is_back"
-        target.make("change", f"{fresh} from {target.staged} s where {may_show}")
-        return
     columns = [*target.key, f"hash({', '.join(always) or '0'}) as _hash", *partial, EXTRA.name]
     differs = [
         "s._hash <> t._hash",

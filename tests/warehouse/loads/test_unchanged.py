@@ -59,7 +59,7 @@ def reading(home: Home) -> Counting:
 
 def load(home: Home, *answers: Response, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
     """As a night does it: with the answers at hand."""
-    return home.warehouse.apply(home.event(answers, *filled, **options), answers)
+    return home.warehouse.apply(home.event(answers, *filled, **options))
 
 
 def test_only_what_says_something_else_is_read(home: Home, reading: Counting) -> None:

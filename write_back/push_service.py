@@ -37,7 +37,7 @@ from write_back.input.columns import has_needed, without_repeated
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
-from write_back.item import Options
+from write_back.item import Options, Plan
 from write_back.kinds import Kind, make_plan, verify
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, open_outbox
@@ -148,18 +148,23 @@ def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | 
         if order.options.is_standing:
             plan = replace(plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad))
         wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
-        # a request that is still to be retried is not corrected
-        refused_again = {row for bad in plan.bad if bad.by_service for row in bad.rows}
         typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
         return outbox.enqueue(
             plan,
             run=run,
             options=asdict(order.options) | {"verify": order.verify, "map": typed},
             keep=lambda push_id: keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, wanted),
-            corrects=[named for number, named in named_rows(rows) if number not in refused_again],
+            corrects=_find_corrected(plan, rows),
             corrects_refused=order.kind.is_idempotent,
             claims=claims,
         )
+
+
+def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
+    """The rejected rows of earlier pushes that these rows replace; a request that is still to be retried
+    is not corrected."""
+    refused_again = {row for bad in plan.bad if bad.by_service for row in bad.rows}
+    return [named for number, named in named_rows(rows) if number not in refused_again]
 
 
 # ---- send and verify

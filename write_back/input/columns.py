@@ -94,27 +94,38 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
     are missing, unknown, there twice or may be two things: one sentence about all of them."""
     names = _Names(spec, fields)
-    titles = {fold(title): title for title in rows.columns}
-    ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
-    left = [title for title in rows.columns if title not in ignored]
-    mapped = {title: name for title, name in _mapped(titles, options.mapping, names) if title in left}
+    left, mapped = _mapped_of(rows, options, names)
     # what a person says goes before names, and these go before guesses
-    called = mapped | names.called([title for title in left if title not in mapped])
+    called = mapped | names.called(_without(left, mapped))
     found, warnings = _one_for_each(called, mapped)
-    _check(names, found, [title for title in left if title not in called])
+    _check(names, found, _without(left, called))
     faults = _faults(rows, found.values(), clears=options.clear_empty)
     warnings += _unseen(rows, found.values())
     warnings += _stored(rows, found.values())
     meant = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
-    cells = {name: rows.cells[title] for name, title in found.items() if name in spec.names}
-    own = [title for name, title in found.items() if name not in spec.names]
     return Picked(
-        cells,
-        {meant.get(title, title): rows.cells[title] for title in own},
+        {name: rows.cells[title] for name, title in found.items() if name in spec.names},
+        {
+            meant.get(title, title): rows.cells[title]
+            for name, title in found.items()
+            if name not in spec.names
+        },
         tuple(warnings),
         faults,
         tuple((meant[title], title) for title in rows.columns if title in meant),
     )
+
+
+def _without(titles: Iterable[str], known: Collection[str]) -> list[str]:
+    return [title for title in titles if title not in known]
+
+
+def _mapped_of(rows: Rows, options: Options, names: "_Names") -> tuple[list[str], dict[str, str]]:
+    """The titles that are not ignored, and what --map says of some."""
+    titles = {fold(title): title for title in rows.columns}
+    ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
+    left = _without(rows.columns, ignored)
+    return left, {title: name for title, name in _mapped(titles, options.mapping, names) if title in left}
 
 
 def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:

@@ -341,23 +341,8 @@ def rows_of_columns(
 ) -> Rows:
     """A grid from its columns; those at the places `hidden` (from 0) a person does not see. Raises
     InputError when two have one name."""
-    cells: dict[str, _Cleaned] = {}
-    notes, nothing, unseen = list(warnings), Counter[str](), []
-    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
-        word = text_of(title) or f"column {position}"
-        cleaned = _cleaned(column, numbers, word, nothing)
-        if word in cells:
-            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
-        if title is None and cleaned.is_empty:
-            continue
-        if _is_index(title, cleaned.cells):
-            notes.append(f"column {position}, which only numbers the rows, is left out")
-            continue
-        cells[word] = cleaned
-        unseen += [word] if position - 1 in hidden else []
-    if nothing:
-        marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
-        notes.append(f"cells that say that there is nothing count as empty: {marks}")
+    notes = list(warnings)
+    cells = _clean_columns(name, header, columns, numbers, notes)
     rows = Rows(
         {title: column.cells for title, column in cells.items()},
         numbers,
@@ -366,18 +351,46 @@ def rows_of_columns(
         tuple(notes),
         {title: column.faults for title, column in cells.items() if column.faults},
         {title: column.failed for title, column in cells.items() if column.failed},
-        tuple(unseen),
+        tuple(title for title, column in cells.items() if column.position in hidden),
     )
-    wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
-    said = (row.count(None) < len(cells) for row in zip(*rows.cells.values(), strict=True))
-    rows = rows.at(place for place, says in enumerate(said) if says or numbers[place] in wrong)
+    rows = _drop_empty_rows(rows)
     return replace(rows, source=Source(name, _hash(rows.cells)))
+
+
+def _clean_columns(
+    name: str, header: Sequence[Cell], columns: Sequence[list[Any]], numbers: list[int], notes: list[str]
+) -> dict[str, "_Cleaned"]:
+    """The columns that say something by their titles; `notes` gets what a person should know."""
+    cells: dict[str, _Cleaned] = {}
+    nothing = Counter[str]()
+    for position, (title, column) in enumerate(zip(header, columns, strict=True)):
+        word = text_of(title) or f"column {position + 1}"
+        cleaned = _cleaned(column, numbers, word, nothing)
+        if word in cells:
+            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
+        if _is_index(title, cleaned.cells):
+            notes.append(f"column {position + 1}, which only numbers the rows, is left out")
+        elif title is not None or not cleaned.is_empty:
+            cells[word] = cleaned._replace(position=position)
+    if nothing:
+        marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
+        notes.append(f"cells that say that there is nothing count as empty: {marks}")
+    return cells
+
+
+def _drop_empty_rows(rows: Rows) -> Rows:
+    wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
+    lines = enumerate(zip(*rows.cells.values(), strict=True))
+    return rows.at(
+        place for place, cells in lines if cells.count(None) < len(cells) or rows.numbers[place] in wrong
+    )
 
 
 class _Cleaned(NamedTuple):
     cells: list[Cell]
     faults: dict[int, str]
     failed: list[int]
+    position: int = 0  # of the column, from 0
 
     @property
     def is_empty(self) -> bool:

@@ -215,8 +215,9 @@ class _Book:
             return self._texts[int(raw)]
         if kind == "b":
             return "TRUE" if raw in _TRUE else "FALSE"
-        if kind == "e":
-            return raw
+        return raw if kind == "e" else self._number(cell, kind, raw)
+
+    def _number(self, cell: Element, kind: str, raw: str) -> str | CannotBeSent:
         value = _serial(raw, self.since_1904) if kind == "d" else float(raw)
         if not math.isfinite(value):
             return CannotBeSent("the cell has no number that can be sent")

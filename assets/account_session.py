@@ -63,7 +63,7 @@ class Recognition(Protocol):
     is_known: bool
 
     def __call__(self, response: Response) -> None: ...
-    def note(self) -> None: ...
+    def note_identity(self) -> None: ...
 
 
 class AccountSession:
@@ -98,7 +98,7 @@ class AccountSession:
         self.client = Client(
             connection,
             limiter,
-            record=self.record,
+            record=self.record_exchange,
             spool=spool,
             accept=recognition,
             workers=workers,
@@ -123,7 +123,7 @@ class AccountSession:
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
 
-    def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
+    def prepare_reuse(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
         """Find out from which request on these assets may use archived responses: before `open` and
         `reuse`."""
         now = self._now()
@@ -133,7 +133,7 @@ class AccountSession:
                 self.unfinished.add(asset)
             self._unused_since[asset] = checkpoints.since if died is None else died
         since = min(self._unused_since.values(), default=new_request_id())
-        self._archived = self.warehouse.archive.reusable(
+        self._archived = self.warehouse.archive.find_reusable(
             self.account, since, (now - _RESUMED, now + _AT_ONCE)
         )
 
@@ -154,7 +154,7 @@ class AccountSession:
             "What was read is dated by the service's; set the machine's clock right"
         )
 
-    def open(self) -> None:
+    def request_identity(self) -> None:
         """Request who the account is. Without this response nothing else is worth a request, and `problem` is
         why there is none."""
         try:
@@ -163,8 +163,8 @@ class AccountSession:
             if self.business and self.business.timezone and not self.client.connection.timezone:
                 self._move_to(self.business.timezone)
             if not (self.accepts_shrinking or self._recognition.is_known):
-                self._recognise()
-            self._recognition.note()
+                self._recognise_account()
+            self._recognition.note_identity()
         except (
             MarketingApiError,
             WarehouseError,
@@ -174,7 +174,7 @@ class AccountSession:
         finally:
             self.opened.set()
 
-    def _recognise(self) -> None:
+    def _recognise_account(self) -> None:
         """By its listings, ahead of all else, so that nothing of another account is loaded; who reads them
         has these responses again.
 
@@ -196,23 +196,23 @@ class AccountSession:
         except (ZoneInfoNotFoundError, ValueError):
             log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
 
-    def record(self, exchange: Exchange) -> Exchange:
+    def record_exchange(self, exchange: Exchange) -> Exchange:
         """Archive one request and count it for its operation; returns it as it is archived, which is what is
         loaded."""
-        exchange = self.warehouse.archive.record(exchange)
+        exchange = self.warehouse.archive.record_exchange(exchange)
         name = exchange.call.operation.name
         with self._counting:
             self._spent[name].requests += 1
             self._spent[name].waited_s += exchange.waited_ms / 1000
         return exchange
 
-    def spent(self, operations: Iterable[Operation]) -> Spent:
+    def count_spent(self, operations: Iterable[Operation]) -> Spent:
         """Requests, retries included, and waiting of these operations in this run."""
         with self._counting:
             each = [self._spent[operation.name] for operation in operations]
             return Spent(sum(spent.requests for spent in each), sum(spent.waited_s for spent in each))
 
-    def reuse(self, asset: str, call: Call) -> Response | None:
+    def find_response(self, asset: str, call: Call) -> Response | None:
         """A whole response of this run, or of one that died reading `asset`; or the account's own."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me

@@ -18,10 +18,10 @@ class Checkpoints:
         """The run's own requests have larger ids than the one made here."""
         self.since = new_request_id()
         self._ledger, self._holder = archive.ledger, archive.holder
-        notes = self._ledger.unfinished()
+        notes = self._ledger.find_unfinished()
         self._abandoned = {holder: note for holder, note in notes.items() if not archive.is_held(holder)}
 
-    def begin(self, assets: Iterable[str]) -> None:
+    def begin_assets(self, assets: Iterable[str]) -> None:
         self._ledger.set_unfinished(self._holder, self.since, assets)
 
     def resume_from(self, asset: str) -> int | None:
@@ -29,7 +29,7 @@ class Checkpoints:
         when there is none."""
         return min((since for since, assets in self._abandoned.values() if asset in assets), default=None)
 
-    def end(self, assets: Iterable[str]) -> None:
+    def end_assets(self, assets: Iterable[str]) -> None:
         """This run has read all of these assets: nothing of them is unfinished any more."""
         done = frozenset(assets)
         for holder, (since, unfinished) in self._abandoned.items():

@@ -36,12 +36,12 @@ class DateRange:
     first: dt.date
     last: dt.date
 
-    def years(self) -> Iterator["DateRange"]:
+    def split_years(self) -> Iterator["DateRange"]:
         """The same days, cut at the turns of the years."""
         for year in range(self.first.year, self.last.year + 1):
             yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))
 
-    def each(self) -> Iterator[dt.date]:
+    def list_days(self) -> Iterator[dt.date]:
         return (self.first + _DAY * number for number in range(len(self)))
 
     def __len__(self) -> int:
@@ -61,21 +61,21 @@ class ChosenDays:
     first: dt.date
     last: dt.date | None = None
 
-    def by(self, today: dt.date) -> DateRange:
+    def limit_to(self, today: dt.date) -> DateRange:
         return DateRange(self.first, self.last or today)
 
 
 def first_missing(covered: Iterable[DateRange], since: dt.date) -> dt.date:
     """The first day from `since` on that no range covers."""
-    return next((days.last + _DAY for days in joined(covered) if since in days), since)
+    return next((days.last + _DAY for days in join_ranges(covered) if since in days), since)
 
 
 def last_missing(covered: Iterable[DateRange], until: dt.date) -> dt.date:
     """The last day up to `until` that no range covers."""
-    return next((days.first - _DAY for days in joined(covered) if until in days), until)
+    return next((days.first - _DAY for days in join_ranges(covered) if until in days), until)
 
 
-def joined(covered: Iterable[DateRange]) -> list[DateRange]:
+def join_ranges(covered: Iterable[DateRange]) -> list[DateRange]:
     """The same days in as few ranges as hold them, in order."""
     found: list[DateRange] = []
     for days in sorted(covered):
@@ -100,7 +100,7 @@ def days_to_fetch(
     Otherwise from the first day that was never read (history on the first night, the nights that were missed
     later), and at least `lookback_days`, to today and as many days `ahead`."""
     if chosen is not None:
-        return chosen.by(today)
+        return chosen.limit_to(today)
     first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
     return DateRange(first, today + dt.timedelta(days=ahead))
 
@@ -115,7 +115,7 @@ class Proof:
     after: DateRange | None = None
 
 
-def prove(
+def prove_days(
     requested: DateRange,
     served: Sequence[Set[dt.date]],
     known: Sequence[Set[dt.date]],
@@ -131,7 +131,9 @@ def prove(
     own and listed nothing more."""
     series = list(zip(served, known, strict=True))
     has_dense = any(_has_dense_end(days, days | others) for days, others in series)
-    first = max([requested.first, *(min(days) for days, others in series if _cuts(days, others, has_dense))])
+    first = max(
+        [requested.first, *(min(days) for days, others in series if _may_be_cut(days, others, has_dense))]
+    )
     last = _last_proven(requested, series, covered, has_dense=has_dense)
     before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
     after = DateRange(last + _DAY, requested.last)
@@ -162,7 +164,7 @@ def _has_dense_end(days: Set[dt.date], listed: Set[dt.date]) -> bool:
     return bool(days) and (_is_dense(listed, min(days)) or _is_dense(listed, max(days)))
 
 
-def _cuts(days: Set[dt.date], others: Set[dt.date], has_dense: bool) -> bool:
+def _may_be_cut(days: Set[dt.date], others: Set[dt.date], has_dense: bool) -> bool:
     """Whether the days before the first one of the series may have been cut off."""
     if not days:
         return False
@@ -182,9 +184,9 @@ def _is_row(days: Set[dt.date]) -> bool:
 
 def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:
     """Whether the day is one of a week or more in a row."""
-    return sum(_run(listed, day, step) for step in (_DAY, -_DAY)) > _DENSE_DAYS
+    return sum(_count_run(listed, day, step) for step in (_DAY, -_DAY)) > _DENSE_DAYS
 
 
-def _run(listed: Set[dt.date], day: dt.date, step: dt.timedelta) -> int:
+def _count_run(listed: Set[dt.date], day: dt.date, step: dt.timedelta) -> int:
     days = (day + step * number for number in range(_DENSE_DAYS))
     return sum(1 for _ in itertools.takewhile(listed.__contains__, days))

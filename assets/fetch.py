@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from assets.account_session import AccountSession, others_account
-from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
+from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove_days
 from assets.result import AccountResult, Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
@@ -96,35 +96,35 @@ class Fetcher:
         #: A listing has a row that is known, so that it is the same account's.
         self.is_recognised = self.session.accepts_shrinking
 
-    def once(self, operation: Operation, **params: Any) -> Batch:
+    def fetch_one(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises, and
         InvalidCall for an operation with pages."""
         refuse_paged(operation)
         self.operations.add(operation)
         self.result.planned += 1
-        response = self._fetch(operation.bind(**params))
+        response = self._fetch_call(operation.bind(**params))
         self.result.fetched += 1
-        return Batch.of([response])
+        return Batch.from_responses([response])
 
-    def days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
+    def fetch_days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
         """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
-        for _, batch in self._ranges(operation, deque(self._wanted_days(ahead)), params):
+        for _, batch in self._fetch_ranges(operation, deque(self._wanted_days(ahead)), params):
             yield batch
 
-    def series(self, operation: Operation, **params: Any) -> Batches:
+    def fetch_series(self, operation: Operation, **params: Any) -> Batches:
         """A date-ranged read of daily series; what a response left out of them is requested again, in a range
         of its own."""
         whole = self._wanted_days()
-        covered = [] if self.chosen_days else self._covered()
-        lacking = {days.first for days in self._covered(is_complete=False)}
+        covered = [] if self.chosen_days else self._covered_ranges()
+        lacking = {days.first for days in self._covered_ranges(is_complete=False)}
         known = self._days_listed(whole)
         todo, more = deque(whole), _MOST_AGAIN
-        for days, batch in self._ranges(operation, todo, params):
-            served = self._listed(batch, days)
+        for days, batch in self._fetch_ranges(operation, todo, params):
+            served = self._list_days(batch, days)
             if served is None:
                 yield batch
                 continue
-            proof = prove(days, served, known, covered, self.today)
+            proof = prove_days(days, served, known, covered, self.today)
             known = [others | here for others, here in zip(known, served, strict=True)]
             if proof.days:
                 yield replace(batch, days=proof.days)
@@ -134,7 +134,7 @@ class Fetcher:
                     todo.append(again)
                     more -= 1
                 else:
-                    yield self._lacking(batch, operation, again, is_known=is_known)
+                    yield self._note_lacking(batch, operation, again, is_known=is_known)
 
     def _days_listed(self, ranges: Iterable[DateRange]) -> list[set[dt.date]]:
         """For each range and table, the days in it, and shortly before it, that the table has rows of."""
@@ -145,7 +145,7 @@ class Fetcher:
             for table in self.tables
         ]
 
-    def _ranges(
+    def _fetch_ranges(
         self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]
     ) -> Iterator[tuple[DateRange, Batch]]:
         """Each range and its responses, or its years' where the service refuses so much. Whoever takes them
@@ -155,12 +155,14 @@ class Fetcher:
             wanted = {**params, "from": days.first, "to": days.last}
             try:
                 batch = (
-                    self.pages(operation, **wanted) if operation.is_paged else self.once(operation, **wanted)
+                    self.fetch_pages(operation, **wanted)
+                    if operation.is_paged
+                    else self.fetch_one(operation, **wanted)
                 )
             except Refused:
                 if days.first.year == days.last.year:
                     raise
-                todo.extendleft(reversed(list(days.years())))
+                todo.extendleft(reversed(list(days.split_years())))
             else:
                 yield days, replace(batch, days=days)
 
@@ -168,7 +170,7 @@ class Fetcher:
         """The days that this run reads again, or for the first time; none of an account where those that were
         chosen are still to come."""
         days = days_to_fetch(
-            self._covered(),
+            self._covered_ranges(),
             self.today,
             history_start=self.settings.history_start,
             lookback_days=self.settings.lookback_days,
@@ -177,14 +179,14 @@ class Fetcher:
         )
         return [days] if days else []
 
-    def _covered(self, *, is_complete: bool = True) -> list[DateRange]:
+    def _covered_ranges(self, *, is_complete: bool = True) -> list[DateRange]:
         """Ranges of days that were read completely, after they had ended in the account's zone; or that were
         not."""
         zone = str(self.session.zone)
         ranges = self.warehouse.covered_days(self.tables[0], self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
 
-    def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
+    def _list_days(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be
         of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
@@ -200,7 +202,7 @@ class Fetcher:
                 }
         return list(listed.values())
 
-    def _lacking(self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool) -> Batch:
+    def _note_lacking(self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool) -> Batch:
         """Days of a series that were left out and did not come in a range of their own either."""
         days = DateRange(days.first, min(days.last, self.today - NOT_YET))
         reason = "left out by the service, which lists the days around them"
@@ -208,7 +210,7 @@ class Fetcher:
         problem = f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
         return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
 
-    def pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
+    def fetch_pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
         """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
 
         A listing may change between two of its pages. Where something is gone from several, it is read once
@@ -218,14 +220,14 @@ class Fetcher:
         `views`: parameters of several listings that are one together; the first shows everything, the others
         a part each."""
         wanted = [{**params, **view} for view in views or ({},)]
-        listings, batch = self._reading(operation, wanted)
+        listings, batch = self._read_listings(operation, wanted)
         if len(batch.request_ids) == 1 and self.is_recognised:
             return batch
-        batch = self._compared(batch, listings)
+        batch = self._compare_keys(batch, listings)
         if len(batch.request_ids) == 1 or batch.known == batch.kept or batch.failures or batch.problem:
             return batch
         try:
-            _, second = self._reading(operation, wanted, reuses=False)
+            _, second = self._read_listings(operation, wanted, reuses=False)
         except MarketingApiError as problem:
             second = Batch(is_complete=False, failures=(Failure(operation.bind(**wanted[0]), problem),))
         count = second.service_count or batch.service_count
@@ -234,7 +236,7 @@ class Fetcher:
             return batch
         return replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
 
-    def _reading(
+    def _read_listings(
         self, operation: Operation, wanted: Iterable[Mapping[str, Any]], *, reuses: bool = True
     ) -> tuple[list[paging.Listing], Batch]:
         """The listings as they are read once, in their order, and the responses of all.
@@ -244,7 +246,7 @@ class Fetcher:
         listings, batches = [paging.Listing(operation, params) for params in wanted], list[Batch]()
         for listing in listings:
             try:
-                batches.append(self._view(listing, reuses=reuses))
+                batches.append(self._read_view(listing, reuses=reuses))
             except (Refused, NotAvailable) as refusal:
                 if not batches:
                     raise
@@ -253,13 +255,13 @@ class Fetcher:
         problem = "; ".join(filter(None, (batch.problem for batch in batches)))
         return listings, replace(sum(batches[1:], batches[0]), is_complete=is_complete, problem=problem)
 
-    def _view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
+    def _read_view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
         operation, ids = listing.operation, list[int]()
         failures: tuple[Failure, ...] = ()
         self.operations.add(operation)
         self.result.planned += 1
         try:
-            for response in listing.pages(partial(self._fetch, reuses=reuses)):
+            for response in listing.pages(partial(self._fetch_call, reuses=reuses)):
                 ids.append(response.request_id)
         except Transient as problem:
             if not ids:
@@ -281,7 +283,7 @@ class Fetcher:
             problem=lack,
         )
 
-    def _compared(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
+    def _compare_keys(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
         """With how many of the rows that are known of its scope the listings have, and how many others."""
         params, zone = listings[0].params, str(self.session.zone)
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
@@ -289,14 +291,14 @@ class Fetcher:
         shown = Counter(key in listed for key in keys)
         return replace(batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True])
 
-    def recognised(self, batches: Batches) -> Batches:
+    def hold_until_recognised(self, batches: Batches) -> Batches:
         """Listings that tell one account from another, each held back until one of them has a row that is
         known.
 
         Raises OtherBusiness when none has, though others came: nothing of them is loaded.
         """
         name = self.tables[0].name
-        self.is_recognised = self.is_recognised or not self.warehouse.holds(self.tables[0], self.account)
+        self.is_recognised = self.is_recognised or not self.warehouse.has_rows(self.tables[0], self.account)
         held: list[Batch] = []
         for batch in batches:
             held.append(batch)
@@ -310,19 +312,19 @@ class Fetcher:
             raise others_account(f"{known:,} {name} known is listed, and {others:,} others are")
         yield from held
 
-    def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
+    def fetch_listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """Paged listings of several scopes, a few at a time, each a batch of its own."""
 
-        def one(params: Mapping[str, Any]) -> Batch:
+        def read_one(params: Mapping[str, Any]) -> Batch:
             try:
-                return self.pages(operation, **params)
+                return self.fetch_pages(operation, **params)
             except (Transient, Refused) as problem:
                 return Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
 
         with ThreadPoolExecutor(self.session.listings_at_once, thread_name_prefix="listing") as pool:
-            yield from pool.map(one, many)
+            yield from pool.map(read_one, many)
 
-    def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
+    def fetch_batches(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """One request for each of `many`, in about that order, in batches of some hundred responses; of
         nothing, a batch that notes it."""
         self.operations.add(operation)
@@ -331,7 +333,7 @@ class Fetcher:
         responses: list[Response] = []
         since = time.monotonic()
         try:
-            for result in self._results(calls):
+            for result in self._fetch_results(calls):
                 self.result.fetched += 1
                 if isinstance(result, Failure):
                     failures.append(result)
@@ -339,26 +341,26 @@ class Fetcher:
                     responses.append(result)
                 if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
                     yield replace(
-                        Batch.of(responses), is_complete=False
+                        Batch.from_responses(responses), is_complete=False
                     )  # there is more to come: a run that dies has not read it
                     responses, since = [], time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):
-            yield replace(Batch.of(responses, failures), is_complete=False)
+            yield replace(Batch.from_responses(responses, failures), is_complete=False)
             raise
         if responses or failures:
-            yield Batch.of(responses, failures)
+            yield Batch.from_responses(responses, failures)
         else:  # nothing was due, or all of it came already
             yield Batch(is_nothing_due=True)
 
-    def planned(self, operation: Operation, params: Params) -> Batches:
+    def fetch_planned(self, operation: Operation, params: Params) -> Batches:
         """What the crawl plan fetches of contacts, and what a run that died has responses to."""
-        self.result.plan = entry = self.plan.contacts().entries[self.name]
+        self.result.plan = entry = self.plan.make_contact_plan().entries[self.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
         if self.name in self.session.unfinished:
             many += self._left_behind(operation, params, set(keys))
         through = 0
-        for batch in self.each(operation, many):
+        for batch in self.fetch_batches(operation, many):
             through += len(batch.request_ids) + len(batch.failures)
             # Until the last of them is there, the next night has to go on.
             is_last = through >= len(many)
@@ -374,8 +376,8 @@ class Fetcher:
             return
         result.nothing = self.plan.refused_as_nothing()
         if result.unexplained and len(result.failures) < result.fetched:
-            archive.seal()
-            with self.warehouse.writing() as connection:
+            archive.seal_requests()
+            with self.warehouse.open_for_writing() as connection:
                 load_requests(connection, archive)
             result.learn_refusals(self.plan.refused_as_nothing())
 
@@ -384,7 +386,7 @@ class Fetcher:
     ) -> list[Mapping[str, Any]]:
         """Requests outside the plan whose archived response is newer than what is loaded: responses must not
         be lost."""
-        rows = self.plan.candidates(self.name)
+        rows = self.plan.find_candidates(self.name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
             if key in planned:
@@ -397,39 +399,39 @@ class Fetcher:
                 found.append(params(key))
         return found
 
-    def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
+    def fetch_all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
         """One request for each of `many`, all in one batch: details beside the listing they belong to."""
-        first, *others = self.each(operation, many)
+        first, *others = self.fetch_batches(operation, many)
         return sum(others, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
         """A listing for the first table, and the details of its entries that are new, or differ from when
         theirs were last fetched."""
-        (listing,) = self.recognised(iter([listing]))
+        (listing,) = self.hold_until_recognised(iter([listing]))
         table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
         changed = needs_detail(
             table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone
         )
-        return listing + self.all(operation, map(params, changed))
+        return listing + self.fetch_all(operation, map(params, changed))
 
-    def _fetch(self, call: Call, *, reuses: bool = True) -> Response:
-        (result,) = self._results([call], reuses=reuses)
+    def _fetch_call(self, call: Call, *, reuses: bool = True) -> Response:
+        (result,) = self._fetch_results([call], reuses=reuses)
         if isinstance(result, Failure):
             raise result.error
         return result
 
-    def _results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
+    def _fetch_results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and
         what the client fetches."""
         session, refused, unavailable = self.session, self.session.refused, self.session.unavailable
 
-        def known(call: Call) -> Response | Failure | None:
-            if found := refused.get(call.key) or (session.reuse(self.name, call) if reuses else None):
+        def find_known(call: Call) -> Response | Failure | None:
+            if found := refused.get(call.key) or (session.find_response(self.name, call) if reuses else None):
                 return found
             error = unavailable.get(call.operation.name)
             return Failure(call, error) if error else None
 
-        for result in session.client.fetch_many(calls, known=known, urgency=self.urgency):
+        for result in session.client.fetch_many(calls, known=find_known, urgency=self.urgency):
             if isinstance(result, Failure):  # a second try of this run would be refused like the first
                 if isinstance(result.error, Refused):
                     refused[result.call.key] = result

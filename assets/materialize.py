@@ -11,7 +11,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.days import FIRST_ZONE, DateRange, joined
+from assets.days import FIRST_ZONE, DateRange, join_ranges
 from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason, in_words
 from assets.reader import Reader
@@ -76,7 +76,7 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
 
     @dg.multi_asset(
         name=READ_STEP,
-        specs=[_spec(asset, table, partitions) for asset, table in tables],
+        specs=[_table_spec(asset, table, partitions) for asset, table in tables],
         check_specs=[
             dg.AssetCheckSpec(name, asset=asset_key(table), description=doc)
             for _, table in tables
@@ -89,15 +89,17 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         run = context.resources.reader
-        reader: Reader = run.of(context)
+        reader: Reader = run.reader_of(context)
         failed: dict[str, str] = {}
         try:
             for asset in reader.as_loaded():
                 results = reader.results_of(asset)
-                _log(context, asset, results)
-                if reason := _failure(results):
+                _log_results(context, asset, results)
+                if reason := _describe_failure(results):
                     failed[asset.name] = reason
-                yield from _selected(context, _made(reader, asset, results, run.settled(context)))
+                yield from _select_tables(
+                    context, _materialize_tables(reader, asset, results, run.find_settled(context))
+                )
                 if asset.is_daily:
                     run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
         except Stopped as stopped:
@@ -140,18 +142,18 @@ def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
         elif data.user_failure_data and data.user_failure_data.description:
             failed[event.step_key or "run"] = data.user_failure_data.description
         else:
-            failed[event.step_key or "run"] = _innermost(data.error) if data.error else "no reason given"
+            failed[event.step_key or "run"] = _find_cause(data.error) if data.error else "no reason given"
     return failed
 
 
-def _innermost(error: Any) -> str:
+def _find_cause(error: Any) -> str:
     """What went wrong, without Dagster's words about where."""
     while error.cause:
         error = error.cause
     return str(error.message).strip()
 
 
-def evaluated(
+def report_check(
     context: dg.AssetExecutionContext, result: dg.AssetCheckResult
 ) -> Iterator[dg.AssetCheckResult]:
     """The result of a check that the run has as a step's output, or else a line in the run's log: one event
@@ -177,14 +179,14 @@ def is_deferred(context: dg.AssetExecutionContext) -> bool:
     return DEFERRED.items() <= context.run.tags.items()
 
 
-def materialized(
+def report_table(
     context: dg.AssetExecutionContext, made: dg.MaterializeResult[Any], note: str = ""
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """The output that steps behind it wait for; in a run whose outputs are none, with the materialization."""
     assert made.asset_key is not None  # Dagster's type allows it
     key = dg.AssetKey.from_coercible(made.asset_key)
     if is_deferred(context) or key not in context.selected_asset_keys:
-        tags = provenance(context.assets_def.get_asset_spec(key))
+        tags = provenance_tags(context.assets_def.get_asset_spec(key))
         context.log_event(dg.AssetMaterialization(key, note or None, made.metadata, tags=tags))
     if key in context.selected_asset_keys and is_deferred(context):
         yield dg.MaterializeResult(asset_key=key)
@@ -192,7 +194,7 @@ def materialized(
         yield made._replace(check_results=[], data_version=dg.DataVersion(ONE_VERSION))
 
 
-def provenance(spec: dg.AssetSpec) -> dict[str, str]:
+def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
     """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes them: what
     has to be made anew, our reading and building decide. It still marks what other code made."""
     tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
@@ -205,7 +207,7 @@ def provenance(spec: dg.AssetSpec) -> dict[str, str]:
     return tags
 
 
-def _selected(
+def _select_tables(
     context: dg.AssetExecutionContext, tables: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
     """Those of the tables that were chosen, with their checks. The others, which the same requests filled or
@@ -215,19 +217,19 @@ def _selected(
         key = dg.AssetKey.from_coercible(made.asset_key or ())
         note = "" if key in context.selected_asset_keys else "read by the same run"
         if made.metadata:
-            yield from materialized(context, made, note)
+            yield from report_table(context, made, note)
         else:
             context.log_event(dg.AssetObservation(key, f"{note or 'read'}: nothing changed"))
             yield from [made] if key in context.selected_asset_keys else ()
         for result in made.check_results or ():
-            yield from evaluated(context, result)
+            yield from report_check(context, result)
 
 
-def _spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition) -> dg.AssetSpec:
+def _table_spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key(table),
         deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
-        description=_description(asset, table),
+        description=_describe_table(asset, table),
         partitions_def=partitions if asset.is_daily else None,
         group_name=f"source/{table.area}",
         kinds={"duckdb"},
@@ -240,7 +242,7 @@ def _spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefini
     )
 
 
-def _description(asset: SourceAsset, table: Table) -> str:
+def _describe_table(asset: SourceAsset, table: Table) -> str:
     """In Markdown: what it is, and what somebody should know who materializes it."""
     others = ", ".join(other.qualified for other in asset.tables if other is not table)
     shared = f"The same requests fill {others}: whichever is materialized, all are." if others else ""
@@ -260,21 +262,21 @@ def _is_told(settled: Set[dg.AssetKey], table: Table, results: list[AccountResul
     return asset_key(table) not in settled or any(counts) or any(result.problems for result in results)
 
 
-def _made(
+def _materialize_tables(
     reader: Reader, asset: SourceAsset, results: list[AccountResult], settled: Set[dg.AssetKey]
 ) -> list[dg.MaterializeResult[Any]]:
     """Of each table; without metadata where there is nothing to tell."""
     told = [table for table in asset.tables if _is_told(settled, table, results)]
-    with reader.warehouse.reading() if told else nullcontext():
+    with reader.warehouse.open_for_reading() if told else nullcontext():
         return [
-            _materialization(reader, asset, table, results)
+            _table_metadata(reader, asset, table, results)
             if table in told
             else dg.MaterializeResult(asset_key=asset_key(table))
             for table in asset.tables
         ]
 
 
-def _materialization(
+def _table_metadata(
     reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]
 ) -> dg.MaterializeResult[Any]:
     done, share = done_to(table, results), share_read(results)
@@ -292,7 +294,7 @@ def _materialization(
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": 100.0 if share is None else round(100 * share, 1),
             **(_days_metadata(reader, table, results) if asset.is_daily else {}),
-            "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
+            "preview": dg.MetadataValue.md(reader.warehouse.preview_rows(table)),
         },
         check_results=list(_check_results(reader.warehouse, table, results, done)),
     )
@@ -324,16 +326,18 @@ def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -
 
 
 def _days_read(reader: Reader, table: Table, account: str) -> list[DateRange]:
-    return joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, account))
+    return join_ranges(
+        DateRange(first, last) for first, last in reader.warehouse.covered_days(table, account)
+    )
 
 
 def _read_by_all(reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> set[str]:
     """The partitions whose day was read of every account."""
     first, last = partitions.get_first_partition_key() or "", partitions.get_last_partition_key() or ""
     accounts = [session.account for session in reader.sessions]
-    with reader.warehouse.reading():
+    with reader.warehouse.open_for_reading():
         read = [_days_read(reader, asset.tables[0], account) for account in accounts]
-    days = [{str(day) for each in ranges for day in each.each()} for ranges in read]
+    days = [{str(day) for each in ranges for day in each.list_days()} for ranges in read]
     return {day for day in set.intersection(*days) if first <= day <= last}
 
 
@@ -343,7 +347,7 @@ def _check_results(
     duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
     missing = [
         f"{result.account}: {problem}" for result in results for problem in result.problems
-    ] + warehouse.incomplete(table)
+    ] + warehouse.list_incomplete(table)
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
         "complete": (not missing, "; ".join(missing) or "all that was requested came"),
@@ -358,12 +362,12 @@ def _check_results(
         )
 
 
-def _log(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[AccountResult]) -> None:
+def _log_results(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[AccountResult]) -> None:
     for result in results:
         spent = result.spent
         each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
         planned = (
-            result.plan.words
+            result.plan.summary
             if result.plan
             else f"{result.fetched:,} of {result.planned:,} requests with a response"
         )
@@ -374,7 +378,7 @@ def _log(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[Ac
             context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
 
 
-def _failure(results: list[AccountResult]) -> str:
+def _describe_failure(results: list[AccountResult]) -> str:
     """Naming account and reason; empty when no account failed."""
     return "; ".join(
         f"account {result.account}: {', '.join(result.problems)}" for result in results if result.is_failure

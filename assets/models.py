@@ -12,10 +12,10 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import evaluated, materialized
-from warehouse.connection import connect
+from assets.materialize import report_check, report_table
+from warehouse.connection import open_database
 from warehouse.dbt_project import Node
-from warehouse.masking import lineage
+from warehouse.masking import load_lineage
 from warehouse.models import BuildReport, Outcome, Status, table_sizes
 from warehouse.schema import columns_of
 
@@ -42,17 +42,19 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
 
     @dg.multi_asset(
         name=name,
-        specs=_specs(models),
+        specs=_model_specs(models),
         check_specs=[_check_spec(node) for node in nodes if node.is_test],
         can_subset=True,
         required_resource_keys={"reader", "settings"},
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-        selected = [node.name for node in models if _key(node.relation) in context.selected_asset_keys]
+        selected = [
+            node.name for node in models if _relation_key(node.relation) in context.selected_asset_keys
+        ]
         settings = context.resources.settings
         report = build(settings, selected if len(selected) < len(models) else ())
-        yield from _events(context, report, settings.warehouse_path)
-        if unchanged := report.of(Status.UNCHANGED):
+        yield from _report_outcomes(context, report, settings.warehouse_path)
+        if unchanged := report.with_status(Status.UNCHANGED):
             context.log.info(
                 f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that "
                 "they read changed"
@@ -65,27 +67,27 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
     return step
 
 
-def _key(relation: str) -> dg.AssetKey:
+def _relation_key(relation: str) -> dg.AssetKey:
     """Schema and table, as in the file."""
     return dg.AssetKey(relation.split("."))
 
 
-def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
+def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
     """Groups are schema and area, such that data leaves them in one direction: a model that reads a mart
     stands with the marts."""
     by_relation = {node.relation: node for node in models}
 
     @cache
-    def floor(relation: str) -> int:
+    def find_floor(relation: str) -> int:
         node = by_relation.get(relation)
-        return max([_FLOORS.index(node.schema), *map(floor, node.needs)]) if node else 0
+        return max([_FLOORS.index(node.schema), *map(find_floor, node.needs)]) if node else 0
 
     return [
         dg.AssetSpec(
-            _key(node.relation),
-            deps=[_key(needed) for needed in node.needs],
-            description=_description(node),
-            group_name=f"{_FLOORS[floor(node.relation)]}/{node.meta['area']}",
+            _relation_key(node.relation),
+            deps=[_relation_key(needed) for needed in node.needs],
+            description=_describe_model(node),
+            group_name=f"{_FLOORS[find_floor(node.relation)]}/{node.meta['area']}",
             kinds={"dbt", "duckdb"},
             code_version=hashlib.blake2b(
                 f"{node.sql}\0{node.later_sql}".encode(), digest_size=10
@@ -94,7 +96,7 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
                 "dagster/table_name": node.relation,
                 "dagster/column_schema": dg.TableSchema(
                     [
-                        dg.TableColumn(name, description=f"{text} {_origin(node, name)}".strip())
+                        dg.TableColumn(name, description=f"{text} {_describe_origin(node, name)}".strip())
                         for name, text in node.columns.items()
                     ]
                 ),
@@ -105,7 +107,7 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
     ]
 
 
-def _description(node: Node) -> str:
+def _describe_model(node: Node) -> str:
     """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
     asked = [
         f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())
@@ -113,10 +115,10 @@ def _description(node: Node) -> str:
     return "\n\n".join([node.description, *asked])
 
 
-def _origin(node: Node, column: str) -> str:
+def _describe_origin(node: Node, column: str) -> str:
     """What a column is made of, in words; empty where that is not known, or is no column (a number of
     rows)."""
-    sources: list[str] = lineage()["made_of"].get(node.relation, {}).get(column, [])
+    sources: list[str] = load_lineage()["made_of"].get(node.relation, {}).get(column, [])
     more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
     return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
 
@@ -133,34 +135,34 @@ def check_name(test: Node) -> str:
 def _check_spec(test: Node) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         check_name(test),
-        asset=_key(test.relation),
+        asset=_relation_key(test.relation),
         description=test.description or None,
-        additional_deps=[_key(needed) for needed in test.needs if needed != test.relation],
+        additional_deps=[_relation_key(needed) for needed in test.needs if needed != test.relation],
         blocking=not test.is_warning,
     )
 
 
-def _events(
+def _report_outcomes(
     context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
     """What became of every model and test, in their order."""
-    settled: Set[dg.AssetKey] = context.resources.reader.settled(context)
+    settled: Set[dg.AssetKey] = context.resources.reader.find_settled(context)
     sizes = table_sizes(warehouse)
-    with connect(warehouse, read_only=True) as connection:
+    with open_database(warehouse, read_only=True) as connection:
         columns = columns_of(connection)
     for outcome in report.outcomes:
-        node, key = outcome.node, _key(outcome.node.relation)
+        node, key = outcome.node, _relation_key(outcome.node.relation)
         is_shown = key not in settled or outcome.status is not Status.UNCHANGED
         if node.is_test:
             if is_shown and outcome.status is not Status.SKIPPED:
-                yield from evaluated(context, _check_result(outcome))
+                yield from report_check(context, _check_result(outcome))
         elif not is_shown:
             yield dg.MaterializeResult(asset_key=key)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
-            yield from materialized(context, _materialization(outcome, sizes, columns))
+            yield from report_table(context, _model_metadata(outcome, sizes, columns))
 
 
-def _materialization(
+def _model_metadata(
     outcome: Outcome, sizes: Mapping[str, int], columns: Mapping[str, Mapping[str, str]]
 ) -> dg.MaterializeResult[Any]:
     node, types = outcome.node, columns.get(outcome.node.relation, {})
@@ -171,7 +173,7 @@ def _materialization(
     took: dict[str, Any] = {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
     size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
     return dg.MaterializeResult(
-        asset_key=_key(node.relation),
+        asset_key=_relation_key(node.relation),
         metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size},
     )
 
@@ -179,7 +181,7 @@ def _materialization(
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
     passed, is_unchanged = outcome.status in (Status.OK, Status.UNCHANGED), outcome.status is Status.UNCHANGED
     return dg.AssetCheckResult(
-        asset_key=_key(outcome.node.relation),
+        asset_key=_relation_key(outcome.node.relation),
         check_name=check_name(outcome.node),
         passed=passed,
         severity=dg.AssetCheckSeverity.WARN

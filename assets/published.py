@@ -10,7 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import column_schema, materialized
+from assets.materialize import column_schema, report_table
 from warehouse.errors import WarehouseError
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
@@ -41,7 +41,7 @@ def published_asset(
     """
 
     def published(context: dg.AssetExecutionContext) -> Metadata:
-        context.resources.reader.note(context)  # the copy is to hold the run that writes it
+        context.resources.reader.note_in_sync(context)  # the copy is to hold the run that writes it
         done = publish(context.resources.settings)
         for problem in (problems := custom_problems_of(context.resources.settings)):
             context.log.warning(problem)
@@ -68,7 +68,7 @@ def published_asset(
     spec = dg.AssetSpec(
         PUBLISHED, deps=list(after), kinds={"duckdb"}, freshness_policy=freshness, description=description
     )
-    return _step(spec, published, "reader")
+    return _single_step(spec, published, "reader")
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
@@ -88,10 +88,12 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
         "media, coupons, "
         "completeness."
     )
-    return _step(dg.AssetSpec(REPORT, deps=[PUBLISHED], kinds={"html"}, description=description), report)
+    return _single_step(
+        dg.AssetSpec(REPORT, deps=[PUBLISHED], kinds={"html"}, description=description), report
+    )
 
 
-def _step(
+def _single_step(
     spec: dg.AssetSpec,
     make: Callable[[dg.AssetExecutionContext], Metadata],
     *resources: str,
@@ -109,7 +111,7 @@ def _step(
             metadata = make(context)
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
-        yield from materialized(context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata))
+        yield from report_table(context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata))
 
     return step
 

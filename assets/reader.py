@@ -85,16 +85,16 @@ class Reader:
     def days_of_run(self) -> DateRange | None:
         """Those that a person chose; None: all that are due."""
         today = max(session.today() for session in self.sessions)
-        return self.chosen_days.by(today) if self.chosen_days else None
+        return self.chosen_days.limit_to(today) if self.chosen_days else None
 
-    def begin(self, read_before: Iterable[str] = ()) -> None:
+    def begin_reading(self, read_before: Iterable[str] = ()) -> None:
         """The assets that the run which this one resumes has read are as if this one had, and not read
         again."""
         for name in read_before:
             for session in self.sessions:
                 result = AccountResult(session.account, learnt=[_READ_BEFORE], is_finished=True)
                 self.results[name, session.account] = result
-        self._checkpoints.begin(self._chosen)
+        self._checkpoints.begin_assets(self._chosen)
         with self._changed:
             self._start_ready()
 
@@ -112,7 +112,7 @@ class Reader:
         keys = ((asset.name, session.account) for session in self.sessions)
         return [self.results[key] for key in keys if key in self.results]
 
-    def finish(self) -> None:
+    def finish_reading(self) -> None:
         """Wait for everything that was begun. Raises Stopped."""
         for _ in self.as_loaded():
             pass
@@ -147,7 +147,10 @@ class Reader:
 
     def note_begun(self, run_id: str, job: str, running: Sequence[str]) -> None:
         """Write that the run has begun, and that those have died which had, and are not `running`."""
-        with suppress(WarehouseError), self.warehouse.writing() as connection:  # loads say what is wrong
+        with (
+            suppress(WarehouseError),
+            self.warehouse.open_for_writing() as connection,
+        ):  # loads say what is wrong
             write_deaths(connection, running)
             write_run(connection, Run(run_id, job, self.began_at, None, None, 0, 0.0, ""))
 
@@ -157,27 +160,27 @@ class Reader:
         """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy
         has them, and in the end. `failed`: steps behind the reading, with the reasons."""
         is_cut_short = self._is_cut_short()
-        run = self._run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
+        run = self._make_run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
         if failed:
-            run = _failed(run, failed)
-        self.warehouse.archive.seal()
+            run = _add_failures(run, failed)
+        self.warehouse.archive.seal_requests()
         if not is_publishing:
             through = [
                 key for key, result in self.results.items() if result.is_finished and result.is_through
             ]
             self.warehouse.finish_assets([(account, asset) for asset, account in through])
-        with self.warehouse.writing() as connection:
+        with self.warehouse.open_for_writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
-                if (planned := session.planner.planned()) is not None:
+                if (planned := session.planner.export_plan()) is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
             write_status(connection, self.warehouse.path.parent, run)
         if is_publishing:
             return
         if not is_cut_short:
-            self._checkpoints.end(self._chosen)
-        for notice in self.notices():
+            self._checkpoints.end_assets(self._chosen)
+        for notice in self.list_notices():
             log.warning("%s", notice)
 
     def _is_cut_short(self) -> bool:
@@ -186,10 +189,10 @@ class Reader:
         tried = sum(map(self._is_finished, self.results))
         return self._is_stopping or any(ends) or tried < len(self._chosen) * len(self.sessions)
 
-    def _run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
+    def _make_run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
         problems = [
             f"{asset}, account {account}: {reason}"
-            for (asset, account), lines in self.problems().items()
+            for (asset, account), lines in self.list_problems().items()
             for reason in lines
         ]
         if is_cut_short:
@@ -224,11 +227,11 @@ class Reader:
         """Requests that left this process, retries included."""
         return sum(session.client.statistics.requests for session in self.sessions)
 
-    def problems(self) -> dict[_Key, list[str]]:
+    def list_problems(self) -> dict[_Key, list[str]]:
         """What is missing: (asset, account) → reasons."""
         return {key: result.problems for key, result in self.results.items() if result.problems}
 
-    def notices(self) -> list[str]:
+    def list_notices(self) -> list[str]:
         """What a person should know although nothing is missing: clocks that are wrong, responses that came
         too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
@@ -246,7 +249,7 @@ class Reader:
                 if (asset.name, session.account) not in self.results and self._may_start(
                     asset, session.account
                 ):
-                    self._start(asset, session)
+                    self._start_asset(asset, session)
 
     def _may_start(self, asset: SourceAsset, account: str) -> bool:
         before = [other for other in (*asset.after, *asset.informed_by) if other.name in self._chosen]
@@ -255,19 +258,19 @@ class Reader:
         mine = [result for (_, its), result in self.results.items() if its == account]
         return sum(not result.is_finished for result in mine) < self._at_once
 
-    def _start(self, asset: SourceAsset, session: AccountSession) -> None:
+    def _start_asset(self, asset: SourceAsset, session: AccountSession) -> None:
         self.results[asset.name, session.account] = AccountResult(session.account)
         name = f"{session.account}/{asset.name}"
-        thread = threading.Thread(target=self._read, args=(asset, session), name=name, daemon=True)
+        thread = threading.Thread(target=self._read_asset, args=(asset, session), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _read(self, asset: SourceAsset, session: AccountSession) -> None:
-        result = self._try(asset, session)
+    def _read_asset(self, asset: SourceAsset, session: AccountSession) -> None:
+        result = self._try_asset(asset, session)
         for _ in range(RETRIES):
             if not result.is_worth_a_retry or self._is_stopping_within(RETRY_AFTER_S):
                 break
-            result = self._try(asset, session)  # only what is missing is fetched
+            result = self._try_asset(asset, session)  # only what is missing is fetched
         with self._changed:
             result.is_finished = True
             self.ended_at = self.now()
@@ -279,7 +282,7 @@ class Reader:
         with self._changed:
             return self._changed.wait_for(lambda: self._is_stopping, seconds)
 
-    def _try(self, asset: SourceAsset, session: AccountSession) -> AccountResult:
+    def _try_asset(self, asset: SourceAsset, session: AccountSession) -> AccountResult:
         result = self.results[asset.name, session.account] = AccountResult(session.account)
         try:
             self._fetch_and_load(asset, session, result)
@@ -307,15 +310,15 @@ class Reader:
             for batch in asset.function(fetch):
                 if isinstance(session.problem, OtherBusiness):
                     raise session.problem
-                result.note(batch)
+                result.note_batch(batch)
                 if batch.request_ids or batch.scope or batch.is_nothing_due:
-                    result.reports.append(self._load(asset, session, batch))
+                    result.reports.append(self._load_batch(asset, session, batch))
                 if self._is_stopping:
                     raise Stopped(_STOPPED)
         finally:
-            result.spent = session.spent(fetch.operations)
+            result.spent = session.count_spent(fetch.operations)
 
-    def _load(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
+    def _load_batch(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
         load = Load(
             account=session.account,
             asset=asset.name,
@@ -332,7 +335,7 @@ class Reader:
             # a batch without responses is about a list that is gone
             shrink_limit=self._shrink_limit if batch.request_ids else None,
         )
-        return self.warehouse.apply(load, urgency=self._urgency[asset.name])
+        return self.warehouse.apply_load(load, urgency=self._urgency[asset.name])
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its loads go first."""
@@ -340,6 +343,6 @@ class Reader:
         return len(direct) + sum(self._waiting_for(other) for other in direct)
 
 
-def _failed(run: Run, failed: Mapping[str, str]) -> Run:
+def _add_failures(run: Run, failed: Mapping[str, str]) -> Run:
     lines = [run.message, *(f"{step}: {reason}" for step, reason in failed.items())]
     return replace(run, outcome="failed", message="\n".join(filter(None, lines)))

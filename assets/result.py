@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from assets.days import DateRange, joined
+from assets.days import DateRange, join_ranges
 from assets.planning.crawl_plan import PlanEntry
 from marketing_api.address import mask_addresses
 from marketing_api.client import Failure
@@ -55,7 +55,7 @@ class Batch:
     problem: str = ""  # why this is not complete, where that is news
 
     @classmethod
-    def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Self:
+    def from_responses(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Self:
         """What came of some requests."""
         return cls(tuple(response.request_id for response in responses), failures=tuple(failures))
 
@@ -96,7 +96,7 @@ class AccountResult:
     learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
     is_finished: bool = False  # nothing more is requested, and what came is loaded
 
-    def note(self, batch: Batch) -> None:
+    def note_batch(self, batch: Batch) -> None:
         self.failures += batch.failures
         self.shortfalls += [batch.problem] if batch.problem else []
         if batch.days is not None:
@@ -122,14 +122,14 @@ class AccountResult:
     @property
     def days_in_words(self) -> str:
         """Which days were read, and which stayed incomplete; empty where nothing is read by days."""
-        lacking = f"incomplete: {', '.join(map(str, joined(self.lacking)))}" if self.lacking else ""
-        return "; ".join(filter(None, (", ".join(map(str, joined(self.days))), lacking)))
+        lacking = f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}" if self.lacking else ""
+        return "; ".join(filter(None, (", ".join(map(str, join_ranges(self.days))), lacking)))
 
     @property
     def problems(self) -> list[str]:
         """Why data is missing, one line per reason; empty when all of it came."""
-        lines = [_sentence(self.error)] if self.error else []
-        reasons = Counter(_sentence(failure.error) for failure in self._serious())
+        lines = [_describe_error(self.error)] if self.error else []
+        reasons = Counter(_describe_error(failure.error) for failure in self._serious_failures())
         lines += [
             f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()
         ]
@@ -137,7 +137,7 @@ class AccountResult:
             lines.append(self.plan.shortfall)
         lines += self.shortfalls
         lines += [refusal for report in self.reports for refusal in report.refused.values()]
-        rejected = self._counted("rejected").items()
+        rejected = self._count_rows("rejected").items()
         return lines + [
             f"{table}: {count:,} entries could not be read: see sync.rejected_records"
             for table, count in rejected
@@ -150,10 +150,10 @@ class AccountResult:
         without = "were loaded without a value that could not be read: see sync.rejected_records"
         return [
             *(f"newer responses were loaded already of {line}" for line in stale),
-            *(f"{count:,} rows of {table} {without}" for table, count in self._counted("flawed").items()),
+            *(f"{count:,} rows of {table} {without}" for table, count in self._count_rows("flawed").items()),
         ]
 
-    def _counted(self, what: str) -> Counter[str]:
+    def _count_rows(self, what: str) -> Counter[str]:
         """What all loads together report, by table, without zeros."""
         counts: Counter[str] = Counter()
         for report in self.reports:
@@ -163,13 +163,16 @@ class AccountResult:
     @property
     def is_through(self) -> bool:
         """Everything that was requested came; the plan may have left out what its budget did not allow."""
-        return not self.error and not self._serious()
+        return not self.error and not self._serious_failures()
 
     @property
     def is_failure(self) -> bool:
         """False when all is well, or when the account merely lacks the operation: that costs the table, not
         the night."""
-        errors = [*([self.error] if self.error else []), *(failure.error for failure in self._serious())]
+        errors = [
+            *([self.error] if self.error else []),
+            *(failure.error for failure in self._serious_failures()),
+        ]
         return any(not isinstance(error, NotAvailable | BudgetSpent) for error in errors)
 
     @property
@@ -178,7 +181,7 @@ class AccountResult:
         errors = [self.error, *(failure.error for failure in self.failures)]
         return any(isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors)
 
-    def _serious(self) -> list[Failure]:
+    def _serious_failures(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
         failures = self.unexplained
         others = [failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)]
@@ -192,8 +195,8 @@ def share_read(results: Iterable[AccountResult]) -> float | None:
     for result in results:
         fetched, planned = fetched + result.fetched, planned + result.planned
         days, lacking = (
-            days + sum(map(len, joined(result.days))),
-            lacking + sum(map(len, joined(result.lacking))),
+            days + sum(map(len, join_ranges(result.days))),
+            lacking + sum(map(len, join_ranges(result.lacking))),
         )
     return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
 
@@ -204,11 +207,11 @@ def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
     for result in results:
         for report in result.reports:
             if table.name in report.tables:
-                total.add(report.tables[table.name])
+                total.add_report(report.tables[table.name])
     return total
 
 
-def _sentence(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the
     values they choke on."""
     text = mask_addresses(str(error))

@@ -66,7 +66,7 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
     refuse_paged(operation)
 
     def function(fetch: Fetcher) -> Batches:
-        yield fetch.once(operation, **params)
+        yield fetch.fetch_one(operation, **params)
 
     function.__name__, function.__doc__ = tables[0].name, tables[0].doc
     return source_asset(*tables)(function)
@@ -101,7 +101,9 @@ _CALENDAR_DAYS_AHEAD = 90
 def campaigns(fetch: Fetcher) -> Batches:
     """Every campaign in every state, which only its filter tells where there are no groups (observation
     40); details are fetched only for new or changed ones."""
-    listing = fetch.pages(operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS))
+    listing = fetch.fetch_pages(
+        operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS)
+    )
     yield fetch.with_details(
         listing, operations.campaigns.GETCAMPAIGN, lambda row: {"id": row.campaign_id, "type": row.type}
     )
@@ -111,8 +113,8 @@ def campaigns(fetch: Fetcher) -> Batches:
 def campaign_stats(fetch: Fetcher) -> Batches:
     """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The
     older, the rarer fetched."""
-    plan = fetch.plan.campaigns()
-    for batch in fetch.each(
+    plan = fetch.plan.make_campaign_plan()
+    for batch in fetch.fetch_batches(
         operations.campaigns.STATS,
         ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns),
     ):
@@ -127,7 +129,9 @@ def campaign_stats(fetch: Fetcher) -> Batches:
 def lists(fetch: Fetcher) -> Batches:
     """Every list with its settings and custom fields; details are fetched only for new or changed ones."""
     yield fetch.with_details(
-        fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id}
+        fetch.fetch_pages(operations.lists.GETLISTS),
+        operations.lists.GETLIST,
+        lambda row: {"id": row.list_id},
     )
 
 
@@ -135,8 +139,10 @@ def lists(fetch: Fetcher) -> Batches:
 def contacts(fetch: Fetcher) -> Batches:
     """The members of every list; those of a list that is gone are marked as deleted."""
     list_ids = fetch.warehouse.list_ids(fetch.account)
-    listings = fetch.listings(operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
-    yield from fetch.recognised(listings)
+    listings = fetch.fetch_listings(
+        operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids)
+    )
+    yield from fetch.hold_until_recognised(listings)
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
         yield Batch(scope={"list_id": [list_id]})
 
@@ -151,7 +157,7 @@ def contacts(fetch: Fetcher) -> Batches:
 def timelines(fetch: Fetcher) -> Batches:
     """What happened with each contact: messages sent and opened, visits, automations. Old entries are never
     removed."""
-    yield from fetch.planned(
+    yield from fetch.fetch_planned(
         operations.contacts.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"}
     )
 
@@ -159,7 +165,7 @@ def timelines(fetch: Fetcher) -> Batches:
 @source_asset(tables.COUPONS, after=[contacts], informed_by=[campaign_stats])
 def coupons(fetch: Fetcher) -> Batches:
     """Coupons by e-mail address; an address in several lists is fetched once."""
-    yield from fetch.planned(operations.contacts.GETCOUPON, lambda email: {"email": email})
+    yield from fetch.fetch_planned(operations.contacts.GETCOUPON, lambda email: {"email": email})
     fetch.learn_refusals()
 
 
@@ -169,7 +175,7 @@ def coupons(fetch: Fetcher) -> Batches:
 @source_asset(tables.WEBHOOKS)
 def webhooks(fetch: Fetcher) -> Batches:
     """Every webhook; details are fetched only for new or changed ones."""
-    listing = fetch.once(operations.webhooks.LISTS)
+    listing = fetch.fetch_one(operations.webhooks.LISTS)
     yield fetch.with_details(listing, operations.webhooks.SHOW, lambda row: {"id": row.webhook_id})
 
 
@@ -178,11 +184,13 @@ def goals(fetch: Fetcher) -> Batches:
     """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks
     name or a setting adds."""
     domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
-    by_domain = fetch.all(
+    by_domain = fetch.fetch_all(
         operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids)
     )
     yield fetch.with_details(
-        fetch.once(operations.goals.LISTS) + by_domain, operations.goals.SHOW, lambda row: {"id": row.goal_id}
+        fetch.fetch_one(operations.goals.LISTS) + by_domain,
+        operations.goals.SHOW,
+        lambda row: {"id": row.goal_id},
     )
 
 
@@ -192,7 +200,7 @@ def goals(fetch: Fetcher) -> Batches:
 @source_asset(tables.DIRECT_REVIEWS, is_daily=True)
 def direct_reviews(fetch: Fetcher) -> Batches:
     """Private reviews left on the business's own feedback page."""
-    yield from fetch.days(operations.reputation.DIRECT, filter="date")
+    yield from fetch.fetch_days(operations.reputation.DIRECT, filter="date")
 
 
 online_reviews = one_request(
@@ -203,13 +211,13 @@ online_reviews = one_request(
 @source_asset(tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, is_daily=True)
 def sentiment(fetch: Fetcher) -> Batches:
     """Mentions that the service judged positive, negative or neutral."""
-    yield from fetch.days(operations.reputation.SENTIMENT, filter="all", channels="all")
+    yield from fetch.fetch_days(operations.reputation.SENTIMENT, filter="all", channels="all")
 
 
 @source_asset(tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS, is_daily=True)
 def reputation_stats(fetch: Fetcher) -> Batches:
     """Daily counts of reviews, social mentions and views of the feedback page."""
-    yield from fetch.series(operations.reputation.STATS, filter="all")
+    yield from fetch.fetch_series(operations.reputation.STATS, filter="all")
 
 
 # ---- social profiles, posts and short links
@@ -218,7 +226,7 @@ def reputation_stats(fetch: Fetcher) -> Batches:
 @source_asset(tables.SOCIAL_POSTS)
 def social_posts(fetch: Fetcher) -> Batches:
     """Posts of the calendar, sent and scheduled."""
-    yield from fetch.days(
+    yield from fetch.fetch_days(
         operations.social.CALENDAR, ahead=_CALENDAR_DAYS_AHEAD, channels="all", includeposted=True, sort="asc"
     )
 
@@ -227,7 +235,7 @@ def social_posts(fetch: Fetcher) -> Batches:
 def social_post_details(fetch: Fetcher) -> Batches:
     """Title, picture and profile of posts that are new or changed since they were fetched."""
     posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
-    yield from fetch.each(
+    yield from fetch.fetch_batches(
         operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts)
     )
 

@@ -17,7 +17,7 @@ import msgspec
 
 from docs.models import metrics
 from home import output
-from home.settings import VARIABLES, typed
+from home.settings import VARIABLES, typed_setting
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
@@ -132,7 +132,7 @@ def tables() -> str:
 
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
-    keys = {test.relation: test.key for test in ModelSettings().nodes() if test.is_test and test.key}
+    keys = {test.relation: test.key for test in ModelSettings().list_nodes() if test.is_test and test.key}
     models = {
         "marts": described("marts"),
         "history": described("history"),
@@ -147,7 +147,7 @@ def marts() -> str:
 def described(schema: str) -> list[Node]:
     """All models of a schema, by area in the order of the source tables, then by name."""
     areas = list(dict.fromkeys(table.area for table in TABLES.values()))
-    found = [node for node in ModelSettings().nodes() if node.schema == schema and not node.is_test]
+    found = [node for node in ModelSettings().list_nodes() if node.schema == schema and not node.is_test]
     return sorted(found, key=lambda node: (areas.index(node.meta["area"]), node.table))
 
 
@@ -171,7 +171,7 @@ def configuration() -> str:
     rows = [
         f"| `{variable}` | {f'`{default}`' if default else ''} | {each.metadata['doc']} |"
         for variable, each in VARIABLES.items()
-        for default in [typed(each.default)]
+        for default in [typed_setting(each.default)]
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = CONFIGURATION.read_text(encoding="utf-8").split("<!-- settings -->")

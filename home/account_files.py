@@ -33,7 +33,7 @@ _TAKEN = ("dagster", "logs", "tmp")
 Table = Mapping[str, Any]
 
 
-def unreadable(path: Path, problem: Exception) -> SettingsError:
+def make_unreadable(path: Path, problem: Exception) -> SettingsError:
     if isinstance(problem, UnicodeDecodeError):
         return SettingsError(f"{path.name} is not text in UTF-8: save it as that")
     why = problem.strerror if isinstance(problem, OSError) else problem
@@ -54,7 +54,7 @@ def read_dotenv(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as problem:
-        raise unreadable(path, problem) from None
+        raise make_unreadable(path, problem) from None
     return values
 
 
@@ -66,7 +66,7 @@ def declared_tables(
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise unreadable(path, problem) from None
+        raise make_unreadable(path, problem) from None
     tables: Any = content.pop(group, None)
     one = group.removesuffix("s")
     if content:
@@ -103,7 +103,7 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",))
     for name, table in tables.items():
-        table["url"] = address(f"{path.name}, [accounts.{name}]: url", table["url"])
+        table["url"] = read_address(f"{path.name}, [accounts.{name}]: url", table["url"])
     is_sharded = any("shard" in table for table in tables.values())
     for name, table in tables.items() if is_sharded else ():
         shard = table.get("shard", "")
@@ -144,12 +144,12 @@ def connections_of(
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
     tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
-    found = [_connection(name, table, texts, for_all, reads_keys) for name, table in tables.items()]
+    found = [_declared_connection(name, table, texts, for_all, reads_keys) for name, table in tables.items()]
     check_keys((each.account, each.url, each.key.reveal()) for each in found if each.key)
     return tuple(found)
 
 
-def _connection(
+def _declared_connection(
     name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any], reads_keys: bool
 ) -> Connection:
     where, timezone = f"accounts.toml, [accounts.{name}]", table.get("timezone")
@@ -179,7 +179,7 @@ def _from_environment(
             "including /1"
         )
     key = key_in(values, "MARKETING_API_KEY") if reads_keys else ""
-    return (Connection("main", address("MARKETING_API_URL", url), Secret(key), **for_all),)
+    return (Connection("main", read_address("MARKETING_API_URL", url), Secret(key), **for_all),)
 
 
 def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
@@ -223,7 +223,7 @@ def _key_of_file(what: str, file: str) -> str:
     return found[0]
 
 
-def address(name: str, url: str) -> str:
+def read_address(name: str, url: str) -> str:
     """In its normal form. Raises SettingsError, which names where it is written."""
     try:
         return normalize_address(url)

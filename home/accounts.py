@@ -14,14 +14,14 @@ from marketing_api.redaction import Secret
 
 
 @contextmanager
-def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
+def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
     """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's
     kind, or the sandbox does not start."""
     check_kind(settings)
     if not settings.is_sandbox:
         yield settings.accounts
     elif settings.sandbox_url:
-        yield (_sandbox(settings.sandbox_url, settings),)
+        yield (_sandbox_connection(settings.sandbox_url, settings),)
     else:
         # a program of its own, which configured accounts do without
         from marketing_api.sandbox.server import spawn
@@ -34,30 +34,30 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
                 url = stack.enter_context(process)
             except RuntimeError as problem:
                 raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
-            yield (_sandbox(url, settings),)
+            yield (_sandbox_connection(url, settings),)
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
     """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are
     not of the home's kind."""
     check_kind(settings)
-    return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
+    return settings.accounts or (_sandbox_connection(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
 
-def chosen(settings: Settings, accounts: Iterable[Connection], name: str | None) -> Connection:
+def choose_account(settings: Settings, accounts: Iterable[Connection], name: str | None) -> Connection:
     """The one of them that is meant (`account_of`). Raises SettingsError."""
     account = account_of(settings, name)
     return next(each for each in accounts if each.account == account)
 
 
-def explained(connection: Connection, problem: Exception) -> str:
+def explain_refusal(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and is the service up?"
     return str(problem)
 
 
-def _sandbox(url: str, settings: Settings) -> Connection:
+def _sandbox_connection(url: str, settings: Settings) -> Connection:
     from marketing_api.sandbox.options import DEFAULT_KEY
 
     return Connection(

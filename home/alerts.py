@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 _MAX_TEXT = 2000
 
 
-def post(settings: Settings, body: Mapping[str, object]) -> None:
+def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
     """Post the body as JSON; its `text` is what chat services show. Raises requests.RequestException."""
     import requests  # and what it needs: most commands do without
 
@@ -24,7 +24,7 @@ def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
     """The same, if it may have arrived, for what must not fail by it: a warning does not hold the address,
     since that is a secret."""
     try:
-        post(settings, body)
+        post_alert(settings, body)
         return True
     except (
         OSError,

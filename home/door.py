@@ -11,9 +11,9 @@ import duckdb
 from home.progress import report_waiting
 from home.settings import Settings
 from warehouse.archive import Archive
-from warehouse.connection import MEMORY_LIMIT, connect
+from warehouse.connection import MEMORY_LIMIT, open_database
 from warehouse.schema import ensure_schema
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from warehouse.warehouse import Warehouse
 
 
@@ -48,7 +48,7 @@ def open_archive(home: Path) -> Archive:
     return Archive(archive_of(home))
 
 
-def waits(settings: Settings) -> dict[str, Any]:
+def waiting_options(settings: Settings) -> dict[str, Any]:
     """How whoever opens the warehouse waits for another program that has it open."""
     return {"deadline_s": settings.lock_seconds, "on_wait": report_waiting}
 
@@ -61,12 +61,12 @@ def open_warehouse(
     memory_limit: str | None = MEMORY_LIMIT,
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """The warehouse's file, unchanged. Raises what `connect` raises."""
-    return connect(
+    return open_database(
         settings.warehouse_path,
         read_only=read_only,
         is_unshared=is_unshared,
         memory_limit=memory_limit,
-        **waits(settings),
+        **waiting_options(settings),
     )
 
 
@@ -74,11 +74,11 @@ def open_warehouse(
 def open_tables(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same for writing, with all tables of this version and times in UTC."""
     with open_warehouse(settings) as connection:
-        rows(connection, "set timezone = 'UTC'")
+        fetch_rows(connection, "set timezone = 'UTC'")
         ensure_schema(connection)
         yield connection
 
 
 def warehouse_of(settings: Settings, archive: Archive) -> Warehouse:
     """What applies loads and looks things up."""
-    return Warehouse(settings.home, archive, **waits(settings))
+    return Warehouse(settings.home, archive, **waiting_options(settings))

@@ -10,7 +10,7 @@ import duckdb
 
 from home import exits
 from home.exits import Incomplete, WrongUse
-from home.logs import DISPLAYED, displayed
+from home.logs import DISPLAYED, describe_error
 from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, WarehouseError, WarehouseTooNew
@@ -34,17 +34,17 @@ class Unexpected(Incomplete):
 _FORESEEN = (Incomplete, MarketingApiError, WarehouseError)
 
 
-def explain(problem: Exception) -> tuple[str, int]:
+def explain_error(problem: Exception) -> tuple[str, int]:
     """The sentence and the exit code."""
     if isinstance(problem, _WRONG_USE):
         return str(problem), exits.WRONG_USE
     if isinstance(problem, _FORESEEN):
         return str(problem), exits.INCOMPLETE
-    if (refusal := _refusal(problem)) is not None:
+    if (refusal := _explain_refusal(problem)) is not None:
         DISPLAYED.info("the system refused something", exc_info=problem)
         return refusal, exits.INCOMPLETE
     DISPLAYED.error("something unexpected happened", exc_info=problem)
-    text, log = displayed(problem)
+    text, log = describe_error(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return (
         f"something unexpected happened: {text}; {where} shows where. Nothing that was received is lost",
@@ -52,9 +52,9 @@ def explain(problem: Exception) -> tuple[str, int]:
     )
 
 
-def _refusal(problem: Exception) -> str | None:
+def _explain_refusal(problem: Exception) -> str | None:
     """What the system refused, and what to do; None for what was not foreseen."""
-    causes = list(_chain(problem))
+    causes = list(_list_causes(problem))
     if any(map(_is_full, causes)):
         return "the disk is full; free some room and run the command again, nothing that was received is lost"
     if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
@@ -77,10 +77,10 @@ def unexpected_logged() -> Iterator[None]:
     except (*_WRONG_USE, *_FORESEEN, OSError):
         raise
     except Exception as problem:
-        raise Unexpected(explain(problem)[0]) from None
+        raise Unexpected(explain_error(problem)[0]) from None
 
 
-def _chain(problem: BaseException | None) -> Iterator[BaseException]:
+def _list_causes(problem: BaseException | None) -> Iterator[BaseException]:
     while problem is not None:
         yield problem
         problem = problem.__cause__ or problem.__context__

@@ -22,11 +22,11 @@ import duckdb
 from home.door import open_tables, open_warehouse
 from home.exits import HomeError
 from home.settings import Settings
-from home.versions import VERSIONS, check_not_newer, complete, noted_versions
+from home.versions import VERSIONS, check_not_newer, complete_tables, noted_versions
 from warehouse.connection import DEADLINE_S
-from warehouse.disk import RESTORING, Workspace, no_folder, sweep, write_file
+from warehouse.disk import RESTORING, Workspace, no_folder, sweep_home, write_file
 from warehouse.schema import is_current
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     processes left; complete it when it is of an earlier version.
 
     Raises HomeError, also when a newer version made the home, or OSError when the disk is full; completing
-    it, what `versions.complete` raises."""
+    it, what `versions.complete_tables` raises."""
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
@@ -51,13 +51,13 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     try:
         dagster.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
-        sweep(home)
+        sweep_home(home)
         probe = home / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)  # another process may have been quicker
         if completes:
             if noted_versions(home) != VERSIONS:
-                complete(Settings(home, lock_seconds=lock_seconds))
+                complete_tables(Settings(home, lock_seconds=lock_seconds))
             settings = no_folder(dagster / "dagster.yaml")
             if (
                 not settings.exists() or settings.stat().st_size == 0
@@ -78,20 +78,20 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
 def note_running(home: Path, run_id: str) -> None:
     """Note that this process executes the run, for as long as it lives: a lock of the system, which ends with
     it, and not before the run's last event is stored."""
-    _runs(home, run_id).folder()
+    _runs_folder(home, run_id).open_folder()
 
 
-def running(home: Path) -> list[str]:
+def list_running(home: Path) -> list[str]:
     """The runs that a process executes now, also one of another container on this machine."""
-    return _runs(home).sweep()
+    return _runs_folder(home).sweep_dead()
 
 
-def _runs(home: Path, run_id: str = "") -> Workspace:
+def _runs_folder(home: Path, run_id: str = "") -> Workspace:
     return Workspace(home / "tmp" / "runs", run_id)
 
 
 @contextmanager
-def reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_for_reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """The warehouse, open for reading, with all tables of this version and times in UTC. Raises what
     `open_warehouse` and `prepare_home` raise."""
     with open_warehouse(settings, read_only=True) as connection:
@@ -101,7 +101,7 @@ def reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         with open_tables(settings):
             pass
     with open_warehouse(settings, read_only=True) as connection:
-        rows(connection, "set timezone = 'UTC'")
+        fetch_rows(connection, "set timezone = 'UTC'")
         yield connection
 
 
@@ -138,7 +138,7 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        _lock(descriptor, home, wait_s, alone=alone)
+        _lock_home(descriptor, home, wait_s, alone=alone)
         if not alone and _is_half_forgotten(home):
             raise HomeError(unfinished_erasure(home))
         if alone:
@@ -149,7 +149,7 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
         os.close(descriptor)
 
 
-def _lock(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> None:
+def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> None:
     ends = time.monotonic() + wait_s
     while True:
         try:
@@ -158,8 +158,8 @@ def _lock(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> None:
             if time.monotonic() >= ends:
                 who = "another program" if alone else "people are being forgotten, and another program"
                 raise HomeError(
-                    f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, "
-                    "and try again"
+                    f"{who} has the home {home} in use ({_list_holders(descriptor)}): wait until it has "
+                    "ended, and try again"
                 ) from None
         time.sleep(0.1)
 
@@ -184,7 +184,7 @@ def _is_half_forgotten(home: Path) -> bool:
         return False
 
 
-def _holders(descriptor: int) -> str:
+def _list_holders(descriptor: int) -> str:
     """The numbers of processes that hold a lock on the open file, as far as the system tells."""
     inode, locks = os.fstat(descriptor).st_ino, Path("/proc/locks")
     lines = map(str.split, locks.read_text(encoding="ascii").splitlines()) if locks.exists() else []

@@ -6,12 +6,12 @@ import datetime as dt
 UNKNOWN = "–"
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """1234 → `1,234`."""
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
-def share(rate: float | None) -> str:
+def format_share(rate: float | None) -> str:
     """0.2345 → `23.5 %`."""
     return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
 
@@ -21,7 +21,7 @@ def whole_share(rate: float) -> str:
     return f"{100 * rate:,.0f} %"
 
 
-def rating(value: float | None) -> str:
+def format_rating(value: float | None) -> str:
     """4.25 → `4.3` (of 5)."""
     return UNKNOWN if value is None else f"{value:.1f}"
 
@@ -36,12 +36,12 @@ def change_of(value: float | None, digits: int = 0) -> str:
     return f"+{shown}" if value > 0 else f"−{shown}"
 
 
-def points(value: float | None) -> str:
+def format_points(value: float | None) -> str:
     """Difference of two rates: 0.021 → `+2.1 pts`."""
     return UNKNOWN if value is None else f"{change_of(100 * value, 1)} pts"
 
 
-def day(value: dt.date | dt.datetime | None) -> str:
+def format_day(value: dt.date | dt.datetime | None) -> str:
     """`21 Nov 2026`."""
     return UNKNOWN if value is None else f"{value.day} {value:%b %Y}"
 
@@ -55,21 +55,25 @@ def days_of(first: dt.date, count: int = 7) -> str:
     """So many days from the first on: `16–22 Nov 2026`, `28 Dec 2026 – 3 Jan 2027`."""
     last = first + dt.timedelta(days=count - 1)
     if first.year != last.year:
-        return f"{day(first)} – {day(last)}"
-    return f"{first.day}–{day(last)}" if first.month == last.month else f"{short_day(first)} – {day(last)}"
+        return f"{format_day(first)} – {format_day(last)}"
+    return (
+        f"{first.day}–{format_day(last)}"
+        if first.month == last.month
+        else f"{short_day(first)} – {format_day(last)}"
+    )
 
 
-def month(value: dt.date) -> str:
+def format_month(value: dt.date) -> str:
     """`November 2026`."""
     return f"{value:%B %Y}"
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def count_of(count: int, one: str, many: str = "") -> str:
     """`1 contact`, `1,200 contacts`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def cut(value: str, most: int) -> str:
+def cut_text(value: str, most: int) -> str:
     """The text, or its beginning with `…`."""
     value = " ".join(value.split()) if len(value) > most else value.strip()
     return value if len(value) <= most else value[: most - 1].rstrip() + "…"
@@ -80,7 +84,7 @@ def without_blank_lines(value: str) -> str:
     return "\n".join(filter(None, map(str.strip, value.splitlines())))
 
 
-def network(name: str) -> str:
+def network_name(name: str) -> str:
     """`linkedin` → `LinkedIn`."""
     return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok", "googleplus": "Google+"}.get(
         name, name.capitalize()

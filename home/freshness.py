@@ -6,7 +6,7 @@ from marketing_api.clock import TOLERANCE
 from warehouse.loads.coverage import FRESH_FOR, GRACE
 
 
-def ago(moment: dt.datetime, now: dt.datetime) -> str:
+def format_age(moment: dt.datetime, now: dt.datetime) -> str:
     """E.g. `just now`, `5 minutes ago`, `7 hours ago`, `3 days ago`."""
     minutes = (now - moment).total_seconds() / 60
     if is_to_come(moment, now):
@@ -23,7 +23,9 @@ def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
     return moment - now > TOLERANCE
 
 
-def standstill(newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR) -> str:
+def describe_standstill(
+    newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR
+) -> str:
     """The warning when nothing was read since `newest`, which is longer ago than `within`, or when that is
     not known, since `newest` is dated in the future; empty while all is well."""
     if newest is None or (now - newest <= within and not is_to_come(newest, now)):
@@ -34,10 +36,10 @@ def standstill(newest: dt.datetime | None, now: dt.datetime, within: dt.timedelt
             f"what was read last is dated {moment}, which is still to come: a clock was ahead, or this "
             "machine's is behind. When it was read is unknown"
         )
-    return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"
+    return f"nothing was read since {moment} ({format_age(newest, now)}), and it is due every night"
 
 
-def due(moment: dt.datetime | None, now: dt.datetime) -> str:
+def format_due(moment: dt.datetime | None, now: dt.datetime) -> str:
     """When a table is to be read again."""
     if moment is None:
         return ""

@@ -21,8 +21,8 @@ from home.settings import Settings, SettingsError, missing_key
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
-from warehouse.disk import exclusive, no_folder, write_file
-from warehouse.sql import records
+from warehouse.disk import hold_lock, no_folder, write_file
+from warehouse.sql import fetch_records
 
 FILE = "identity.json"
 Kind = Literal["", "live", "sandbox"]
@@ -52,7 +52,7 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_named(self) -> bool:
         return any(each is not None for each in (self.business_id, self.business_name, self.service_name))
 
-    def including(self, other: "Owner") -> "Owner":
+    def merge_with(self, other: "Owner") -> "Owner":
         """With what the other one has beside it."""
         known = {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None}
         return msgspec.structs.replace(other, **known)
@@ -80,7 +80,7 @@ class Identity(msgspec.Struct):
         )
 
 
-def difference(known: Owner, found: Owner) -> str:
+def find_difference(known: Owner, found: Owner) -> str:
     """Why it is not the business that is known; empty when it is.
 
     The address goes first, since each service counts its own ids: the same id at another address may be
@@ -160,7 +160,7 @@ class Recognition:
             return
         known, account = self._known, self._connection.account
         self._found = owner_in(response, self._settings, self._connection)
-        if why := difference(known, self._found):
+        if why := find_difference(known, self._found):
             raise OtherBusiness(
                 f"{why}: under the name {account} this home holds the data of {known}, and {self._found} "
                 "responds. Nothing was loaded or sent. Set the key and address of "
@@ -168,10 +168,10 @@ class Recognition:
                 f"meant, confirm it with `marketing-sync doctor --accept-business {account}`"
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
-            self.note()
+            self.note_identity()
 
-    def note(self) -> None:
-        note_owner(self._settings, self._connection.account, self._found.including(self._known))
+    def note_identity(self) -> None:
+        note_owner(self._settings, self._connection.account, self._found.merge_with(self._known))
 
 
 def owner_in(response: Response, settings: Settings, connection: Connection) -> Owner:
@@ -195,13 +195,15 @@ def known_owner(settings: Settings, account: str) -> Owner:
             open_warehouse(settings, read_only=True) as connection,
             suppress(duckdb.CatalogException),
         ):
-            return next((Owner(**row) for row in records(connection, _LOADED, {"account": account})), Owner())
+            return next(
+                (Owner(**row) for row in fetch_records(connection, _LOADED, {"account": account})), Owner()
+            )
     return Owner()
 
 
 def note_owner(settings: Settings, account: str, owner: Owner) -> None:
     """Durably. A home gets its id and kind with its first account."""
-    with exclusive(settings.home):  # sessions are opened together
+    with hold_lock(settings.home):  # sessions are opened together
         before = identity_of(settings.home)
         home_id = before.home_id or secrets.token_hex(8)
         noted = Identity(home_id, _kind_of(settings), before.accounts | {account: owner})

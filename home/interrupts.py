@@ -34,18 +34,18 @@ T = TypeVar("T")
 
 def end_at_once() -> AbstractContextManager[None]:
     """The signals end the process on the spot: nothing has begun that could be lost."""
-    return _handling(lambda *_: _leave())
+    return _handle_signals(lambda *_: _exit_now())
 
 
 def raise_in_main() -> AbstractContextManager[None]:
     """The signals raise KeyboardInterrupt, for work of the main thread alone."""
-    return _handling(signal.default_int_handler)
+    return _handle_signals(signal.default_int_handler)
 
 
 def end_quietly() -> AbstractContextManager[None]:
     """The signals end the process on the spot and without a word, for what only reads: there is nothing to
     finish, or to resume."""
-    return _handling(lambda *_: os._exit(exits.INTERRUPTED))
+    return _handle_signals(lambda *_: os._exit(exits.INTERRUPTED))
 
 
 class Stop:
@@ -55,14 +55,14 @@ class Stop:
         self.is_set = False
         self._callbacks: list[Callable[[], object]] = []
 
-    def then(self, callback: Callable[[], object]) -> None:
+    def call_on_stop(self, callback: Callable[[], object]) -> None:
         """Call `callback` when the signal comes (from another thread), at once when it has come already. It
         must not block."""
         self._callbacks.append(callback)
         if self.is_set:
             callback()
 
-    def check(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Raise KeyboardInterrupt when the work has to stop: a place where it is easy to end."""
         if self.is_set:
             raise KeyboardInterrupt
@@ -75,20 +75,20 @@ class Stop:
         return bool(self._callbacks)
 
 
-def stoppable(work: Callable[[Stop], T]) -> T:
+def run_stoppable(work: Callable[[Stop], T]) -> T:
     """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in
     time, the process does."""
     signals: list[int] = []
     stop, outcome = Stop(), Future[T]()
 
-    def run() -> None:
+    def run_work() -> None:
         try:
             outcome.set_result(work(stop))
         except BaseException as error:
             outcome.set_exception(error)
 
-    with _handling(lambda number, _: signals.append(number)):
-        thread = threading.Thread(target=run, name="work", daemon=True)
+    with _handle_signals(lambda number, _: signals.append(number)):
+        thread = threading.Thread(target=run_work, name="work", daemon=True)
         thread.start()
         while thread.is_alive() and not signals:
             thread.join(_LOOK_S)
@@ -100,7 +100,7 @@ def stoppable(work: Callable[[Stop], T]) -> T:
 
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
     if not stop.set():
-        _leave()
+        _exit_now()
     began, display_after = time.monotonic(), _DISPLAY_AFTER_S
     while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
         thread.join(_LOOK_S)
@@ -108,27 +108,27 @@ def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> N
             os.write(2, f"\n{STOPPING}\n".encode())
             display_after = math.inf
     if thread.is_alive():
-        _leave()
+        _exit_now()
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End as the interpreter does, but for taking everything apart that was imported: that takes most of a
     second."""
     with end_at_once():
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        _flush()
+        _flush_streams()
         os._exit(code)
 
 
-def _leave() -> None:
+def _exit_now() -> None:
     """End now, without the interpreter's own ending, which waits for threads or breaks them."""
-    _flush()
+    _flush_streams()
     os.write(2, f"\n{MESSAGE}\n".encode())
     os._exit(exits.INTERRUPTED)
 
 
-def _flush() -> None:
+def _flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         # closed, or being written to where a signal came
         with suppress(OSError, ValueError, RuntimeError, AttributeError):
@@ -136,7 +136,7 @@ def _flush() -> None:
 
 
 @contextmanager
-def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
+def _handle_signals(handler: Callable[[int, Any], object]) -> Iterator[None]:
     """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches,
     nothing."""
     if threading.current_thread() is not threading.main_thread():

@@ -55,17 +55,17 @@ def _main() -> None:
     programs: list[subprocess.Popen[bytes]] = []
     over = threading.Event()
 
-    def watch(program: subprocess.Popen[bytes]) -> None:
+    def watch_program(program: subprocess.Popen[bytes]) -> None:
         program.wait()
         over.set()
 
-    def read() -> None:
+    def read_commands() -> None:
         for line in sys.stdin:
             programs.append(subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL))  # noqa: S603 (what our other side wrote)
-            threading.Thread(target=watch, args=(programs[-1],), daemon=True).start()
+            threading.Thread(target=watch_program, args=(programs[-1],), daemon=True).start()
         over.set()
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_commands, daemon=True).start()
     over.wait()
     for number, grace in _GRACE_S.items():
         os.killpg(0, number)

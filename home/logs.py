@@ -44,9 +44,9 @@ class _Redacted(logging.Formatter):
         if not self._has_tracebacks:
             record = copy(record)
             record.exc_info = record.exc_text = record.stack_info = None
-        return self.clean(super().format(record))
+        return self.clean_text(super().format(record))
 
-    def clean(self, text: str) -> str:
+    def clean_text(self, text: str) -> str:
         line = text.encode(errors="replace")
         for redactor in self._redactors:
             line = redactor.redact(line)
@@ -151,13 +151,15 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
         logging.captureWarnings(False)
 
 
-def displayed(problem: Exception) -> tuple[str, str]:
+def describe_error(problem: Exception) -> tuple[str, str]:
     """An error's kind and first line as it may be displayed; and its log as a path within the home, empty
     without one."""
     text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):
-            return handler.redacted.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
+            return handler.redacted.clean_text(
+                text
+            ), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
     return mask_addresses(text), ""
 
 

@@ -1,4 +1,4 @@
-"""The options of sync and push, declared once for the command line (`parameters`) and the run config of
+"""The options of sync and push, declared once for the command line (`click_parameters`) and the run config of
 Dagster's UI (`launchpad`)."""
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,51 +39,53 @@ class Option:
         """Its value when it is not chosen."""
         return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
 
-    def of(self, value: Any) -> Any:
+    def read_config(self, value: Any) -> Any:
         """A value of a run config, as the command line reads it; nothing and blank are unset. Raises
         SettingsError."""
         if value in (None, ""):
             return self.unset
         if self.holds is bool:
             return value
-        return [self._read(each) for each in value] if self.holds is list else self._read(str(value))
+        return (
+            [self._read_text(each) for each in value] if self.holds is list else self._read_text(str(value))
+        )
 
-    def _read(self, text: str) -> Any:
+    def _read_text(self, text: str) -> Any:
         try:
             return self.read(text)
         except ValueError as problem:
             raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
 
 
-def _reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     """Reads a text of the command line; a default passes as it is."""
 
-    def convert(value: Any) -> Any:
+    def convert_value(value: Any) -> Any:
         try:
             return read(value) if isinstance(value, str) else value
         except ValueError as problem:
             raise click.BadParameter(f"{value!r} is {problem}") from None
 
-    return convert
+    return convert_value
 
 
 #: What a shell proposes for a value: given the option's metavar and how the value begins.
 Complete = Callable[[str, str], list[Any]]
 
 
-def parameters(
+def click_parameters(
     options: Iterable[Option], complete: Complete = lambda metavar, begun: []
 ) -> list[click.Parameter]:
     """Those that the command line has, as Click takes them."""
-    return [_parameter(option, complete) for option in options if not option.in_command]
+    return [_click_parameter(option, complete) for option in options if not option.in_command]
 
 
-def _parameter(option: Option, complete: Complete) -> click.Parameter:
+def _click_parameter(option: Option, complete: Complete) -> click.Parameter:
     if option.holds is bool:
         return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
     is_list = option.holds is list
     how: dict[str, Any] = {
-        "type": click.Choice(option.choices) if option.choices else _reader(option.read),
+        "type": click.Choice(option.choices) if option.choices else _click_reader(option.read),
         "default": option.unset,
         "help": option.help,
         "metavar": f"{option.metavar}..." if is_list else option.metavar,
@@ -96,18 +98,18 @@ def _parameter(option: Option, complete: Complete) -> click.Parameter:
     return click.Option([option.flag, option.name], multiple=is_list, **how)
 
 
-def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
+def typed_words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
     """What was chosen, as it is typed."""
     found: list[str] = []
     for option in options:
         value = chosen.get(option.name, option.unset)
         if value != option.unset:
-            texts = [] if value is True else map(_typed, value if isinstance(value, list) else [value])
+            texts = [] if value is True else map(_typed_value, value if isinstance(value, list) else [value])
             found += texts if option.is_positional else [option.flag, *texts]
     return found
 
 
-def _typed(value: Any) -> str:
+def _typed_value(value: Any) -> str:
     return (
         "=".join(value)
         if isinstance(value, tuple)
@@ -117,7 +119,7 @@ def _typed(value: Any) -> str:
     )
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _read_pair(text: str) -> tuple[str, str]:
     ours, equals, theirs = text.partition("=")
     if not equals or not ours.strip() or not theirs.strip():
         raise ValueError("not OURS=THEIRS; write for example email=E-Mail")
@@ -236,7 +238,7 @@ PUSH = (
         "map",
         "what our columns are called in the input, like email=E-Mail",
         list,
-        _pair,
+        _read_pair,
         metavar="OURS=THEIRS",
     ),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),

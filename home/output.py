@@ -469,6 +469,6 @@ DOCUMENTS: tuple[type[Struct], ...] = (
 )
 
 
-def emit(document: Struct) -> None:
+def print_json(document: Struct) -> None:
     """Print it."""
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

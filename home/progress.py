@@ -1,7 +1,7 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code
-that does it."""
+`Work` is reading or sending, looked at from outside; what comes behind it is a `begin_stage`, noted by the
+code that does it."""
 
 import datetime as dt
 import os
@@ -43,18 +43,18 @@ class Phase:
     current: str = ""
     requests: int = 0
 
-    def words(self, now: float) -> str:
+    def describe_phase(self, now: float) -> str:
         """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
         seconds = max((self.ended or now) - self.began, 0.001)
         parts = [
-            f"{self.name} {clock(seconds)}",
+            f"{self.name} {format_clock(seconds)}",
             f"{self.done:,} of {self.total:,}" if self.total else "",
             f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
         ]
         if self.ended is None:
             left = seconds * (self.total - self.done) / max(self.done, 1)
             is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
-            parts += [f"about {clock(left)} left" if is_known else "", self.current]
+            parts += [f"about {format_clock(left)} left" if is_known else "", self.current]
         return ", ".join(filter(None, parts))
 
 
@@ -66,7 +66,7 @@ class _Now:
 
 
 @contextmanager
-def stage(what: str) -> Iterator[None]:
+def begin_stage(what: str) -> Iterator[None]:
     """This is being done until the context ends. Raises Stopped, once the process has to stop."""
     if _Now.is_stopped:
         raise Stopped(f"{what} was left out: the run was stopped")
@@ -80,7 +80,7 @@ def stop_stages() -> None:
     _Now.is_stopped = True
 
 
-def advance(done: int, total: int, current: str) -> None:
+def note_progress(done: int, total: int, current: str) -> None:
     """Note how far the stage is."""
     if _Now.stages:
         _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
@@ -105,7 +105,7 @@ class Phases:
         self._sent_before = work.requests_sent()
         self._stages_before = len(_Now.stages)
 
-    def look(self, now: float) -> list[Phase]:
+    def update_phases(self, now: float) -> list[Phase]:
         """All so far; only the last may be under way. The work is over for good when a stage begins."""
         stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
@@ -127,12 +127,12 @@ class Phases:
 
 
 class Progress:
-    """Shows how far `work` is, until the context ends, and the stages (`stage`) that come meanwhile."""
+    """Shows how far `work` is, until the context ends, and the stages (`begin_stage`) that come meanwhile."""
 
     def __init__(self, work: Work, console: Console | None = None, *, is_quiet: bool = False) -> None:
         self._console = console or Console(file=sys.stderr, quiet=is_quiet)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+        self._thread = threading.Thread(target=self._show_progress, name="progress", daemon=True)
         self._phases = Phases(work, time.monotonic())
         self._printed = 0  # phases whose last line is out
         self._printed_at = time.monotonic()
@@ -145,7 +145,7 @@ class Progress:
         self._stop.set()
         self._thread.join(5)
 
-    def _show(self) -> None:
+    def _show_progress(self) -> None:
         is_watched = self._console.is_terminal
         columns = (BarColumn(), TextColumn("{task.description}"))
         with Bar(*columns, console=self._console, transient=True, disable=not is_watched) as bar:
@@ -153,29 +153,29 @@ class Progress:
             while not self._stop.wait(_LOOK_SECONDS):
                 last, now = self._print_ended(), time.monotonic()
                 if is_watched:
-                    total, words = last.total or None, last.words(now)
+                    total, words = last.total or None, last.describe_phase(now)
                     bar.update(task, completed=last.done, total=total, description=words)
                 elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
-                    self._print(last.words(now))
+                    self._print_line(last.describe_phase(now))
             last = self._print_ended()
             if last.ended is None:
-                self._print(replace(last, ended=time.monotonic()).words(0))
+                self._print_line(replace(last, ended=time.monotonic()).describe_phase(0))
 
     def _print_ended(self) -> Phase:
         """A line for each phase that ended since; the phase that is under way."""
         now = time.monotonic()
-        phases = self._phases.look(now)
+        phases = self._phases.update_phases(now)
         for phase in phases[self._printed : len(phases) - (phases[-1].ended is None)]:
-            self._print(phase.words(now))
+            self._print_line(phase.describe_phase(now))
             self._printed += 1
         return phases[-1]
 
-    def _print(self, words: str) -> None:
+    def _print_line(self, words: str) -> None:
         self._console.print(words, highlight=False, markup=False, soft_wrap=True)
         self._printed_at = time.monotonic()
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """E.g. `0:01:30`."""
     return str(dt.timedelta(seconds=round(seconds)))
 

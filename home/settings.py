@@ -262,14 +262,14 @@ def estimated_rate(settings: Settings, account: str) -> float:
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
-def sources(folder: Path) -> dict[str, str]:
+def find_sources(folder: Path) -> dict[str, str]:
     """Variable → where it is set, `environment` or `.env`. Raises SettingsError."""
     own = read_dotenv(folder / ".env")
     given = dict.fromkeys(own, ".env") | dict.fromkeys(os.environ, "environment")
     return {name: where for name, where in given.items() if os.environ.get(name, own.get(name))}
 
 
-def typed(value: Any) -> str:
+def typed_setting(value: Any) -> str:
     """The value of a setting, as it is written."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
@@ -309,7 +309,7 @@ def load_settings(
         accounts=accounts,
         folder=folder,
         shards=to_pick,
-        unknown=tuple(_unknown(texts, declared)),
+        unknown=tuple(_find_unknown(texts, declared)),
         is_default_home=not texts.get("MARKETING_HOME"),
         **given,
     )
@@ -335,7 +335,7 @@ def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> t
     return () if picked else shards
 
 
-def _unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What is set for nothing, with what was most likely meant."""
     keys = [f"{table.get('key_env')}{end}" for table in declared.values() for end in ("", "_FILE")]
     known = {*VARIABLES, *_OTHERS, *keys}

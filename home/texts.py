@@ -19,7 +19,7 @@ def text_template(
     return made.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
-def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
+def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
     """A table with these columns, like `table, >rows`: those with `>` are flush right."""
     made = Table(
         title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False

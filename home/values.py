@@ -33,108 +33,110 @@ def did_you_mean(word: str, words: Iterable[str], prefix: str = "") -> str:
     return "".join(f" (did you mean {prefix}{near}?)" for near in get_close_matches(word, list(words), 1))
 
 
-def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
+def _make_reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     """`convert`, with every failure as a ValueError that gives the hint."""
 
-    def read(text: str) -> T:
+    def read_text(text: str) -> T:
         try:
             return convert(text)
         except Exception:  # a time zone's name brings about several kinds
             raise ValueError(hint) from None
 
-    return read
+    return read_text
 
 
-def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
-    def convert(text: str) -> str:
+def _make_matcher(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
+    def check_text(text: str) -> str:
         if not pattern.fullmatch(text):
             raise ValueError
         return text
 
-    return _reader(convert, hint)
+    return _make_reader(check_text, hint)
 
 
 def _one_of(*words: Word) -> Callable[[str], Word]:
     """In capitals or not."""
     by_lower = {word.lower(): word for word in words}
-    return _reader(lambda text: by_lower[text.lower()], f"{', '.join(words[:-1])} or {words[-1]} is needed")
+    return _make_reader(
+        lambda text: by_lower[text.lower()], f"{', '.join(words[:-1])} or {words[-1]} is needed"
+    )
 
 
-def _within(least: float, number: float, most: float = math.inf) -> float:
+def _check_range(least: float, number: float, most: float = math.inf) -> float:
     if not least <= number <= most:
         raise ValueError
     return number
 
 
-def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
+def _make_secret_reader(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
-    def read(text: str) -> Secret:
+    def read_secret(text: str) -> Secret:
         if not pattern.fullmatch(text):
             raise SettingsError(message)
         return Secret(text)
 
-    return read
+    return read_secret
 
 
-whole = _reader(lambda text: int(_within(0, int(text))), "not a whole number")
-count = _reader(lambda text: int(_within(1, int(text))), "not a whole number above 0")
-share = _reader(
-    lambda text: _within(0, float(text.rstrip("% ")) / (100 if "%" in text else 1), 1),
+whole = _make_reader(lambda text: int(_check_range(0, int(text))), "not a whole number")
+count = _make_reader(lambda text: int(_check_range(1, int(text))), "not a whole number above 0")
+share = _make_reader(
+    lambda text: _check_range(0, float(text.rstrip("% ")) / (100 if "%" in text else 1), 1),
     "not a share from 0 to 1; write it like 5% or 0.05",
 )
-clock_time = _reader(
+clock_time = _make_reader(
     lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00"
 )
-encoding = _reader(
+encoding = _make_reader(
     lambda text: io.TextIOWrapper(io.BytesIO(), text).encoding,
     "not a known encoding of texts; write it like windows-1252 or mac-roman",
 )
-day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
-numbers = _reader(
+day = _make_reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
+numbers = _make_reader(
     lambda text: tuple(whole(part) for part in text.split(",") if part.strip()), "not a whole number"
 )
-rate = _reader(lambda text: _within(1e-9, float(text)), "a number above 0 is needed")
-zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
-switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
-kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
+rate = _make_reader(lambda text: _check_range(1e-9, float(text)), "a number above 0 is needed")
+zone = _make_reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
+switch = _make_reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
+kept = _make_reader(Kept.from_text, f"days are needed, or ever, of what to change of {Kept()}")
 personal_data = _one_of(*PersonalData)
-tags = _reader(
+tags = _make_reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
-_hours = _matching(
+_hours = _make_matcher(
     re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*"),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
-owner = _matching(
+owner = _make_matcher(
     re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(
+memory = _make_matcher(
     re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B"), "an amount of memory is needed, like 2GB or 800MB"
 )
-folder = _matching(
+folder = _make_matcher(
     re.compile(r"((?!://).)+"),
     "not a folder; restic or rclone take the backup to other machines",
 )
-storage_url = _matching(
+storage_url = _make_matcher(
     re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+"),
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _matching(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
-mailboxes = _reader(
+mailbox = _make_matcher(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
+mailboxes = _make_reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
 )
 mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
-personal_key = _secret(
+personal_key = _make_secret_reader(
     re.compile(f".{{{LEAST_KEY},}}"),
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 service_address = normalize_address
-redis_url = _secret(
+redis_url = _make_secret_reader(
     re.compile(r"(rediss?|unix)://\S+"),
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )

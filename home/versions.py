@@ -14,7 +14,7 @@ from home.door import open_tables
 from home.exits import HomeError
 from home.settings import Settings
 from warehouse.archive.archive import ARCHIVE_VERSION
-from warehouse.disk import exclusive, no_folder, write_file
+from warehouse.disk import hold_lock, no_folder, write_file
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION
 
@@ -26,10 +26,10 @@ def version_file(home: Path) -> Path:
     return home / "version"
 
 
-def complete(settings: Settings) -> None:
+def complete_tables(settings: Settings) -> None:
     """Bring the tables to this program's version, and note the versions. Raises what `open_tables` raises. A
     file that is none of ours is left to whoever uses it, and says what to do."""
-    with exclusive(settings.home):
+    with hold_lock(settings.home):
         if settings.warehouse_path.exists():
             with suppress(NotAWarehouse), open_tables(settings):
                 pass

@@ -23,12 +23,12 @@ def normal_form(address: str) -> str:
     if address.isascii():  # as nearly all are
         if address.isprintable():
             return address.strip(" ").lower()
-        return trimmed(address).lower()
+        return trim_invisible(address).lower()
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", address).casefold())
-    return trimmed(unicodedata.normalize("NFC", folded))
+    return trim_invisible(unicodedata.normalize("NFC", folded))
 
 
-def trimmed(text: str) -> str:
+def trim_invisible(text: str) -> str:
     """Without what is invisible at the ends, which is no part of an address."""
     begin, end = 0, len(text)
     while begin < end and _is_invisible(text[begin]):

@@ -96,7 +96,7 @@ class Client:
         )
         self._pool = WorkerPool(workers)
         self._stop = threading.Event()
-        self._retry = Retry(self._send, self._silence, self._stop, first_pause=first_pause)
+        self._retry = Retry(self._send_once, self._silence, self._stop, first_pause=first_pause)
         self._lockout: AuthenticationFailed | None = None
         self._is_key_accepted = False  # `app/me` has responded
         self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
@@ -112,7 +112,7 @@ class Client:
 
         Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every
         call), Transient (GivenUp from then on), BudgetSpent; or Stopped."""
-        return self._retry.read(call, self._stop, lambda: False)
+        return self._retry.send_read(call, self._stop, lambda: False)
 
     def fetch_many(
         self,
@@ -128,7 +128,7 @@ class Client:
         in turn. An operation that is not available, or fails five times in a row, is not requested further:
         the rest of its calls fail with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped,
         after which nothing more is sent."""
-        return FanOut(self._retry.read, self._pool, urgency).responses(calls, known)
+        return FanOut(self._retry.send_read, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
         """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again,
@@ -138,12 +138,12 @@ class Client:
         before anything leaves. What it raises, is raised, and nothing was sent. Raises RateLimited, Refused,
         NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or Unreachable when it certainly took no
         effect, and OutcomeUnknown when that cannot be told: look before sending it again."""
-        return self._retry.write(call, before)
+        return self._retry.send_write(call, before)
 
     def stop(self) -> None:
         """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
         self._stop.set()
-        self._limiter.wake()
+        self._limiter.wake_waiting()
 
     @property
     def is_stopped(self) -> bool:
@@ -168,7 +168,7 @@ class Client:
     ) -> None:
         self.close()
 
-    def _send(
+    def _send_once(
         self,
         call: Call,
         *,
@@ -178,28 +178,28 @@ class Client:
     ) -> Response:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
-        Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from
-        then on, GivenUp too."""
-        slot, waited = self._wait(first, is_given_up, before)
+        Raises what `validation.check_response` raises, Unreachable, BudgetSpent or Stopped;
+        AuthenticationFailed from then on, GivenUp too."""
+        slot, waited = self._wait_for_slot(first, is_given_up, before)
         sent = Response(new_request_id(), self.connection.account, call, self.clock.steady(), b"")
-        self._silence.begin()
+        self._silence.begin_request()
         try:
             received = self._transport.send(call, f"{sent.request_id}{SUFFIX}")
         except BaseException:
             interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
-            self._keep(sent, waited, Received(), interrupted)
+            self._record_exchange(sent, waited, Received(), interrupted)
             raise
-        response, problem = self._judged(sent, received)
+        response, problem = self._open_response(sent, received)
         if problem is None:
             self.clock.learn(received.headers, sent.requested_at)
         if received.status is not None:
             report = rate_report(response.opened, received.headers)
             self._limiter.learn(slot, report, refused=isinstance(problem, RateLimited))
-        kept = self._keep(response, waited, received, problem)
+        kept = self._record_exchange(response, waited, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
         if self._is_closed():
-            self._limiter.wake()
+            self._limiter.wake_waiting()
         if isinstance(problem, NotAvailable):
             self._confirm_key(call.operation)
         if problem is not None:
@@ -219,15 +219,17 @@ class Client:
                 self.fetch(ME.bind())
             self._confirmed.add(operation.name)
 
-    def _wait(
+    def _wait_for_slot(
         self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]
     ) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
         self._check_open()
-        self._budget.take()
+        self._budget.take_request()
         began = time.monotonic()
         try:
-            slot = self._limiter.wait(first=first, is_given_up=lambda: self._is_closed() or is_given_up())
+            slot = self._limiter.wait_for_slot(
+                first=first, is_given_up=lambda: self._is_closed() or is_given_up()
+            )
             waited = time.monotonic() - began
             before()
         except BaseException as problem:
@@ -237,7 +239,7 @@ class Client:
             raise
         return slot, waited
 
-    def _judged(self, sent: Response, received: Received) -> tuple[Response, MarketingApiError | None]:
+    def _open_response(self, sent: Response, received: Received) -> tuple[Response, MarketingApiError | None]:
         """What came back, opened, and what is wrong with it."""
         operation, response = sent.call.operation, dataclasses.replace(sent, body=received.body)
         if received.problem is not None:
@@ -245,7 +247,7 @@ class Client:
         try:
             envelope = read_envelope(received.body)
             response = dataclasses.replace(response, opened=envelope)
-            return response, self._verdict(response, received, envelope)
+            return response, self._find_problem(response, received, envelope)
         except (OSError, MemoryError):
             raise
         except Exception as problem:  # whatever a stranger's response makes of a parser
@@ -254,12 +256,12 @@ class Client:
             text = f"{operation.name}: HTTP {received.status} with {what} instead of a response"
             return response, BrokenResponse(text)
 
-    def _verdict(
+    def _find_problem(
         self, response: Response, received: Received, envelope: Envelope
     ) -> MarketingApiError | None:
         call = response.call
         try:
-            validation.check(call, received.status or 0, received.headers, envelope)
+            validation.check_response(call, received.status or 0, received.headers, envelope)
             self._accept(response)
             self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as problem:
@@ -281,11 +283,11 @@ class Client:
             return problem
         return None
 
-    def _keep(
+    def _record_exchange(
         self, response: Response, waited: float, received: Received, problem: MarketingApiError | None
     ) -> Response:
         """Have the exchange recorded; returns the response as it is kept."""
-        self._silence.end(problem)
+        self._silence.end_request(problem)
         call = response.call
         is_secret = call.operation.is_secret
         is_hidden = is_secret or isinstance(problem, OtherBusiness)
@@ -326,7 +328,7 @@ class Client:
             raise copy.copy(self._lockout).with_traceback(None)
         if self._stop.is_set():
             raise Stopped("the client was stopped")
-        self._silence.check()
+        self._silence.raise_if_over()
 
 
 #: How a request ended, the more special kinds first.

@@ -2,8 +2,8 @@
 decides.
 
 The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for calendars;
-which of two things was first is told by request ids (`exchange`), and how long something takes by `elapsed`
-or the monotonic clock."""
+which of two things was first is told by request ids (`exchange`), and how long something takes by
+`steady_seconds` or the monotonic clock."""
 
 import datetime as dt
 import time
@@ -17,17 +17,17 @@ TOLERANCE = dt.timedelta(minutes=5)
 _CREDIBLE = (dt.datetime(2015, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
 
 
-def wall() -> float:
+def unix_now() -> float:
     """Unix seconds by the machine's clock."""
     return time.time()
 
 
 def utc_now() -> dt.datetime:
     """The moment by the machine's clock, aware, in UTC."""
-    return dt.datetime.fromtimestamp(wall(), dt.UTC)
+    return dt.datetime.fromtimestamp(unix_now(), dt.UTC)
 
 
-def elapsed() -> float:
+def steady_seconds() -> float:
     """Seconds on a clock that only goes forward; the time of a suspended machine counts where the system
     tells it (Linux)."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
@@ -40,10 +40,10 @@ class SteadyClock:
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
         self._set_to = now()
-        self._began = elapsed()
+        self._began = steady_seconds()
 
     def __call__(self) -> dt.datetime:
-        return self._set_to + dt.timedelta(seconds=elapsed() - self._began)
+        return self._set_to + dt.timedelta(seconds=steady_seconds() - self._began)
 
     def seconds(self) -> float:
         """The same as unix seconds."""

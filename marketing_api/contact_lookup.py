@@ -25,9 +25,9 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts, lists
 from marketing_api.paging import Listing
 from marketing_api.parsing import timeline_extent
-from marketing_api.records.contacts import contacts as rows_of_contacts
+from marketing_api.records.contacts import read_contacts as rows_of_contacts
 from marketing_api.records.lists import ContactList
-from marketing_api.records.shapes import entries, member, objects
+from marketing_api.records.shapes import as_objects, first_member, list_entries
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import says_absent, words_in
 
@@ -57,10 +57,10 @@ class Found:
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`:
         field id → label."""
-        ids = {_folded(label): field_id for field_id, label in labels.items() if label}
+        ids = {_fold_label(label): field_id for field_id, label in labels.items() if label}
         found = {}
         for name, value in (self.fields or {}).items():
-            field_id = name if name in labels else ids.get(_folded(name))
+            field_id = name if name in labels else ids.get(_fold_label(name))
             if field_id is not None:
                 found[field_id] = value["value"] if isinstance(value, Mapping) and "value" in value else value
         return found
@@ -96,9 +96,9 @@ def read_found(response: Response) -> Iterator[Found]:
     out."""
     operation, params = response.call.operation, response.call.params
     if operation.rows is None:
-        pairs = rows_of_contacts(objects(response.envelope.decoded(operation)), params)
+        pairs = rows_of_contacts(as_objects(response.envelope.decode_payload(operation)), params)
     else:
-        pairs = parsing.pairs(response)
+        pairs = parsing.pair_entries(response)
     for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
@@ -115,7 +115,7 @@ def _with_address(response: Response, email: str) -> Iterator[Found]:
     return (one for one in read_found(response) if _email_of(one) in ("", form))
 
 
-def _folded(label: str) -> str:
+def _fold_label(label: str) -> str:
     return re.sub(r"[\s_]+", "", label).casefold()
 
 
@@ -137,22 +137,24 @@ class Directory:
             return found
         return tuple(
             replace(one, list_id=list_id)
-            for list_id in self._lists()
+            for list_id in self._load_list_ids()
             for one in look_up(self.fetch, email, list_id)
             if one.list_id in (None, list_id)
         )
 
-    def _lists(self) -> list[int]:
+    def _load_list_ids(self) -> list[int]:
         """The account's lists, requested once."""
         with self._list_lock:
             if not self._list_ids:
                 pages = Listing(lists.GETLISTS, {}).pages(self.fetch)
-                entries = [raw for page in pages for kind, raw in parsing.pairs(page) if kind is ContactList]
+                entries = [
+                    raw for page in pages for kind, raw in parsing.pair_entries(page) if kind is ContactList
+                ]
                 ids = (read_or_none(read_int, raw.get("id")) for raw in entries if isinstance(raw, dict))
                 self._list_ids = [list_id for list_id in ids if list_id is not None]
             return self._list_ids
 
-    def find(self, email: str) -> tuple[Found, ...]:
+    def find_contacts(self, email: str) -> tuple[Found, ...]:
         """Requested once, however many need it; when that fails, the next caller tries again."""
         key = normal_form(email)
         with self._locks.setdefault(key, threading.Lock()):
@@ -160,7 +162,7 @@ class Directory:
                 known = self._known[key] = look_up(self.fetch, email)
             return known
 
-    def forget(self, email: str) -> None:
+    def forget_address(self, email: str) -> None:
         self._known.pop(normal_form(email), None)
 
 
@@ -174,7 +176,7 @@ class Seen:
     found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
     whole: set[int] = field(default_factory=set)  # lists of which nobody else is a member
 
-    def of(self, list_id: int, email: str) -> list[Found] | Unread:
+    def contacts_of(self, list_id: int, email: str) -> list[Found] | Unread:
         return self.found.get(
             (list_id, normal_form(email)), [] if list_id in self.whole else Unread("it was not read")
         )
@@ -259,29 +261,31 @@ def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tupl
 
 def read_timeline(response: Response) -> Timeline:
     """Entries that cannot be read have no text, and so are nobody's."""
-    timeline = member(response.envelope.decoded(response.call.operation), "timeline")
+    timeline = first_member(response.envelope.decode_payload(response.call.operation), "timeline")
     data = timeline.get("data") if isinstance(timeline, dict) else timeline
     served, total = timeline_extent(response)
-    return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
+    return Timeline(
+        tuple(_read_entry(raw) for raw in list_entries(data) if isinstance(raw, dict)), served < total
+    )
 
 
-def _shown(raw: Mapping[str, Any]) -> Shown:
+def _read_entry(raw: Mapping[str, Any]) -> Shown:
     """Either member may hold unix seconds (row 21); a text is local."""
     stamp, text = raw.get("timestamp"), raw.get("datetime")
     if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
         stamp, text = text if is_nothing(stamp) else stamp, None
     moment, local = (read_or_none(_read_in_utc, value) for value in (stamp, text))
     at = None if moment is None else int(moment.timestamp())
-    return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
+    return Shown(tuple(_list_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
 
 
 _read_in_utc = partial(read_moment, zone=dt.UTC)
 
 
-def _texts(raw: Mapping[str, Any]) -> Iterator[str]:
+def _list_texts(raw: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(snippet := raw.get("snippet"), str):
         yield snippet
-    for detail in entries(raw.get("details")):
+    for detail in list_entries(raw.get("details")):
         value = detail.get("value") if isinstance(detail, Mapping) else detail
         if isinstance(value, str | int | float):
             yield str(value)

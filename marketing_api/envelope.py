@@ -3,7 +3,7 @@ undecoded until somebody wants it.
 
 Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and where things
 stand in a body. What is no JSON by
-the letter is first made JSON (`_mended`), and so would be another format. Not here: what an error means
+the letter is first made JSON (`_mend_json`), and so would be another format. Not here: what an error means
 (`validation`), what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a
 million contacts never is in memory as a whole."""
 
@@ -48,7 +48,7 @@ _CHARSET = re.compile(r"iso8859-\d+|cp125\d|koi8-[ru]")
 _MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
 
 
-def _view(body: Body | memoryview) -> bytes | memoryview:
+def _map_bytes(body: Body | memoryview) -> bytes | memoryview:
     """The bytes of a body without a byte-order mark; those of a file are mapped."""
     if isinstance(body, Path):
         with body.open("rb") as file:
@@ -67,12 +67,12 @@ def to_utf8(body: Body, content_type: str) -> Body:
         charset = codecs.lookup(declared.get_content_charset("utf-8")).name
         if _CHARSET.fullmatch(charset) is None or _is_utf8(body):
             return body
-        return body.decode(charset).encode() if isinstance(body, bytes) else _recode(body, charset)
+        return body.decode(charset).encode() if isinstance(body, bytes) else _recode_file(body, charset)
     except (LookupError, ValueError):  # an unknown charset, or not the one of the body
         return body
 
 
-def _recode(path: Path, charset: str) -> Path:
+def _recode_file(path: Path, charset: str) -> Path:
     """The file in UTF-8, under its name; unchanged when an error is raised."""
     recoded = path.with_name(f"{path.name}.utf8")
     try:
@@ -89,7 +89,7 @@ def _recode(path: Path, charset: str) -> Path:
 
 def _is_utf8(body: Body | memoryview) -> bool:
     """With flat memory."""
-    view, decoder = _view(body), codecs.getincrementaldecoder("utf-8")()
+    view, decoder = _map_bytes(body), codecs.getincrementaldecoder("utf-8")()
     try:
         for place in range(0, len(view), _PIECE):
             decoder.decode(bytes(view[place : place + _PIECE]))
@@ -105,31 +105,31 @@ def decode(raw: Buffer) -> Any:
     try:
         return _decode(raw)
     except _UNREADABLE:
-        return _leniently(bytes(memoryview(raw)).decode("utf-8", "undecoded"))
+        return _decode_leniently(bytes(memoryview(raw)).decode("utf-8", "undecoded"))
 
 
-def decoded(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
+def decode_members(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
     """The members of an object as Python values; none of None."""
     return {name: decode(raw) for name, raw in (members or {}).items()}
 
 
-def _leniently(text: str, **options: Any) -> Any:
+def _decode_leniently(text: str, **options: Any) -> Any:
     """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be set aside
     by whoever needs a number."""
 
-    def whole(digits: str) -> int | str:
+    def read_whole(digits: str) -> int | str:
         return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
 
-    def finite(digits: str) -> float | str:
+    def read_finite(digits: str) -> float | str:
         return number if math.isfinite(number := float(digits)) else digits
 
     try:
-        return json.loads(text, parse_float=finite, parse_int=whole, **options)
+        return json.loads(text, parse_float=read_finite, parse_int=read_whole, **options)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def parts(raw: Buffer) -> Parts:
+def split_object(raw: Buffer) -> Parts:
     """The members of a JSON object, undecoded; ValueError when it is none."""
     try:
         return _decode_parts(raw)
@@ -148,7 +148,7 @@ def _without_half(escape: re.Match[bytes]) -> bytes:
     return b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0]
 
 
-def _mended(body: bytes | memoryview) -> bytes:
+def _mend_json(body: bytes | memoryview) -> bytes:
     """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
 
     ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended,
@@ -156,7 +156,9 @@ def _mended(body: bytes | memoryview) -> bytes:
     if len(body) > _MENDABLE:
         return _ESCAPE.sub(_without_half, body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "undecoded")
-    whole = _leniently(text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members)
+    whole = _decode_leniently(
+        text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members
+    )
     written = json.dumps(whole, ensure_ascii=False)
     return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
@@ -174,15 +176,15 @@ class _Members(dict[str, Any]):
         return self._pairs
 
 
-def parts_or_none(raw: Buffer | None) -> Parts | None:
-    return parts(raw) if raw is not None and first_letter(raw) == b"{" else None
+def split_if_object(raw: Buffer | None) -> Parts | None:
+    return split_object(raw) if raw is not None and first_letter(raw) == b"{" else None
 
 
 #: What stands between the values of an object.
 _BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
 
 
-def _repeated(raw: Buffer, members: Parts) -> str:
+def _find_repeated(raw: Buffer, members: Parts) -> str:
     """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`;
     "" when none.
 
@@ -196,7 +198,7 @@ def _repeated(raw: Buffer, members: Parts) -> str:
         if name not in members or not _are_equal(text[found.end() : place], value):
             return name
         seen.append((name, first_letter(value).decode()))
-    return _ambiguous(seen)
+    return _find_ambiguous(seen)
 
 
 def _are_equal(one: memoryview, other: memoryview) -> bool:
@@ -205,7 +207,7 @@ def _are_equal(one: memoryview, other: memoryview) -> bool:
     return all(bytes(one[piece]) == bytes(other[piece]) for piece in pieces)
 
 
-def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
+def _find_ambiguous(members: Iterable[tuple[str, Any]]) -> str:
     """A member that stands there again under a name that differs in nothing but case: in nothing at all, or a
     collection, or a count."""
     seen: dict[str, list[tuple[str, Any]]] = {}
@@ -218,19 +220,21 @@ def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
     return ""
 
 
-def _repeated_within(raw: Buffer) -> str:
+def _find_repeated_within(raw: Buffer) -> str:
     """The same of everything in it; objects and lists are not kept."""
     found: list[str] = []
 
-    def look(pairs: list[tuple[str, Any]]) -> str:
+    def note_members(pairs: list[tuple[str, Any]]) -> str:
         if len({name.lower() for name, _ in pairs}) < len(pairs):
             found.append(
-                _ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs)
+                _find_ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs)
             )
         return "{"
 
     with contextlib.suppress(RecursionError):  # as deep as it can be decoded
-        json.loads(bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=look, parse_int=str)
+        json.loads(
+            bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=note_members, parse_int=str
+        )
     return next(filter(None, found), "")
 
 
@@ -239,7 +243,7 @@ def first_letter(raw: Buffer) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def collection(raw: Buffer | None) -> list[msgspec.Raw]:
+def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
     """The entries of a list or of an object keyed by number, undecoded; none of null (observation 16) or
     of what is missing.
 
@@ -249,14 +253,14 @@ def collection(raw: Buffer | None) -> list[msgspec.Raw]:
         return []
     if first_letter(raw) == b"[":
         return _decode_list(raw)
-    if (members := parts_or_none(raw)) is not None:
+    if (members := split_if_object(raw)) is not None:
         is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
     else:
         members, is_entry = {}, decode(raw) not in (None, "")
     return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
 
 
-def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
+def find_member(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
     """A member by name, case aside."""
     if of is None or name in of:
         return None if of is None else of[name]
@@ -288,13 +292,13 @@ class Envelope:
         return UNDECODED.encode() in bytes(self.text)
 
     @property
-    def bare(self) -> bool:
+    def is_bare(self) -> bool:
         return self.response is None and self.header is None
 
     @property
     def document(self) -> Any:
         """`data` as Python values; what is there in its place where there is none."""
-        return decoded(self.response or self.top) if self.data is None else decode(self.data)
+        return decode_members(self.response or self.top) if self.data is None else decode(self.data)
 
     @property
     def levels(self) -> dict[str, Parts]:
@@ -302,78 +306,80 @@ class Envelope:
         around = {"": self.top, "response.": self.response, "header.": self.header, "data.": self.members}
         return {place: members or {} for place, members in around.items()}
 
-    def repeated(self, operation: Operation) -> str:
+    def find_repeated(self, operation: Operation) -> str:
         """A member that any part of the response has twice, case aside, of which decoding kept one; "" when
         none.
 
         The entries of a streamed listing are not looked into: they stand alone.
         """
         if not operation.is_streamed:
-            return _repeated_within(self.text)
-        listing, wrapper = self.payload(operation), self.opened(operation.at)
-        items = part(wrapper, "items")
+            return _find_repeated_within(self.text)
+        listing, wrapper = self.find_payload(operation), self.open_member(operation.at)
+        items = find_member(wrapper, "items")
         levels: list[tuple[Buffer | None, Parts | None]] = [
             (self.text, self.top),
-            (part(self.top, "response"), self.response),
+            (find_member(self.top, "response"), self.response),
             (self.data, self.members),
             (listing, wrapper),
-            (items, parts_or_none(items)),
+            (items, split_if_object(items)),
         ]
-        found = (_repeated(raw, members) for raw, members in levels if raw is not None and members)
+        found = (_find_repeated(raw, members) for raw, members in levels if raw is not None and members)
         return next(filter(None, found), "")
 
-    def opened(self, name: str) -> Parts | None:
+    def open_member(self, name: str) -> Parts | None:
         """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be
         huge."""
         if name not in self._opened:
-            self._opened[name] = parts_or_none(part(self.members, name))
+            self._opened[name] = split_if_object(find_member(self.members, name))
         return self._opened[name]
 
-    def payload(self, operation: Operation) -> msgspec.Raw | None:
+    def find_payload(self, operation: Operation) -> msgspec.Raw | None:
         """The member of `data` that the operation declares; None when it is missing."""
-        return part(self.members, operation.at)
+        return find_member(self.members, operation.at)
 
-    def entries(self, operation: Operation) -> list[msgspec.Raw]:
+    def list_entries(self, operation: Operation) -> list[msgspec.Raw]:
         """Those of a listing, undecoded: of its wrapper's `items`, or of the payload itself."""
-        wrapper = self.opened(operation.at)
-        return collection(self.payload(operation) if wrapper is None else part(wrapper, "items"))
+        wrapper = self.open_member(operation.at)
+        return split_collection(
+            self.find_payload(operation) if wrapper is None else find_member(wrapper, "items")
+        )
 
-    def decoded(self, operation: Operation) -> Any:
+    def decode_payload(self, operation: Operation) -> Any:
         """The payload as Python values: the declared member, or `data` itself. ValueError when it is
         missing."""
         if not operation.at:
-            return decoded(self.members)
-        if (raw := self.payload(operation)) is None:
+            return decode_members(self.members)
+        if (raw := self.find_payload(operation)) is None:
             raise ValueError(f"no {operation.at} in the response")
         return decode(raw)
 
 
 def read_envelope(body: Body | memoryview) -> Envelope:
     """The body opened; one with a `flaw` where it is no whole JSON object."""
-    text = _view(body)
+    text = _map_bytes(body)
     try:
-        return _opened(text)
+        return _open_envelope(text)
     except ValueError:
         with contextlib.suppress(ValueError):
-            return _opened(_mended(text))
-    return Envelope({}, text, _described(text))
+            return _open_envelope(_mend_json(text))
+    return Envelope({}, text, _describe_flaw(text))
 
 
-def _opened(text: bytes | memoryview) -> Envelope:
+def _open_envelope(text: bytes | memoryview) -> Envelope:
     if len(text) <= _MENDABLE:  # in a huge one, a name that is no UTF-8 is found out too late to be mended
         str(text, "utf-8")
-    top = parts(text)
-    response = parts_or_none(part(top, "response"))
+    top = split_object(text)
+    response = split_if_object(find_member(top, "response"))
     inner = top if response is None else response
-    header = parts_or_none(part(inner, "header"))
+    header = split_if_object(find_member(inner, "header"))
     if response is None and header is None:
         return Envelope(top, text, members=top)
-    raw, data = part(header, "status"), part(inner, "data")
+    raw, data = find_member(header, "status"), find_member(inner, "data")
     status = "" if raw is None else str(decode(raw) or "").strip().lower()
-    return Envelope(top, text, "", response, header, status, data, parts_or_none(data))
+    return Envelope(top, text, "", response, header, status, data, split_if_object(data))
 
 
-def _described(body: bytes | memoryview) -> str:
+def _describe_flaw(body: bytes | memoryview) -> str:
     start = bytes(body[:200]).lstrip()
     if not start:
         return "no body"

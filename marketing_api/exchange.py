@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from marketing_api.clock import elapsed, wall
+from marketing_api.clock import steady_seconds, unix_now
 from marketing_api.envelope import Body, Envelope, read_envelope
 from marketing_api.operation import Call
 from marketing_api.redaction import Secret
@@ -95,36 +95,36 @@ class _RequestIds:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0  # in microseconds, as all here but the ids
-        self._lead = min(round(wall() * 1e6), _LATEST) - _microseconds()
-        self.draw()
+        self._lead = min(round(unix_now() * 1e6), _LATEST) - _unix_microseconds()
+        self.draw_process_number()
 
-    def draw(self) -> None:
+    def draw_process_number(self) -> None:
         """The number of this process; a forked child has to draw its own."""
         self._own = secrets.randbits(10)
 
-    def next(self) -> int:
+    def next_id(self) -> int:
         """A positive 63-bit number, larger than all of this process before it and than those that `exceed`
         was given."""
         with self._lock:
-            self._last = max(self._last + 1, self._lead + _microseconds())
+            self._last = max(self._last + 1, self._lead + _unix_microseconds())
             return self._last << 10 | self._own
 
     def exceed(self, request_id: int) -> None:
         """Let ids made from now on be larger. Whoever opens an archive passes its largest: then its order is
         that of its ids, whatever the machine's clock showed when."""
         with self._lock:
-            self._lead = max(self._lead, (request_id >> 10) + 1 - _microseconds())
+            self._lead = max(self._lead, (request_id >> 10) + 1 - _unix_microseconds())
 
 
-def _microseconds() -> int:
-    return round(elapsed() * 1e6)
+def _unix_microseconds() -> int:
+    return round(steady_seconds() * 1e6)
 
 
 #: A clock beyond 2112 counts as this: ids have to fit into 63 bits.
 _LATEST = 1 << 52
 _ids = _RequestIds()
-os.register_at_fork(after_in_child=_ids.draw)
-new_request_id, exceed_request_id = _ids.next, _ids.exceed
+os.register_at_fork(after_in_child=_ids.draw_process_number)
+new_request_id, exceed_request_id = _ids.next_id, _ids.exceed
 
 
 def order_of(request_id: int) -> float:

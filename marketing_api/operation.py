@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from marketing_api.address import trimmed
+from marketing_api.address import trim_invisible
 from marketing_api.errors import InvalidCall
 
 
@@ -60,28 +60,28 @@ class Parameter:
     maximum: int | None = None  # of a number
     secret: bool = False  # never logged nor archived
 
-    def encode(self, value: Any, operation: str) -> dict[str, str]:
+    def encode_value(self, value: Any, operation: str) -> dict[str, str]:
         """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not
         allowed."""
         if self.kind is Kind.FIELDS:
             if isinstance(value, Mapping):
                 return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
-            raise self._refused(operation, " takes a map of field id to value, e.g. fields[12]=London")
-        values = _listed(value) if self.many else [value]
+            raise self._make_error(operation, " takes a map of field id to value, e.g. fields[12]=London")
+        values = _split_values(value) if self.many else [value]
         try:
-            words = [self._allowed(_encoded(self.kind, item)) for item in values]
+            words = [self._match_choice(_encode_word(self.kind, item)) for item in values]
         except (ValueError, TypeError) as problem:
             is_hidden = self.secret or self.kind is Kind.EMAIL  # an address is personal data
             shown = "***" if is_hidden else repr(value)
-            raise self._refused(operation, f"={shown} is not allowed: {problem}") from None
+            raise self._make_error(operation, f"={shown} is not allowed: {problem}") from None
         if self.required and not any(words):
-            raise self._refused(operation, " must not be empty")
+            raise self._make_error(operation, " must not be empty")
         return {self.name: ",".join(words)}
 
-    def _refused(self, operation: str, why: str) -> InvalidCall:
+    def _make_error(self, operation: str, why: str) -> InvalidCall:
         return InvalidCall(f"{operation}: {self.name}{why}", parameter=self.name)
 
-    def _allowed(self, word: str) -> str:
+    def _match_choice(self, word: str) -> str:
         """The word as the declaration spells it."""
         if self.maximum is not None and Decimal(word) > self.maximum:
             raise ValueError(f"at most {self.maximum}")
@@ -93,7 +93,7 @@ class Parameter:
         raise ValueError(f"allowed: {', '.join(self.choices)}")
 
 
-def _listed(value: Any) -> list[Any]:
+def _split_values(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
     return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
@@ -129,7 +129,7 @@ _NEEDED = {
 }
 
 
-def _encoded(kind: Kind, value: Any) -> str:
+def _encode_word(kind: Kind, value: Any) -> str:
     """One value as it is sent; ValueError says what is needed instead."""
     text = str(value).strip()
     match kind:
@@ -141,25 +141,25 @@ def _encoded(kind: Kind, value: Any) -> str:
             return format(Decimal(text), "f")
         case Kind.ID if text:
             return text
-        case Kind.EMAIL if _EMAIL.fullmatch(trimmed(text)):
-            return trimmed(text)
+        case Kind.EMAIL if _EMAIL.fullmatch(trim_invisible(text)):
+            return trim_invisible(text)
         case Kind.LINK if _LINK.fullmatch(text):
             return text
         case Kind.BOOLEAN | Kind.FLAG if (truth := _TRUTH.get(text.lower())) is not None:
             return str(int(truth)) if kind is Kind.FLAG else str(truth).lower()
-        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _moment(kind, value, text):
+        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _read_moment(kind, value, text):
             is_day = kind is Kind.DAY_OR_TIME and ":" not in text
             return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
     raise ValueError(_NEEDED[kind])
 
 
-def _moment(kind: Kind, value: Any, text: str) -> dt.date | None:
+def _read_moment(kind: Kind, value: Any, text: str) -> dt.date | None:
     if isinstance(value, dt.date):
         return value
-    return _parsed(text, _DATES if kind is Kind.DATE else _DATE_TIMES)
+    return _parse_moment(text, _DATES if kind is Kind.DATE else _DATE_TIMES)
 
 
-def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
+def _parse_moment(text: str, forms: Iterable[str]) -> dt.datetime | None:
     for form in forms:
         with contextlib.suppress(ValueError):
             return dt.datetime.strptime(text.replace("T", " "), form)
@@ -236,44 +236,44 @@ class Operation:
         Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12":
         "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall,
         naming the parameter and what is allowed, before a request is spent."""
-        words = self._words(values)
+        words = self._encode_values(values)
         wire: dict[str, str] = {}
         for parameter in self.parameters:
             if parameter.name in words:
                 wire |= sorted(words[parameter.name].items())
             elif parameter.required:
-                wire[parameter.name] = self._default(parameter)
+                wire[parameter.name] = self._default_of(parameter)
         if self.needs_one and not any(map(words.get, self.needs_one)):
-            raise self._refused(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
+            raise self._make_error(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
         if half := next((name for name, word in wire.items() if _HALF.search(name + word)), ""):
             culprit = half.partition("[")[0]
-            raise self._refused(f"{culprit} holds half a character", culprit)
+            raise self._make_error(f"{culprit} holds half a character", culprit)
         return Call(self, wire)
 
-    def _words(self, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    def _encode_values(self, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         """By parameter, its form on the wire."""
         words: dict[str, dict[str, str]] = {}
         for name, value in values.items():
             if value is None:
                 continue
             head, bracket, key = name.partition("[")
-            parameter = self.parameter(head)
+            parameter = self.find_parameter(head)
             is_field = bracket and parameter.kind is Kind.FIELDS
-            found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
+            found = parameter.encode_value({key.rstrip("]"): value} if is_field else value, self.name)
             words[parameter.name] = words.get(parameter.name, {}) | found
         return words
 
-    def _default(self, parameter: Parameter) -> str:
+    def _default_of(self, parameter: Parameter) -> str:
         if parameter.default is not None:
             return parameter.default
         choices = ", ".join(parameter.choices)
         allowed = f"one of {choices}" if choices else parameter.kind
-        raise self._refused(f"{parameter.name} is required ({allowed})", parameter.name)
+        raise self._make_error(f"{parameter.name} is required ({allowed})", parameter.name)
 
-    def _refused(self, why: str, parameter: str) -> InvalidCall:
+    def _make_error(self, why: str, parameter: str) -> InvalidCall:
         return InvalidCall(f"{self.name}: {why}", parameter=parameter)
 
-    def parameter(self, name: str) -> Parameter:
+    def find_parameter(self, name: str) -> Parameter:
         """By name, case and trailing underscores aside. Raises InvalidCall, naming a near one."""
         if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
             known = [parameter.name for parameter in self.parameters]
@@ -299,7 +299,7 @@ class Call:
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
-    def shown(self) -> dict[str, str]:
+    def public_params(self) -> dict[str, str]:
         """The parameters as they may be logged and archived."""
         secret = {parameter.name for parameter in self.operation.parameters if parameter.secret}
         return {
@@ -328,16 +328,16 @@ class Area(dict[str, Operation]):
         )
         content = declared.pop("content", {})
         super().__init__(
-            {name: self._operation(name, members, content) for name, members in declared.items()}
+            {name: self._declare_operation(name, members, content) for name, members in declared.items()}
         )
 
-    def filling(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
+    def declare_rows(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
         """The operation of that name, which fills tables: `rows` finds these records in its payload."""
         self[name] = replace(self[name], rows=rows, records=records)
         return self[name]
 
     @staticmethod
-    def _operation(name: str, members: dict[str, Any], content: Mapping[str, list[Any]]) -> Operation:
+    def _declare_operation(name: str, members: dict[str, Any], content: Mapping[str, list[Any]]) -> Operation:
         rows = [*members.pop("parameters", ()), *content.get(members.pop("content", ""), ())]
         effect = Effect(members.pop("effect", "write"))
         is_read = effect is Effect.READ

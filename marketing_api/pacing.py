@@ -57,7 +57,7 @@ class RateReport:
             return float(self.requests)
         return None if self.limit is None or self.remaining is None else float(self.limit - self.remaining)
 
-    def left(self, wall: float) -> float:
+    def seconds_left(self, wall: float) -> float:
         """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not
         say."""
         return 0.0 if self.reset is None else self.reset - wall
@@ -88,13 +88,13 @@ class Windows:
     used: float = 0.0  # slots given in it
     before: float = 0.0  # and in the one before
 
-    def begins(self, count: float, limit: float) -> bool:
+    def is_window_start(self, count: float, limit: float) -> bool:
         """Whether a request that was number `count` of its window was the first of ours in it."""
         is_first = count <= self.lowest
         self.lowest = count if is_first else self.lowest + LOWEST_RISES / limit
         return is_first
 
-    def saw(self, edge: float, margin: float, now: float) -> None:
+    def note_edge(self, edge: float, margin: float, now: float) -> None:
         """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
         off = (edge - self.phase + 0.5) % 1.0 - 0.5
         if abs(off) > TOLERANCE or not self.since:
@@ -109,14 +109,14 @@ class Windows:
         is_early = slot.index == 0 and count > half and slot.at > slot.window + self.phase + LEAD / 2
         return is_early or (is_edge and slot.index >= half)
 
-    def strike(self, weight: float, now: float) -> None:
+    def add_strike(self, weight: float, now: float) -> None:
         """Something came that should not have come if windows were fixed."""
         self.strikes += weight
         if self.strikes > STRIKES:
             self.is_fixed = self.strikes = 0.0
             self.since, self.distrust_until = now, now + DISTRUST
 
-    def place(self, earliest: float, last_at: float, limit: float, allowance: float) -> Slot:
+    def place_slot(self, earliest: float, last_at: float, limit: float, allowance: float) -> Slot:
         """The next slot not before `earliest`, in a window that holds `allowance`."""
         number = max(math.floor(earliest - self.phase + 1 - LAST_ENTRY), self.number)
         if number == self.number and self.used >= allowance:
@@ -176,14 +176,14 @@ class Schedule:
     share: float = 1.0  # of the limit that may be used: less where the other machines cannot be seen
     windows: Windows = field(default_factory=Windows)
 
-    def reserve(self, now: float, cap: float | None = None, *, held: Slot | None = None) -> Slot:
+    def reserve_slot(self, now: float, cap: float | None = None, *, held: Slot | None = None) -> Slot:
         """Take the next free slot, or the `held` one that was taken before and still holds. `cap`: requests
         per second that are never exceeded."""
         if held is not None and self.still_holds(held):
             return held
         self._forget_nonsense(now)
         if self.is_windowed(cap):
-            slot = self.windows.place(max(now, self.hold_until), self.last_at, self.limit, self.rate())
+            slot = self.windows.place_slot(max(now, self.hold_until), self.last_at, self.limit, self.rate())
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
@@ -221,31 +221,31 @@ class Schedule:
         if report.limit and report.limit > 0:
             self.limit = float(report.limit)
         if refused:
-            self._refused(slot, report, now, wall)
+            self._learn_refusal(slot, report, now, wall)
         else:
             self.refusals = 0.0
             recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
             self.margin = max(LEAST_MARGIN, self.margin - recovery)
             is_used_up = report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
-            if is_used_up and 0 < (left := report.left(wall)) <= 1:
+            if is_used_up and 0 < (left := report.seconds_left(wall)) <= 1:
                 self.hold_until = max(self.hold_until, now + left)
         if (count := report.count) is not None:
-            self._counted(slot, min(count, self.limit), now)
+            self._learn_count(slot, min(count, self.limit), now)
 
-    def _counted(self, slot: Slot, count: float, now: float) -> None:
+    def _learn_count(self, slot: Slot, count: float, now: float) -> None:
         windows, half = self.windows, self.limit / 2
-        is_edge = windows.begins(count, self.limit) and slot.gap < NEAR
+        is_edge = windows.is_window_start(count, self.limit) and slot.gap < NEAR
         if slot.window >= 0:
             if windows.is_fixed and windows.contradicts(slot, count, half, is_edge=is_edge):
-                windows.strike(2, now)
+                windows.add_strike(2, now)
         elif is_edge and not windows.is_fixed:
-            windows.saw(slot.at - slot.gap / 2, self.margin, now)
+            windows.note_edge(slot.at - slot.gap / 2, self.margin, now)
             if windows.is_fixed and self.margin <= CONTESTED:
                 self.margin = LEAST_MARGIN
 
-    def _refused(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
+    def _learn_refusal(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
-        self.hold_until = max(self.hold_until, self._hold(report, now, wall))
+        self.hold_until = max(self.hold_until, self._find_hold(report, now, wall))
         is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
         is_whim = not report.reached and bool(report.remaining)
         self.refused_at = now
@@ -253,13 +253,13 @@ class Schedule:
             most = max(self.reported / SLOWEST - 1, FIRST_MARGIN)
             self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.4), most)
             if slot.window >= 0 and slot.index < self.limit / 3:
-                self.windows.strike(1, now)
+                self.windows.add_strike(1, now)
 
-    def _hold(self, report: RateReport, now: float, wall: float) -> float:
+    def _find_hold(self, report: RateReport, now: float, wall: float) -> float:
         """Until when nobody sends: the end of the window as far as it can be told, else what the service
         advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0)
-        left = report.left(wall)
+        left = report.seconds_left(wall)
         if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.windows.phase) % 1.0
         # a clock that differs from ours may mislead once, not twice
@@ -271,9 +271,9 @@ class Schedule:
         """A reboot restarts the clock, so that stored times lie in the future."""
         latest = max(self.last_at, self.free_at, self.hold_until, self.touched_at)
         if latest > now + LONGEST_HOLD + 1:
-            self.become(Schedule(touched_at=now, share=self.share))
+            self.replace_by(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
-            self.become(
+            self.replace_by(
                 Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
             )
 
@@ -288,6 +288,6 @@ class Schedule:
             windows=dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
         )
 
-    def become(self, other: "Schedule") -> None:
+    def replace_by(self, other: "Schedule") -> None:
         for each in dataclasses.fields(self):
             setattr(self, each.name, getattr(other, each.name))

@@ -56,13 +56,13 @@ class Listing:
         while not self.is_over:
             place = {"limit": limit, "page": self.pages_read + 1} if is_paged else {}
             response = fetch(self.operation.bind(**{**self.params, **place}))
-            served, new = self._count(response)
+            served, new = self._count_page(response)
             self.is_over = not is_paged or self._is_last(served, new, before, limit)
             before = served
             if new or self.pages_read == 1:
                 yield response
 
-    def _count(self, response: Response) -> tuple[int, int]:
+    def _count_page(self, response: Response) -> tuple[int, int]:
         """Entries of the page, and those of them that no page before had."""
         keys = parsing.item_keys(response)
         new = len(set(keys) - self.keys)

@@ -16,11 +16,18 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from marketing_api.envelope import UNDECODED, collection, decode, first_letter, part, parts
+from marketing_api.envelope import (
+    UNDECODED,
+    decode,
+    find_member,
+    first_letter,
+    split_collection,
+    split_object,
+)
 from marketing_api.exchange import Response
 from marketing_api.records.account import Business
 from marketing_api.records.fields import Record, Unread
-from marketing_api.records.shapes import CutEntry, content_hash, objects
+from marketing_api.records.shapes import CutEntry, as_objects, content_hash
 from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
@@ -65,9 +72,9 @@ def parse_rows(
     cut: Counter[type[Record]] = Counter()
     try:
         validated = partial(
-            _validated, zone=zone, observed_on=observed_on, has_undecoded=response.envelope.has_undecoded
+            _validate_batch, zone=zone, observed_on=observed_on, has_undecoded=response.envelope.has_undecoded
         )
-        for record, raw in pairs(response):
+        for record, raw in pair_entries(response):
             if isinstance(raw, CutEntry):
                 cut[record] += 1
                 continue
@@ -89,20 +96,20 @@ def parse_rows(
             yield Rows(record, rejected=[Unread(None, reason)])
 
 
-def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
+def pair_entries(response: Response) -> Iterator[tuple[type[Record], Any]]:
     """Each entry of a response with the record that it should become."""
     operation, params = response.call.operation, response.call.params
     if operation.rows is None:
         return
     if not operation.is_streamed:
-        yield from operation.rows(response.envelope.decoded(operation), params)
+        yield from operation.rows(response.envelope.decode_payload(operation), params)
         return
-    raws = iter(response.envelope.entries(operation))
+    raws = iter(response.envelope.list_entries(operation))
     while some := list(islice(raws, BATCH)):
-        yield from operation.rows({"items": list(map(_entry, some))}, params)
+        yield from operation.rows({"items": list(map(_decode_entry, some))}, params)
 
 
-def _entry(raw: msgspec.Raw) -> Any:
+def _decode_entry(raw: msgspec.Raw) -> Any:
     """Set aside as text where it cannot be decoded."""
     try:
         return decode(raw)
@@ -111,11 +118,11 @@ def _entry(raw: msgspec.Raw) -> Any:
 
 
 @cache
-def _adapter(record: type[Record]) -> TypeAdapter[list[Record]]:
+def _list_adapter(record: type[Record]) -> TypeAdapter[list[Record]]:
     return TypeAdapter(list[record])  # type: ignore[valid-type]
 
 
-def _validated(
+def _validate_batch(
     record: type[Record],
     raws: list[Any],
     *,
@@ -133,15 +140,15 @@ def _validated(
     context = {"zone": zone}
     if not has_undecoded:
         with contextlib.suppress(ValidationError):
-            rows.records.extend(_adapter(record).validate_python(raws, context=context))
+            rows.records.extend(_list_adapter(record).validate_python(raws, context=context))
             return rows
     for raw in raws:
-        _add(rows, raw, context)
+        _add_entry(rows, raw, context)
     rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
     return rows
 
 
-def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
+def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
     """One entry: as a record, as one without the values at fault, or, where one of these tells it apart, as
     rejected."""
     if isinstance(raw, Unread):
@@ -151,16 +158,16 @@ def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
             rows.missing.append(raw.reason)
         return
     validate = partial(rows.record.model_validate, context=context)
-    undecoded = list(_undecoded(raw))
+    undecoded = list(_find_undecoded(raw))
     reasons = [f"{'.'.join(path)}: not UTF-8" for path in undecoded]
-    readable = _without(raw, undecoded)
+    readable = _drop_members(raw, undecoded)
     found: Record | None
     try:
         found = validate(readable)
     except ValidationError as problem:
         errors = problem.errors(include_url=False, include_context=False, include_input=False)
         flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
-        reasons += map(_reason, errors)
+        reasons += map(_describe_error, errors)
         found = read_or_none(validate, readable | dict.fromkeys(flawed) if isinstance(raw, dict) else None)
     if reasons:
         (rows.rejected if found is None else rows.flawed).append(Unread(raw, "; ".join(reasons)))
@@ -168,26 +175,26 @@ def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
         rows.records.append(found)
 
 
-def _undecoded(raw: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _find_undecoded(raw: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Paths of the members of an entry that hold bytes which are not UTF-8."""
     for name, value in raw.items() if isinstance(raw, dict) else ():
         if isinstance(value, dict):
-            yield from _undecoded(value, (*path, name))
+            yield from _find_undecoded(value, (*path, name))
         elif UNDECODED in json.dumps(value, ensure_ascii=False, default=str):
             yield (*path, name)
 
 
-def _without(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
+def _drop_members(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
     """The entry without the members at these paths."""
     for first, *rest in paths:
         raw = dict(raw)
         value = raw.pop(first)
         if rest:
-            raw[first] = _without(value, [tuple(rest)])
+            raw[first] = _drop_members(value, [tuple(rest)])
     return raw
 
 
-def _reason(error: Mapping[str, Any]) -> str:
+def _describe_error(error: Mapping[str, Any]) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
     fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
@@ -206,16 +213,16 @@ def business_of(response: Response) -> Business | None:
 def service_count(response: Response) -> int | None:
     """The payload's own `count`, which may be the total or that of this page (observation 15); None
     without a readable one."""
-    return read_or_none(_count, response)
+    return read_or_none(_read_count, response)
 
 
-def _count(response: Response) -> int | None:
+def _read_count(response: Response) -> int | None:
     operation = response.call.operation
-    count = part(response.envelope.opened(operation.at), "count") if operation.at else None
+    count = find_member(response.envelope.open_member(operation.at), "count") if operation.at else None
     return None if count is None else read_int(decode(count))
 
 
-def shortage(response: Response) -> str:
+def find_shortage(response: Response) -> str:
     """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
 
     A count below the entries proves nothing lost.
@@ -224,7 +231,7 @@ def shortage(response: Response) -> str:
     if not operation.is_listing:
         return ""
     try:
-        count = _count(response) or 0
+        count = _read_count(response) or 0
     except ValueError:
         return f"{operation.name}: its count is no number"
     listed = count if operation.is_paged else len(set(item_keys(response)))
@@ -239,7 +246,7 @@ def item_keys(response: Response) -> list[str]:
     has_network = record is not None and "network" in record.model_fields
     seen: Counter[str] = Counter()
     keys = []
-    for raw in _served(response, record):
+    for raw in _served_entries(response, record):
         if isinstance(raw, dict) and raw.get("id") not in (None, ""):
             number = read_or_none(read_int, raw["id"])
             id_ = str(raw["id"] if number is None else number)
@@ -251,21 +258,24 @@ def item_keys(response: Response) -> list[str]:
     return keys
 
 
-def _served(response: Response, first: type[Record] | None) -> Iterable[Any]:
+def _served_entries(response: Response, first: type[Record] | None) -> Iterable[Any]:
     operation = response.call.operation
     if operation.is_streamed:
-        return map(_entry, response.envelope.entries(operation))
+        return map(_decode_entry, response.envelope.list_entries(operation))
     if operation.rows is None:
-        return objects(response.envelope.decoded(operation))
-    return (raw for record, raw in pairs(response) if record is first and not isinstance(raw, Unread))
+        return as_objects(response.envelope.decode_payload(operation))
+    return (raw for record, raw in pair_entries(response) if record is first and not isinstance(raw, Unread))
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:
     """(served, total) events of a timeline's response: served < total means that the service cut it. Without
     `total` both are equal."""
-    wrapper, timeline = response.envelope.opened("timeline"), part(response.envelope.members, "timeline")
-    served = len(collection(timeline if wrapper is None else part(wrapper, "data")))
-    total = part(wrapper, "total")
+    wrapper, timeline = (
+        response.envelope.open_member("timeline"),
+        find_member(response.envelope.members, "timeline"),
+    )
+    served = len(split_collection(timeline if wrapper is None else find_member(wrapper, "data")))
+    total = find_member(wrapper, "total")
     counted = None if total is None else read_or_none(read_int, decode(total))
     return served, max(served, counted or 0)
 
@@ -277,13 +287,13 @@ def parts_served(response: Response) -> dict[str, Any]:
     members = {} if isinstance(response.body, Path) else response.envelope.members or {}
     for name, raw in members.items():
         found[f"response.data.{name}"] = raw
-        wrapper = response.envelope.opened(name) or {}
+        wrapper = response.envelope.open_member(name) or {}
         if not {"items", "data"}.isdisjoint(map(str.lower, wrapper)):
             found |= {f"response.data.{name}.{each}": inner for each, inner in wrapper.items()}
-    return {path: _outermost(raw) for path, raw in found.items()}
+    return {path: _split_outermost(raw) for path, raw in found.items()}
 
 
-def _outermost(raw: msgspec.Raw) -> Any:
+def _split_outermost(raw: msgspec.Raw) -> Any:
     if first_letter(raw) == b"{":
-        return parts(raw)
-    return collection(raw) if first_letter(raw) == b"[" else decode(raw)
+        return split_object(raw)
+    return split_collection(raw) if first_letter(raw) == b"[" else decode(raw)

@@ -1,10 +1,10 @@
 """The client-side rate limiter: the requests of an account, over all threads and processes, under its limit:
 of one machine (a locked file), or of all machines that share a Redis (`MARKETING_BUDGET_URL`).
 
-`RateLimiter.wait` gives each request its slot and `learn` takes in what the service reports. After a 429
-everybody waits for the window to reset, and the refused request goes first. A process holds at most one slot
-that is not yet due, so that processes share about equally however many threads they have. What was measured
-is in `docs/decisions/rate-limit.md`.
+`RateLimiter.wait_for_slot` gives each request its slot and `learn` takes in what the service reports. After
+a 429 everybody waits for the window to reset, and the refused request goes first. A process holds at most
+one slot that is not yet due, so that processes share about equally however many threads they have. What was
+measured is in `docs/decisions/rate-limit.md`.
 
 Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state is kept;
 reading what the service says about its limit. Not here: which moments are slots (`pacing`). Needs `fcntl`, so
@@ -33,7 +33,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
-from marketing_api.clock import Clock, utc_now, wall
+from marketing_api.clock import Clock, unix_now, utc_now
 from marketing_api.envelope import Envelope, decode
 from marketing_api.errors import BudgetSpent, LimitNotShared, Stopped
 from marketing_api.exchange import Connection
@@ -74,7 +74,7 @@ class RateLimiter:
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
-    def shared(cls, connection: Connection) -> Self:
+    def share_limit(cls, connection: Connection) -> Self:
         """The limiter that all processes share for the account: those of this machine, or of all that name
         the same Redis.
 
@@ -84,7 +84,7 @@ class RateLimiter:
         url = connection.budget_url
         return cls(RedisStore(url.reveal(), path) if url else path, cap=connection.max_rate)
 
-    def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False) -> Slot:
+    def wait_for_slot(self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes
         before all others.
 
@@ -100,7 +100,7 @@ class RateLimiter:
                         turn.wait()
                         continue
                     slot = self._slot = self._store.apply(
-                        lambda schedule: schedule.reserve(self._store.now(), self._cap, held=self._slot)
+                        lambda schedule: schedule.reserve_slot(self._store.now(), self._cap, held=self._slot)
                     )
                     left = slot.at - self._store.now()
                     if left <= 0:
@@ -119,11 +119,11 @@ class RateLimiter:
         with self._lock:
             self._store.apply(
                 lambda schedule: schedule.learn(
-                    slot, report, refused=refused, now=self._store.now(), wall=wall()
+                    slot, report, refused=refused, now=self._store.now(), wall=unix_now()
                 )
             )
 
-    def wake(self) -> None:
+    def wake_waiting(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
         with self._lock:
             for *_, turn in self._queue:
@@ -155,7 +155,7 @@ class RequestBudget:
         self.left = max_requests  # that may still be sent, as far as their number is limited
         self._lock = threading.Lock()
 
-    def take(self) -> None:
+    def take_request(self) -> None:
         """Raises BudgetSpent when nothing is left, or the moment has come."""
         if self.until is not None and self._now() >= self.until:
             raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
@@ -189,17 +189,17 @@ class FileStore:
         self._path = path
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
-        with self._locked() as descriptor:
+        with self._open_locked() as descriptor:
             stored = os.pread(descriptor, _SIZE + 1, 0)
-            schedule = unpacked(stored)
+            schedule = unpack_schedule(stored)
             result = change(schedule)
-            os.pwrite(descriptor, packed(schedule), 0)
+            os.pwrite(descriptor, pack_schedule(schedule), 0)
             if len(stored) > _SIZE:
                 os.ftruncate(descriptor, _SIZE)
             return result
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _open_locked(self) -> Iterator[int]:
         """The file is opened for each change: a descriptor that were kept, a forked child would share
         together with its lock."""
         while True:
@@ -216,12 +216,12 @@ class FileStore:
                 os.close(descriptor)
 
 
-def packed(schedule: Schedule) -> bytes:
+def pack_schedule(schedule: Schedule) -> bytes:
     content = _encode(schedule).ljust(_SIZE - 4)
     return zlib.crc32(content).to_bytes(4) + content
 
 
-def unpacked(stored: bytes) -> Schedule:
+def unpack_schedule(stored: bytes) -> Schedule:
     """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt
     afresh, which takes seconds."""
     try:
@@ -336,7 +336,7 @@ class _Server:
         self.name = where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
         self._script = client.register_script(_SWAP)
 
-    def swap(self, key: str, old: bytes, new: bytes, *, was_late: bool = False) -> bytes | None:
+    def swap_state(self, key: str, old: bytes, new: bytes, *, was_late: bool = False) -> bytes | None:
         """Store `new` where `old` is; returns what is there instead, None when it was stored. Raises one of
         `errors`."""
         sent = time.monotonic()
@@ -349,7 +349,7 @@ class _Server:
             self._is_gone = False
         return found[0] if found else None
 
-    def lost(self, problem: Exception) -> None:
+    def note_loss(self, problem: Exception) -> None:
         if not self._is_gone:
             until = f"this machine sends at {ALONE:.0%} of the rate limit until it is back"
             log.warning(
@@ -378,7 +378,7 @@ class RedisStore:
         try:
             self._server = _server(url)
             with self._server.lock:
-                self._seen = self._server.swap(self._key, b"", b"") or b""
+                self._seen = self._server.swap_state(self._key, b"", b"") or b""
         except ImportError:
             raise LimitNotShared(
                 "MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'"
@@ -406,15 +406,15 @@ class RedisStore:
                 if time.monotonic() >= self._server.look_at:
                     return self._apply_shared(change)
             except self._server.errors as problem:
-                self._server.lost(problem)
+                self._server.note_loss(problem)
         return self._file.apply(lambda schedule: self._apply_alone(schedule, change))
 
     def _apply_shared(self, change: Callable[[Schedule], T]) -> T:
         for late in range(_TRIES):
-            schedule = self._present()
-            result, content = change(schedule), packed(schedule)
+            schedule = self._read_state()
+            result, content = change(schedule), pack_schedule(schedule)
             if not late or content != self._seen:
-                found = self._server.swap(self._key, self._seen, content, was_late=late >= _TOO_LATE)
+                found = self._server.swap_state(self._key, self._seen, content, was_late=late >= _TOO_LATE)
                 self._seen = content if found is None else found
                 if found is not None or self._times_set != self._server.clock.times_set:
                     continue
@@ -422,9 +422,9 @@ class RedisStore:
             return result
         raise TimeoutError("others change the state too often")
 
-    def _present(self) -> Schedule:
+    def _read_state(self) -> Schedule:
         """What is stored; where it was lost, or its clock was set, what is learnt."""
-        stored, times_set = unpacked(self._seen), self._server.clock.times_set
+        stored, times_set = unpack_schedule(self._seen), self._server.clock.times_set
         if self._times_set != times_set:
             self._times_set, self._learnt, stored = times_set, Schedule(self._learnt.limit), Schedule()
         if stored == Schedule() or stored.last_at < self._alone_since:  # lost, or nobody used it since
@@ -435,7 +435,7 @@ class RedisStore:
         if schedule.share == 1 or (
             not self._alone_since and schedule.last_at < self._learnt.last_at
         ):  # not of this outage
-            schedule.become(self._learnt.begun_anew(self.now(), 1.0, ALONE))
+            schedule.replace_by(self._learnt.begun_anew(self.now(), 1.0, ALONE))
         self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
         result = change(schedule)
         self._learnt = schedule

@@ -65,7 +65,7 @@ class Redactor:
             return data
         return self._pattern.sub(_HIDDEN, data)
 
-    def stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def redact_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The chunks without the secret, also where it lies across two of them; memory stays that of one
         chunk."""
         held = b""

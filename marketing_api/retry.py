@@ -53,7 +53,7 @@ class Silence:
         self._lock = threading.Lock()
         self._probing = threading.Lock()
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         with self._lock:
             now = time.monotonic()
             if self._since is None or (not self._under_way and now - self._last > _IDLE_S):
@@ -61,7 +61,7 @@ class Silence:
             self._under_way += 1
             self._last = now
 
-    def end(self, problem: Exception | None) -> None:
+    def end_request(self, problem: Exception | None) -> None:
         with self._lock:
             self._under_way -= 1
             self._last = now = time.monotonic()
@@ -83,7 +83,7 @@ class Silence:
         since = self._since
         return since is not None and bool(self._why) and self._last - since > SILENCE
 
-    def check(self) -> None:
+    def raise_if_over(self) -> None:
         if self.is_over:
             raise GivenUp(
                 f"no whole response for {_PATIENCE} ({self._why}); this run sends no more "
@@ -101,10 +101,10 @@ class Silence:
             self._account,
             now - since,
             why,
-            self._limit(),
+            self._describe_limit(),
         )
 
-    def _limit(self) -> str:
+    def _describe_limit(self) -> str:
         """The one that is met first, as things are."""
         if self._is_refused:
             return f"a request is given up after {REFUSALS} refusals or {_PATIENCE}"
@@ -168,7 +168,7 @@ class Retry:
         self._stop = stop
         self._first_pause = first_pause
 
-    def read(
+    def send_read(
         self,
         call: Call,
         stop: threading.Event,
@@ -201,7 +201,7 @@ class Retry:
                 before, failed_at = failed_at, time.monotonic()
                 if is_hopeless() or self._is_enough(tries, failed_at - began, before):
                     raise
-            self._pause(tries)
+            self._pause_before_retry(tries)
 
     def _is_enough(self, tries: int, seconds: float, since: float) -> bool:
         """Whether a read that failed so often, for so long, is not tried again; an outage is waited for."""
@@ -210,7 +210,7 @@ class Retry:
             return False
         return not self._silence.is_outage(since, lambda: self._send(ME.bind()))
 
-    def write(self, call: Call, before: Callable[[], object]) -> Response:
+    def send_write(self, call: Call, before: Callable[[], object]) -> Response:
         """See `Client.write`."""
         if call.operation.is_read:
             raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
@@ -232,8 +232,8 @@ class Retry:
                 tries, is_refused, before = tries + 1, False, lambda: None
                 if tries >= TRIES:
                     raise
-            self._pause(tries)
+            self._pause_before_retry(tries)
 
-    def _pause(self, tries: int) -> None:
+    def _pause_before_retry(self, tries: int) -> None:
         pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
         self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)

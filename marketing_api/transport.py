@@ -34,7 +34,7 @@ from marketing_api.urllib3_internals import (
     certificate_variable,
     open_pool,
     request_over,
-    unpacked,
+    unpack_pieces,
     with_new_connection,
 )
 
@@ -100,13 +100,15 @@ class Watch:
         self._closing = threading.Event()
 
     @contextlib.contextmanager
-    def over(self, timeout: float) -> Iterator[UnderWay]:
+    def watch_request(self, timeout: float) -> Iterator[UnderWay]:
         now = time.monotonic()
         self.mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
         with self._lock:
             self._under_way.add(request)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="slow-responses", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._watch_requests, name="slow-responses", daemon=True
+                )
                 self._thread.start()
         try:
             yield request
@@ -119,7 +121,7 @@ class Watch:
     def close(self) -> None:
         self._closing.set()
 
-    def _look(self) -> None:
+    def _watch_requests(self) -> None:
         while not self._closing.wait(_LOOK_S):
             with self._lock:
                 for request in self._under_way:
@@ -199,7 +201,7 @@ class Transport:
         self._opened = contextlib.ExitStack()
 
     @cached_property
-    def _kept(self) -> urllib3.HTTPConnectionPool:
+    def _kept_pool(self) -> urllib3.HTTPConnectionPool:
         return self._opened.enter_context(self._open(self._connections))
 
     def send(self, call: Call, spool_name: str) -> Received:
@@ -212,18 +214,20 @@ class Transport:
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
-        with self._watch.over(timeout) as under_way, contextlib.ExitStack() as opened:
+        with self._watch.watch_request(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
                 # a write over a new connection: one that the service is just closing would leave its outcome
                 # unknown
-                pool = self._kept
+                pool = self._kept_pool
                 if not call.operation.is_read:
                     pool = opened.enter_context(with_new_connection(pool))
                 response = request_over(
-                    pool, prepare(call, self._url), urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout)
+                    pool,
+                    prepare_request(call, self._url),
+                    urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout),
                 )
                 status, headers = response.status, response.headers
-                self._receive(response, body, under_way)
+                self._receive_body(response, body, under_way)
             except TooLarge as found:
                 problem = TooLarge(f"{what}: HTTP {status}, {found}")
                 body.cut()
@@ -232,7 +236,7 @@ class Transport:
                 urllib3.exceptions.HTTPError,
                 ValueError,
             ) as error:  # the last: a chunk of -5 bytes
-                problem = _problem(error, what, status, timeout)
+                problem = _explain_error(error, what, status, timeout)
             except BaseException:
                 body.discard()
                 raise
@@ -241,11 +245,11 @@ class Transport:
         text = to_utf8(body.finish(), headers.get("Content-Type", ""))
         return Received(status, headers, text, problem)
 
-    def _receive(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
+    def _receive_body(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
         packed = response.stream(_CHUNK, decode_content=False)
         with contextlib.closing(response):
-            for chunk in self._redactor.stream(
-                _unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)
+            for chunk in self._redactor.redact_stream(
+                _unpack_chunks(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)
             ):
                 under_way.received += len(chunk)
                 body.write(chunk)
@@ -258,7 +262,7 @@ class Transport:
         self._opened.close()
 
 
-def prepare(call: Call, base_url: str) -> Request:
+def prepare_request(call: Call, base_url: str) -> Request:
     """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the
     form body."""
     url = f"{base_url}/{call.operation.name}{SUFFIX}"
@@ -270,7 +274,7 @@ def prepare(call: Call, base_url: str) -> Request:
     )
 
 
-def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
+def _unpack_chunks(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and
     DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
@@ -279,7 +283,7 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
     came = size = 0
     for chunk in chunks:
         came += len(chunk)
-        for piece in unpacked(decoder, chunk, _CHUNK) if decoder else (chunk,):
+        for piece in unpack_pieces(decoder, chunk, _CHUNK) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
                 raise TooLarge(
@@ -317,9 +321,9 @@ def _too_slow(under_way: UnderWay, timeout: float) -> str:
     )
 
 
-def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
+def _explain_error(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
-    errors = list(_chain(error))
+    errors = list(_list_causes(error))
     if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in errors):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
@@ -337,9 +341,9 @@ def _about_certificates() -> str:
     return "; set SSL_CERT_FILE to the certificates of its own authority"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
     """The error, what it wraps in its arguments, and what it wraps as `reason`."""
     yield error
     for inner in (*error.args, getattr(error, "reason", None)):
         if isinstance(inner, BaseException):
-            yield from _chain(inner)
+            yield from _list_causes(inner)

@@ -58,7 +58,9 @@ def open_pool(
     except OSError as problem:
         named = f"{certificate_variable()}={verify}" if certificate_variable() else "the system's bundle"
         raise OSError(f"{named} holds no certificates") from problem
-    pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine)
+    pool.ConnectionCls = _make_keyed(
+        pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine
+    )
     return pool  # type: ignore[no-any-return]
 
 
@@ -81,7 +83,7 @@ def with_new_connection(pool: urllib3.HTTPConnectionPool) -> urllib3.HTTPConnect
     return new
 
 
-def _keyed(kind: Any, query: str, mine: threading.local) -> Any:
+def _make_keyed(kind: Any, query: str, mine: threading.local) -> Any:
     class Keyed(kind):  # type: ignore[misc]
         debuglevel = 0  # http.client would print request lines
 
@@ -129,7 +131,7 @@ def request_over(
     return pool.urlopen(request.method, target, request.body, request.headers, timeout=timeout, **options)
 
 
-def unpacked(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
+def unpack_pieces(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
     """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises
     urllib3's DecodeError."""
     try:

@@ -14,12 +14,12 @@ from marketing_api.address import mask_addresses
 from marketing_api.envelope import (
     Envelope,
     Parts,
-    collection,
     decode,
-    decoded,
+    decode_members,
+    find_member,
     first_letter,
-    part,
-    parts_or_none,
+    split_collection,
+    split_if_object,
 )
 from marketing_api.errors import (
     AuthenticationFailed,
@@ -35,7 +35,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.rate_limit import rate_report
 from marketing_api.records.values import read_int, read_or_none
-from marketing_api.write_result import objection
+from marketing_api.write_result import find_objection
 
 #: observation 1.
 BAD_KEY, UNKNOWN_ACTION = 1000, 1002
@@ -45,14 +45,14 @@ _WINDOW = 1.0
 _TRANSIENT_STATUS = (408, 425)
 
 
-def check(call: Call, status: int, headers: Mapping[str, str], envelope: Envelope) -> None:
+def check_response(call: Call, status: int, headers: Mapping[str, str], envelope: Envelope) -> None:
     """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in
     its place.
 
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No
     message holds a value that was sent."""
     operation = call.operation
-    error = _error(envelope, operation)
+    error = _find_error(envelope, operation)
     is_success = error is None and (envelope.status == "ok" or _is_bare_payload(envelope, operation))
     if status == 429 or not is_success:
         report = rate_report(envelope, headers)
@@ -62,16 +62,16 @@ def check(call: Call, status: int, headers: Mapping[str, str], envelope: Envelop
         raise (
             _by_status(operation, status, envelope.flaw)
             if error is None
-            else _refusal(operation, status, error)
+            else _make_refusal(operation, status, error)
         )
     if operation.is_read:
         _check_payload(operation, envelope)
         _check_echo(call, envelope)
         return
-    members = decoded(envelope.members)
-    if (words := objection(operation, call.params, members)) is not None:  # observations 3 and 5
+    members = decode_members(envelope.members)
+    if (words := find_objection(operation, call.params, members)) is not None:  # observations 3 and 5
         raise Refused(
-            f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members
+            f"{operation.name}: the service answered ok, but said: {_mask_words(words)}", detail=members
         )
 
 
@@ -85,13 +85,13 @@ def refused_by_operation(operation: Operation, problem: AuthenticationFailed) ->
     return NotAvailable(f"{operation.name}: {refused}", code=problem.code, detail=problem.detail)
 
 
-def flaw(response: Response) -> str:
+def find_flaw(response: Response) -> str:
     """Why an archived response is not whole by what is known now; "" when it is. One that the client has
     just opened, it has judged, too."""
     if response.opened is not None:
         return ""
     try:
-        check(response.call, 200, {}, response.envelope)
+        check_response(response.call, 200, {}, response.envelope)
     except (MarketingApiError, ValueError) as problem:
         return str(problem)
     return ""
@@ -112,17 +112,19 @@ def _by_status(operation: Operation, status: int, flaw: str) -> MarketingApiErro
     return BrokenResponse(f"{name}: HTTP {status} with {what} instead of a response")
 
 
-def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
+def _find_error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
     """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or
     without an envelope."""
-    if envelope.status != "error" and part(envelope.members, "errorCode") is None:
+    if envelope.status != "error" and find_member(envelope.members, "errorCode") is None:
         return None
     payload = operation.at.lower()
     members = envelope.members or {}
-    return decoded({name: raw for name, raw in members.items() if not payload or name.lower() != payload})
+    return decode_members(
+        {name: raw for name, raw in members.items() if not payload or name.lower() != payload}
+    )
 
 
-def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
+def _make_refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
     code, text = _code_and_text(error)
     message = f"{operation.name}: {text}"
     facts: dict[str, Any] = {"code": code, "detail": error}
@@ -144,11 +146,11 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"with errorCode {code}"
     words = folded.get("errormessage")
-    said = f" ({_public(words)})" if isinstance(words, str) and words.strip() else ""
+    said = f" ({_mask_words(words)})" if isinstance(words, str) and words.strip() else ""
     return code, f"the service refused {number}{said}"
 
 
-def _public(text: str) -> str:
+def _mask_words(text: str) -> str:
     """The service's words without what may be personal data: addresses and longer numbers."""
     return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", mask_addresses(text.strip(), "…"))[:200]
 
@@ -156,7 +158,7 @@ def _public(text: str) -> str:
 def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     """Some samples show the payload without its envelope."""
     names = (operation.at,) if operation.at else (operation.members or operation.result)
-    return envelope.bare and any(part(envelope.top, name) is not None for name in names)
+    return envelope.is_bare and any(find_member(envelope.top, name) is not None for name in names)
 
 
 def _check_payload(operation: Operation, envelope: Envelope) -> None:
@@ -165,10 +167,10 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two
     responses, of which one is not ours."""
-    if operation.records and (twice := envelope.repeated(operation)):
+    if operation.records and (twice := envelope.find_repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:
-        if (raw := part(envelope.members, name)) is None:
+        if (raw := find_member(envelope.members, name)) is None:
             raise BrokenResponse(f"{operation.name}: the response lacks `{name}`")
         _check_member(operation, envelope, name, raw)
 
@@ -176,7 +178,7 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
 def _check_echo(call: Call, envelope: Envelope) -> None:
     """A response that names another id than was requested may put one person's story under another's name."""
     name = call.operation.echo
-    if not name or (raw := part(envelope.members, name)) is None:
+    if not name or (raw := find_member(envelope.members, name)) is None:
         return
     named = read_or_none(read_int, decode(raw))  # None: it does not say which it is
     if named is not None and named != read_or_none(read_int, call.params[name]):
@@ -187,10 +189,10 @@ def _check_echo(call: Call, envelope: Envelope) -> None:
 def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgspec.Raw) -> None:
     kind = first_letter(raw)
     # a look-up may hide its error in a list of one; a long list is not looked into
-    entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
-    inner = parts_or_none(entries[0]) if len(entries) == 1 else envelope.opened(name)
-    if part(inner, "errorCode") is not None:  # observation 3
-        error = decoded(inner)
+    entries = split_collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
+    inner = split_if_object(entries[0]) if len(entries) == 1 else envelope.open_member(name)
+    if find_member(inner, "errorCode") is not None:  # observation 3
+        error = decode_members(inner)
         code, text = _code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
@@ -206,7 +208,7 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
     if not operation.at and not operation.records:
         return
     if isinstance(value, str) and value.strip():  # words in its place are a refusal (observation 5)
-        text = f"{operation.name}: the service answered in words ({_public(value)})"
+        text = f"{operation.name}: the service answered in words ({_mask_words(value)})"
         raise Refused(text, detail={name: value})
     if operation.records or value not in (None, ""):
         raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
@@ -215,8 +217,8 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
     """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty;
     `is_strict`: what is held is a collection, or null beside a count of 0."""
-    held = part(wrapper, entries)
+    held = find_member(wrapper, entries)
     if not wrapper or (held is not None and (not is_strict or first_letter(held) in b"[{")):
         return False
-    count = part(wrapper, "count")
+    count = find_member(wrapper, "count")
     return (held is not None and first_letter(held) != b"n") or count is None or decode(count) not in (0, "0")

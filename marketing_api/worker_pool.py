@@ -60,14 +60,14 @@ class WorkerPool:
         self._is_entering = False  # whether a job is under way that waits for its turn
         self._is_closed = False
 
-    def put(self, lane: Lane, job: Job) -> None:
+    def put_job(self, lane: Lane, job: Job) -> None:
         with self._changed:
             lane.jobs.append(job)
             if len(lane.jobs) == 1:
                 bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
-            self._call()
+            self._call_thread()
 
-    def drop(self, lane: Lane) -> int:
+    def drop_jobs(self, lane: Lane) -> int:
         """Forget the lane's jobs that have not begun; how many those were."""
         with self._changed:
             dropped = len(lane.jobs)
@@ -88,7 +88,7 @@ class WorkerPool:
             ):  # an interrupt may have come before its start
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _call(self) -> None:
+    def _call_thread(self) -> None:
         """Have a thread look for the next job. Called with `_changed` held."""
         if self._is_closed:
             self._changed.notify_all()
@@ -96,7 +96,7 @@ class WorkerPool:
             self._changed.notify()
         elif self._lanes and not self._is_entering and len(self._threads) < self.size:
             name = f"requests-{len(self._threads)}"
-            thread = threading.Thread(target=self._work, name=name, daemon=True)
+            thread = threading.Thread(target=self._run_jobs, name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # no room for one more: those that are there do the work
@@ -105,18 +105,18 @@ class WorkerPool:
             else:
                 self._threads.append(thread)
 
-    def _work(self) -> None:
-        while (job := self._next()) is not None:
+    def _run_jobs(self) -> None:
+        while (job := self._next_job()) is not None:
             with contextlib.ExitStack() as turn:
-                turn.callback(self._entered)
+                turn.callback(self._end_entering)
                 job(turn.close)
 
-    def _entered(self) -> None:
+    def _end_entering(self) -> None:
         with self._changed:
             self._is_entering = False
-            self._call()
+            self._call_thread()
 
-    def _next(self) -> Job | None:
+    def _next_job(self) -> Job | None:
         with self._changed:
             while self._is_entering or not self._lanes:
                 if self._is_closed and not self._lanes:
@@ -166,26 +166,26 @@ class FanOut:
                 if known is not None and (result := known(call)) is not None:
                     yield result
                     continue
-                self._pool.put(self._lane, functools.partial(self._fetch, call))
+                self._pool.put_job(self._lane, functools.partial(self._fetch_call, call))
                 self._under_way += 1
                 while self._under_way >= AHEAD * self._pool.size or not self._results.empty():
-                    yield self._next()
+                    yield self._next_result()
             while self._under_way:
-                yield self._next()
+                yield self._next_result()
         except BudgetSpent:
-            self._under_way -= self._pool.drop(self._lane)
+            self._under_way -= self._pool.drop_jobs(self._lane)
             while self._under_way:
                 with contextlib.suppress(BudgetSpent):
-                    yield self._next()  # what was paid for before the budget ran out
+                    yield self._next_result()  # what was paid for before the budget ran out
             raise
         finally:
             self._lane.stop.set()
-            self._pool.drop(self._lane)
+            self._pool.drop_jobs(self._lane)
 
-    def _fetch(self, call: Call, leave: Callable[[], None]) -> None:
-        self._results.put(self._result(call, leave))
+    def _fetch_call(self, call: Call, leave: Callable[[], None]) -> None:
+        self._results.put(self._fetch_result(call, leave))
 
-    def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
+    def _fetch_result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
         name = call.operation.name
         if (hopeless := self._given_up.get(name)) is not None:
@@ -207,7 +207,7 @@ class FanOut:
         self._failures[name] = 0
         return response
 
-    def _next(self) -> Response | Failure:
+    def _next_result(self) -> Response | Failure:
         result = self._results.get()
         self._under_way -= 1
         if isinstance(result, BaseException):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from marketing_api.envelope import decoded
+from marketing_api.envelope import decode_members
 from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 from marketing_api.records.values import read_int, read_or_none
@@ -23,13 +23,13 @@ _IDS = {"id", "post_id"}
 def new_id(response: Response) -> int | None:
     """The id of what was added or synced; None where the service names none, which says nothing about the
     effect."""
-    values = {name.lower(): value for name, value in decoded(response.envelope.members).items()}
+    values = {name.lower(): value for name, value in decode_members(response.envelope.members).items()}
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
     return int(text) or None if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
 
 
-def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
+def find_objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
     """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or
     None.
 
@@ -43,7 +43,7 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             words := words_in(value)
         ):
             is_error = name.lower().startswith("error")
-            if is_error or denies(operation, words, sent.values()):
+            if is_error or is_denial(operation, words, sent.values()):
                 return words
     named = (value for name, value in members.items() if name.lower() in _IDS.intersection(operation.result))
     is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # observation 45
@@ -57,9 +57,9 @@ _SETTLED_BY_BEING_THERE = ("movecontact", "deletecontact", "addtag", "removetag"
 _UPDATES = ("synccontact", "editcontact")
 
 
-def denies(operation: Operation, sentence: str, sent: Iterable[str] = ()) -> bool:
+def is_denial(operation: Operation, sentence: str, sent: Iterable[str] = ()) -> bool:
     """Whether the sentence says that what the operation was to bring about is not so."""
-    text = _HARMLESS.sub(" ", _plain(sentence, sent))
+    text = _HARMLESS.sub(" ", _simplify_sentence(sentence, sent))
     name = operation.name.partition("/")[2]
     if name == "removetag" and _WITHOUT_TAG.search(text):
         return False
@@ -71,7 +71,7 @@ def denies(operation: Operation, sentence: str, sent: Iterable[str] = ()) -> boo
 
 def says_absent(text: str) -> bool:
     """Whether words of the service mean that what was named is not there (any more)."""
-    return bool(_ABSENT.search(_plain(text, ())))
+    return bool(_ABSENT.search(_simplify_sentence(text, ())))
 
 
 def words_in(value: Any) -> str:
@@ -83,24 +83,24 @@ def words_in(value: Any) -> str:
     return ". ".join(filter(None, map(words_in, value))) if isinstance(value, list) else ""
 
 
-def _plain(sentence: str, sent: Iterable[str]) -> str:
+def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
     """Lower case, blanks and apostrophes made alike, without what we sent and without what stands in
     quotes."""
-    text = _alike(sentence)
-    for value in sorted({_alike(str(each)) for each in sent}, key=len, reverse=True):
+    text = _normalize_text(sentence)
+    for value in sorted({_normalize_text(str(each)) for each in sent}, key=len, reverse=True):
         if len(value) > 2 and value in text:  # each is a pattern of its own, which takes long to compile
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", " … ", text)
     return re.sub(r'"[^"]*"|(?<!\w)\'[^\']*\'(?!\w)', " … ", text)
 
 
-def _alike(text: str) -> str:
+def _normalize_text(text: str) -> str:
     if len(text) > _LONGEST:
         text = text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]
-    text = re.sub(r"<[^<>]*>", " ", unescaped(text))
+    text = re.sub(r"<[^<>]*>", " ", unescape_html(text))
     return " ".join(text.translate(_QUOTES).lower().split())
 
 
-def unescaped(text: str) -> str:
+def unescape_html(text: str) -> str:
     """HTML's entities resolved; as it came where one stands for no letter, by a number too long for
     Python."""
     try:

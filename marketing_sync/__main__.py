@@ -8,10 +8,10 @@ from marketing_sync.packages import use_packages
 def main() -> NoReturn:
     """Run one command, and end with its exit code."""
     use_packages()
-    from home.interrupts import leave
+    from home.interrupts import exit_process
     from pipelines import cli
 
-    leave(cli.main())
+    exit_process(cli.main())
 
 
 if __name__ == "__main__":

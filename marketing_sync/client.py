@@ -71,7 +71,7 @@ class Client:
         connection = Connection("main", address, Secret(key), max_rate, timezone)
         self._open = ExitStack()
         spool = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
-        limiter = RateLimiter.shared(connection)
+        limiter = RateLimiter.share_limit(connection)
         self._client = self._open.enter_context(
             _Client(connection, limiter, record=lambda _: None, spool=spool)
         )
@@ -82,7 +82,7 @@ class Client:
         Raises errors.InvalidCall before anything is sent when the parameters do not fit; Refused,
         NotAvailable, AuthenticationFailed, or a Transient error after all tries."""
         call = find_operation(operation, is_read=True).bind(**parameters)
-        return self._client.fetch(call).envelope.decoded(call.operation)
+        return self._client.fetch(call).envelope.decode_payload(call.operation)
 
     def rows(self, operation: str | Operation, *, record: str = "", **parameters: Any) -> Iterator[Row]:
         """The entries of a read, of all its pages and each once, in the service's order.
@@ -92,7 +92,7 @@ class Client:
         out. `record`: which of the operation's records, where a response has several kinds; the first
         otherwise. Raises as `get`."""
         found = find_operation(operation, is_read=True)
-        kind = _kind(found, record)
+        kind = _find_record(found, record)
         found.bind(**parameters)
         zone = self.timezone  # first: a wrong key is told there
         known: set[str] = set()
@@ -103,7 +103,7 @@ class Client:
                     text = repr(each) if found.is_paged else ""
                     if not text or text not in known:
                         known.add(text)
-                        yield _row(each)
+                        yield _make_row(each)
 
     def send(self, operation: str | Operation, **parameters: Any) -> Any:
         """What a write returned. It is sent again only where it certainly took no effect.
@@ -111,7 +111,7 @@ class Client:
         Raises as `get`, and errors.OutcomeUnknown where nobody can tell: look before you send it again. For
         lists of people `marketing-sync push` keeps an outbox, which does that by itself."""
         call = find_operation(operation, is_read=False).bind(**parameters)
-        return self._client.write(call).envelope.decoded(call.operation)
+        return self._client.write(call).envelope.decode_payload(call.operation)
 
     @cached_property
     def timezone(self) -> dt.tzinfo:
@@ -150,7 +150,7 @@ class Client:
         self.close()
 
 
-def _kind(operation: Operation, name: str) -> type[Record]:
+def _find_record(operation: Operation, name: str) -> type[Record]:
     kinds = {each.__name__: each for each in operation.records}
     if not kinds:
         raise InvalidCall(f"{operation.name} has no records: use `get`")
@@ -160,7 +160,7 @@ def _kind(operation: Operation, name: str) -> type[Record]:
     return kinds[name] if name else next(iter(kinds.values()))
 
 
-def _row(record: Record) -> Row:
+def _make_row(record: Record) -> Row:
     """Times and dates are texts in a record, since Arrow reads them fastest."""
     row: Row = {}
     for name, field in type(record).model_fields.items():

@@ -27,12 +27,12 @@ from home import formatting
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines.report.figures import TIERS as TIERS
-from pipelines.report.figures import headline
+from pipelines.report.figures import write_headline
 from pipelines.report.queries import report_of
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_connection import SEAL, bounded_memory
-from warehouse.sql import not_one_select, value
+from warehouse.sql import fetch_value, not_one_select
 
 _PROJECT = Path(__file__).parent.parent
 _LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_text()
@@ -83,7 +83,7 @@ def connect() -> duckdb.DuckDBPyConnection:
         )
         raise
     con = duckdb.connect(str(found), read_only=True)
-    if not value(
+    if not fetch_value(
         con, "select current_setting('lock_configuration')"
     ):  # else another page of this process has sealed it
         for setting in (*_LIMITS, *SEAL):
@@ -131,18 +131,18 @@ def news(con: duckdb.DuckDBPyConnection) -> list[str]:
     return [
         f"{account.title}: {sentence}" if len(found) > 1 else sentence
         for account in found
-        for sentence in headline(account)
+        for sentence in write_headline(account)
     ]
 
 
 # -- words and numbers
 
 share, rating, points, change, plural = (
-    formatting.share,
-    formatting.rating,
-    formatting.points,
+    formatting.format_share,
+    formatting.format_rating,
+    formatting.format_points,
     formatting.change_of,
-    formatting.plural,
+    formatting.count_of,
 )
 
 
@@ -278,7 +278,9 @@ def lines(
     )
     days = plainly.dropna(subset=["y"])["x"]
     if days.nunique() < 2:
-        so_far = f"known of one day so far, {formatting.day(days.iloc[0])}" if len(days) else "nothing yet"
+        so_far = (
+            f"known of one day so far, {formatting.format_day(days.iloc[0])}" if len(days) else "nothing yet"
+        )
         return mo.md(f"*{title}: {so_far}.*")
     whole = _with_gaps(plainly)
     size = 36 if days.nunique() < 60 else 7  # a day between two gaps has no line, but is seen

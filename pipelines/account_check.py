@@ -9,9 +9,9 @@ from collections.abc import Callable
 from assets.checkpoint import Checkpoints
 from assets.sources import SOURCE_ASSETS
 from home import exits
-from home.accounts import chosen, connections, explained
+from home.accounts import choose_account, explain_refusal, open_connections
 from home.door import open_archive
-from home.identity import difference, known_owner, note_owner, owner_in
+from home.identity import find_difference, known_owner, note_owner, owner_in
 from home.output import Finding
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection
@@ -32,12 +32,12 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
     """Note that the account is another business now, or has another address, once a person agreed: by
     `is_agreed`, or asked on the terminal. Returns the exit code, 1 when nobody agreed. Raises
     SettingsError."""
-    with connections(settings) as accounts:
-        connection = chosen(settings, accounts, account_name)
+    with open_connections(settings) as accounts:
+        connection = choose_account(settings, accounts, account_name)
         known = known_owner(settings, connection.account)
         with client_by_hand(connection) as (client, _):
             found = owner_in(client.fetch(account.ME.bind()), settings, connection)
-    if not (why := difference(known, found)):
+    if not (why := find_difference(known, found)):
         print(f"{connection.account}: this is {found}, as the home knows it: there is nothing to confirm")
         return exits.DONE
     with open_outbox(settings.home) as outbox:
@@ -55,7 +55,7 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
     if not (is_agreed or says_yes("Go on under the same name with this one? [y/N] ")):
         return print_error("nothing was changed", exits.INCOMPLETE)
     with open_archive(settings.home) as archive:
-        Checkpoints(archive).end(SOURCE_ASSETS)  # a sync of the other one is not resumed
+        Checkpoints(archive).end_assets(SOURCE_ASSETS)  # a sync of the other one is not resumed
     note_owner(settings, connection.account, found)
     print(f"{connection.account}: is {found} from now on")
     return exits.DONE
@@ -76,5 +76,5 @@ def check_account(
     except OtherBusiness as problem:
         what, text = IDENTITY, str(problem)
     except MarketingApiError as problem:
-        text = f"not connected: {explained(connection, problem)}"
+        text = f"not connected: {explain_refusal(connection, problem)}"
     return Finding(what, False, f"{connection.account}: {plain(text)}"), skew

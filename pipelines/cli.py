@@ -17,7 +17,7 @@ import click
 
 from home import exits, interrupts
 from marketing_api import __version__
-from pipelines.usage import WithExamples, verbose
+from pipelines.usage import WithExamples, verbose_option
 
 #: In the order of use.
 COMMANDS = (
@@ -55,7 +55,7 @@ Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_s
 alike."""
 
 
-def _purpose(name: str) -> str:
+def _read_purpose(name: str) -> str:
     """The sentence that the command's file begins with, which is not imported for it."""
     source = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
@@ -65,7 +65,7 @@ class _Listed(click.Command):
     """A command for the list, suggestions and completion."""
 
     def get_short_help_str(self, limit: int = 0) -> str:
-        words = _purpose(str(self.name))
+        words = _read_purpose(str(self.name))
         return f"{words[0].lower()}{words[1:].removesuffix('.')}"
 
 
@@ -86,7 +86,7 @@ class _LazyCommands(WithExamples, click.Group):
         if name is not None:
             command = getattr(import_module(f"pipelines.commands.{name}"), name)
             assert isinstance(command, click.Command)
-            begins = f"{_purpose(name)}\n\n"
+            begins = f"{_read_purpose(name)}\n\n"
             command.help = begins + (command.help or "").removeprefix(begins)
         return name, command, rest
 
@@ -103,7 +103,7 @@ PROGRAM = _LazyCommands(
     epilog=_EPILOG,
     invoke_without_command=True,
     callback=_first_steps,
-    params=[verbose()],
+    params=[verbose_option()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 

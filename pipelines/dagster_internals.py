@@ -36,9 +36,9 @@ from starlette.types import ASGIApp
 
 from home.exits import HomeError
 from home.settings import SHARD_TAG
-from marketing_api.clock import TOLERANCE, utc_now, wall
+from marketing_api.clock import TOLERANCE, unix_now, utc_now
 from pipelines import CODE_LOCATION, CODE_MODULE
-from warehouse.disk import exclusive, set_aside
+from warehouse.disk import hold_lock, set_aside
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
     HomeError when Dagster's settings are none.
     """
     own = Path(os.environ["DAGSTER_HOME"])
-    with exclusive(own):
+    with hold_lock(own):
         for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
             log.warning(line)
         try:
@@ -138,10 +138,10 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
     with open_instance(home) as instance:
         create = instance.create_run_for_job
 
-        def filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
+        def create_filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
             return create(job_def, remote_job_origin=_CODE_LOCATION.get_job_origin(job_def.name), **given)
 
-        setattr(instance, "create_run_for_job", filed)  # noqa: B010 (a plain assignment to a method is no type)
+        setattr(instance, "create_run_for_job", create_filed)  # noqa: B010 (a plain assignment to a method is no type)
         yield instance
 
 
@@ -191,7 +191,7 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
             connection.execute(events.insert(), copies)
 
 
-def settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
+def find_settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
     """The assets that Dagster shows something of, and no failed check: no public call says either of all at
     once."""
     storage, checks = instance.event_log_storage, AssetCheckExecutionsTable.c
@@ -209,15 +209,15 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     again; how many. Dagster's default launcher cannot look: only the code server that started a process sees
     it end. A home that is not there is on another machine, whose launcher looks."""
     # Not above: it brings DuckDB, 60 MB to the daemon, which imports this module for its event log only.
-    from home.folder import running
+    from home.folder import list_running
 
     started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
-    count, now_s = 0, wall()
+    count, now_s = 0, unix_now()
     for record in instance.get_run_records(started):
         run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
         # one that a clock dated ahead began at an unknown moment, and has noted its process long ago
         is_new = record.start_time is None or abs(now_s - record.start_time) < _NOTED_S
-        if is_new or not (home and home.is_dir()) or run.run_id in running(home):
+        if is_new or not (home and home.is_dir()) or run.run_id in list_running(home):
             continue
         now = instance.get_run_by_id(run.run_id)  # it may have ended since, and its process with it
         if now and now.status is dg.DagsterRunStatus.STARTED:
@@ -229,7 +229,7 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
 def redate_ticks(instance: dg.DagsterInstance) -> int:
     """Date our ticks that are still to come now; how many. A clock that was ahead noted them, and until then
     Dagster makes no other: schedules continue after their newest tick, sensors after their last one."""
-    now_s = wall()
+    now_s = unix_now()
     latest_s, count = now_s + TOLERANCE.total_seconds(), 0
     for state in instance.all_instigator_state():
         data: Any
@@ -289,7 +289,7 @@ def prune_runs(home: Path, before: dt.datetime) -> int:
     own = Path(os.environ["DAGSTER_HOME"])
     for pattern in ("*.db", "history/*.db", "history/runs/*.db") if runs else ():
         for file in own.glob(pattern):
-            _shrink(file)
+            _shrink_file(file)
     return len(runs)
 
 
@@ -310,7 +310,7 @@ def delete_runs(home: Path) -> int:
     return count
 
 
-def _shrink(path: Path) -> None:
+def _shrink_file(path: Path) -> None:
     """Give back the room of a SQLite file that has a quarter free; one in use waits for the next time."""
     with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path, timeout=1)) as connection:
         free, pages = (
@@ -359,7 +359,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
+        with self._db_lock, self._open_engine(shard).connect() as connection, connection.begin():
             yield connection
 
     def has_table(self, table_name: str) -> bool:
@@ -369,7 +369,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
             self._tables.add(table_name)
         return table_name in self._tables
 
-    def _engine(self, shard: str) -> Engine:
+    def _open_engine(self, shard: str) -> Engine:
         if shard not in self._engines:
             engine = create_engine(
                 self.conn_string_for_shard(shard),

@@ -29,10 +29,10 @@ from pipelines.publishing import (
     custom_table_problems,
     model_settings,
 )
-from pipelines.push_jobs import AudienceSyncs, explained, push_jobs, standing_order
+from pipelines.push_jobs import AudienceSyncs, explain_failures, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
-from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
+from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly_schedule, shard_tags
 from pipelines.sensors import alert_sensor, dead_runs
 from warehouse.errors import WarehouseError
 
@@ -56,17 +56,19 @@ class Following:
         self.models, self.reports = Models(), Reports()
         self.activations, self.publishing = AudienceSyncs(settings), Publishing()
 
-    def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
-        handled = explained(WarehouseError)  # by the steps, some of which are tried again
-        made = model_assets(MODELS_STEP, explained()(self.models.build), model_settings(settings).nodes())
+    def build_assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
+        handled = explain_failures(WarehouseError)  # by the steps, some of which are tried again
+        made = model_assets(
+            MODELS_STEP, explain_failures()(self.models.build_models), model_settings(settings).list_nodes()
+        )
         published = published_asset(
-            handled(self.publishing.publish),
+            handled(self.publishing.publish_copy),
             breaking_changes,
             custom_table_problems,
             [key for key in made.keys if key.path[0] != "staging"],
         )
-        assets = [made, published, report_asset(handled(self.reports.make))]
-        return [*assets, self.activations.asset(made.keys)] if settings.activations else assets
+        assets = [made, published, report_asset(handled(self.reports.make_report))]
+        return [*assets, self.activations.build_asset(made.keys)] if settings.activations else assets
 
 
 def build_definitions(
@@ -87,19 +89,19 @@ def build_definitions(
         assets: list[Any] = [read_step(partitions)]
         jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild]
         if has_models:
-            assets += [*(following or Following(settings)).assets(settings), *sync_tables()]
+            assets += [*(following or Following(settings)).build_assets(settings), *sync_tables()]
             jobs += [REFRESH_MODELS, PUBLISH, *push_jobs()]
     return dg.Definitions(
-        assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
+        assets=list(dg.map_asset_specs(partial(_complete_spec, settings), assets)),
         jobs=jobs,
-        schedules=[nightly(settings)],
+        schedules=[nightly_schedule(settings)],
         sensors=[dead_runs(settings), alert_sensor(settings, now)],
         resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
         executor=_EXECUTOR,
     )
 
 
-def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
+def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """With the owner and, at the report, where it and the notebooks are: a link in the UI that serves it,
     paths elsewhere, since browsers follow no link from a page to a file."""
     if spec.key != REPORT:

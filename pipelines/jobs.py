@@ -4,11 +4,11 @@ import dagster as dg
 
 from assets.materialize import DEFERRED, asset_key
 from assets.sources import contacts, coupons, lists, timelines
-from home.door import waits
+from home.door import waiting_options
 from home.folder import in_use
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings
-from warehouse.rebuild import rebuild as rebuild_warehouse
+from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
 from write_back.writebacks_export import try_to_export
 
 #: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than
@@ -45,8 +45,8 @@ PUBLISH = dg.define_asset_job(
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
-    with in_use(settings.home), stage("rebuild"):
-        report = rebuild_warehouse(settings.home, **waits(settings))
+    with in_use(settings.home), begin_stage("rebuild"):
+        report = rebuild_warehouse(settings.home, **waiting_options(settings))
         try_to_export(settings)
     context.add_output_metadata(
         {"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows}

@@ -13,10 +13,10 @@ from home.settings import SettingsError
 
 
 def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Config) -> type[Any]:
-    """The class of a step's or a resource's config: a field for each option that the UI has; `values` reads
-    what a person made of it."""
+    """The class of a step's or a resource's config: a field for each option that the UI has; `read_values`
+    reads what a person made of it."""
 
-    def kind(option: Option) -> Any:
+    def config_type(option: Option) -> Any:
         if option.choices:
             # Its name is what Dagster says that a wrong value is not.
             title = f"{', '.join(option.choices[:-1])} or {option.choices[-1]}"
@@ -26,17 +26,17 @@ def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Conf
         return option.holds if option.unset is not None else option.holds | None
 
     fields: dict[str, Any] = {
-        option.name: (kind(option), Field(default=option.unset, description=option.help))
+        option.name: (config_type(option), Field(default=option.unset, description=option.help))
         for option in options
         if not option.in_ui
     }
     return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields)
 
 
-def values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config) -> dict[str, Any]:
+def read_values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config) -> dict[str, Any]:
     """A run config's values by name. Raises SettingsError."""
     given = dict(config)
-    return {option.name: option.of(given.get(option.name)) for option in options}
+    return {option.name: option.read_config(given.get(option.name)) for option in options}
 
 
 def check_confirmed(chosen: Mapping[str, Any]) -> None:

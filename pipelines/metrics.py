@@ -14,8 +14,8 @@ from home.freshness import is_to_come
 from home.settings import Settings
 from marketing_api import __version__
 from marketing_api.clock import utc_now
-from pipelines.monitoring import Shard, shards
-from warehouse.retention import sizes
+from pipelines.monitoring import Shard, read_shards
+from warehouse.retention import measure_sizes
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import OutboxError
 
@@ -46,7 +46,7 @@ _GAUGES = {
 _Sample = tuple[str, tuple[str, ...], float]
 
 
-def metrics(settings: Settings) -> str:
+def render_metrics(settings: Settings) -> str:
     """In Prometheus' text format."""
     registry = CollectorRegistry()
     Info("marketing_sync", "The program", registry=registry).info({"version": __version__})
@@ -55,13 +55,13 @@ def metrics(settings: Settings) -> str:
         for name, (labels, text) in _GAUGES.items()
     }
     now = utc_now()
-    for name, shard in shards(settings).items():
-        for metric, labels, value in (*_read(shard, now), *_of_home(settings.homes[name])):
+    for name, shard in read_shards(settings).items():
+        for metric, labels, value in (*_read_shard(shard, now), *_of_home(settings.homes[name])):
             gauges[metric].labels(name, *labels).set(value)
     return generate_latest(registry).decode()
 
 
-def _read(shard: Shard, now: dt.datetime) -> Iterator[_Sample]:
+def _read_shard(shard: Shard, now: dt.datetime) -> Iterator[_Sample]:
     for each in shard.accounts:
         label, read_at = (each.account,), each.read_at
         is_known = read_at is not None and not is_to_come(read_at, now)
@@ -77,7 +77,7 @@ def _read(shard: Shard, now: dt.datetime) -> Iterator[_Sample]:
 def _of_home(home: Path) -> Iterator[_Sample]:
     if not home.is_dir():
         return
-    yield "home_bytes", (), sum(sizes(home).values())
+    yield "home_bytes", (), sum(measure_sizes(home).values())
     yield "home_free_bytes", (), shutil.disk_usage(home).free
     if outbox_of(home).exists():
         # `push status` says what is wrong with it

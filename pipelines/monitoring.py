@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from home.account_files import declared_accounts
-from home.freshness import standstill
+from home.freshness import describe_standstill
 from home.settings import SANDBOX_ACCOUNT, Settings
 from warehouse.bookkeeping import Run
 from warehouse.status_file import AccountStatus, HomeStatus, read_status
@@ -21,13 +21,13 @@ class Shard(NamedTuple):
     is_here: bool
 
 
-def shards(settings: Settings) -> dict[str, Shard]:
+def read_shards(settings: Settings) -> dict[str, Shard]:
     """By name; one without a name where there are none."""
-    names = _names(settings)
-    return {shard: _shard(read_status(home), names[shard]) for shard, home in settings.homes.items()}
+    names = _account_names(settings)
+    return {shard: _make_shard(read_status(home), names[shard]) for shard, home in settings.homes.items()}
 
 
-def _names(settings: Settings) -> defaultdict[str, list[str]]:
+def _account_names(settings: Settings) -> defaultdict[str, list[str]]:
     """Shard → the accounts that there should be."""
     found = defaultdict[str, list[str]](list)
     for name, table in declared_accounts(settings.folder / "accounts.toml").items():
@@ -37,19 +37,21 @@ def _names(settings: Settings) -> defaultdict[str, list[str]]:
     return found
 
 
-def _shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
+def _make_shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
     known = status or HomeStatus()
     read = {each.account: each for each in known.accounts}
     return Shard([read.get(name, AccountStatus(name)) for name in names], known.run, status is not None)
 
 
-def silent(
+def find_silent(
     settings: Settings, shard: Shard, now: dt.datetime, began: dt.datetime | None = None
 ) -> dict[str, str]:
     """Account → how long no part of it was read completely, where that is longer than it should be.
     `began`: an account that never was is given time from then on."""
     late = {
-        each.account: standstill(read_at, now, settings.alert_after) if read_at else "it was never read"
+        each.account: describe_standstill(read_at, now, settings.alert_after)
+        if read_at
+        else "it was never read"
         for each in shard.accounts
         for read_at in [each.read_at or began]
     }

@@ -16,10 +16,10 @@ from home.accounts import known_accounts
 from home.door import open_archive, warehouse_of
 from home.folder import prepare_home
 from home.identity import check_kind
-from home.output import AccountPlan, Plan, Planned, emit
-from home.progress import clock
+from home.output import AccountPlan, Plan, Planned, print_json
+from home.progress import format_clock
 from home.settings import Settings, estimated_rate
-from home.texts import grid, text_template
+from home.texts import make_grid, text_template
 from marketing_api.operations import ALL
 from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments
@@ -49,14 +49,14 @@ class Night:
             name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]
         }
 
-    def sentences(self, rate: float, max_age_days: int) -> list[str]:
-        words = text_template(__file__, clock=clock).render(
+    def describe_night(self, rate: float, max_age_days: int) -> list[str]:
+        words = text_template(__file__, clock=format_clock).render(
             night=self, plan=self.plan, rate=rate, max_age_days=max_age_days, LISTINGS=LISTINGS
         )
         return words.splitlines()
 
 
-def night(
+def plan_night(
     before: Mapping[str, int],
     whole: ContactPlan,
     plan: ContactPlan,
@@ -79,10 +79,10 @@ def show_plan(arguments: Arguments, settings: Settings) -> int:
     """Print the plan; returns the exit code. Raises SettingsError."""
     check_kind(settings)
     chosen = named_assets(arguments.only)
-    plans = list(_plans(arguments, settings, chosen)) if settings.warehouse_path.exists() else []
+    plans = list(_plan_accounts(arguments, settings, chosen)) if settings.warehouse_path.exists() else []
     console = Console(highlight=False, soft_wrap=True)
     if arguments.json:
-        emit(Plan(plans))
+        print_json(Plan(plans))
     elif not plans:
         console.print(
             "nothing has been synced yet: the first sync reads every contact, the newest first; run "
@@ -91,23 +91,27 @@ def show_plan(arguments: Arguments, settings: Settings) -> int:
     else:
         for number, each in enumerate(plans):
             console.print(end="\n" if number else "")
-            _print(console, each)
+            _print_plan(console, each)
     return exits.DONE
 
 
-def _plans(arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsset]) -> Iterator[AccountPlan]:
+def _plan_accounts(
+    arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsset]
+) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
     with open_archive(settings.home) as archive:
         warehouse = warehouse_of(settings, archive)
-        with warehouse.reading():  # once for all, after the tables are as this version declares them
+        with warehouse.open_for_reading():  # once for all, after the tables are as this version declares them
             accounts = known_accounts(settings)
             assets = needed_too(chosen, accounts, warehouse)
             budget = budget_of(settings, arguments.max_requests, arguments.until)
             planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
             for connection in accounts:
-                limiter = RateLimiter.shared(connection)
+                limiter = RateLimiter.share_limit(connection)
                 rate = estimated_rate(settings, connection.account)
-                limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
+                limited, whole = (
+                    planners.make_planner(connection.account, limiter, each) for each in (budget, None)
+                )
                 yield _plan_of(settings, assets, limited, whole, rate)
 
 
@@ -115,19 +119,19 @@ def _plan_of(
     settings: Settings, assets: Sequence[SourceAsset], planner: Planner, whole: Planner, rate: float
 ) -> AccountPlan:
     """One account; `whole` plans without the budget, `rate` is the expected one."""
-    campaigns = planner.campaigns() if campaign_stats in assets else None
-    params = {"account": planner.account, "operations": _operations(assets)}
-    before = {LISTINGS: int(planner.warehouse.read(_OTHERS, params).column(0)[0].as_py())}
+    campaigns = planner.make_campaign_plan() if campaign_stats in assets else None
+    params = {"account": planner.account, "operations": _nightly_operations(assets)}
+    before = {LISTINGS: int(planner.warehouse.run_query(_OTHERS, params).column(0)[0].as_py())}
     if campaigns:
         before[CAMPAIGN_STATS] = len(campaigns.campaigns)
     allowed = planner.allowance()
     if allowed is not None:
         left = max(allowed - sum(before.values()), 0)  # a sync requests them first
         planner.allowance = lambda: left
-    plan = planner.contacts()
-    planned = night(
+    plan = planner.make_contact_plan()
+    planned = plan_night(
         before,
-        plan if allowed is None else whole.contacts(),
+        plan if allowed is None else whole.make_contact_plan(),
         plan,
         allowed,
         requests_all=planner.rules.requests_all,
@@ -140,11 +144,11 @@ def _plan_of(
         why = {str(reason): number for reason, number in entry.counts.items()}
         lines.append(Planned(name, planned.sent[name], out.get(name, 0), entry.total, why))
     return AccountPlan(
-        planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days)
+        planner.account, sent, sent / rate, rate, lines, planned.describe_night(rate, settings.max_age_days)
     )
 
 
-def _operations(assets: Sequence[SourceAsset]) -> list[str]:
+def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:
     """Those that fill tables of the assets and are requested every night. What names one thing is requested
     when that is due or new."""
     records = {table.record for asset in assets for table in asset.tables}
@@ -156,9 +160,11 @@ def _operations(assets: Sequence[SourceAsset]) -> list[str]:
     ]
 
 
-def _print(console: Console, plan: AccountPlan) -> None:
+def _print_plan(console: Console, plan: AccountPlan) -> None:
     console.print(
-        grid(f"account {plan.account}", "what, >requests, >left out, >of, why", map(_cells, plan.planned))
+        make_grid(
+            f"account {plan.account}", "what, >requests, >left out, >of, why", map(_plan_cells, plan.planned)
+        )
     )
     for reason in Reason:
         if any(reason in line.why for line in plan.planned):
@@ -167,12 +173,12 @@ def _print(console: Console, plan: AccountPlan) -> None:
         console.print(sentence)
 
 
-def _cells(line: Planned) -> tuple[str, ...]:
+def _plan_cells(line: Planned) -> tuple[str, ...]:
     left_out, total = f"{line.left_out:,}" if line.left_out else "", "" if line.of is None else f"{line.of:,}"
-    return line.what, f"{line.requests:,}", left_out, total, _why(line)
+    return line.what, f"{line.requests:,}", left_out, total, _describe_reasons(line)
 
 
-def _why(line: Planned) -> str:
+def _describe_reasons(line: Planned) -> str:
     if line.left_out and not line.requests:
         return "no budget is left"
     if line.what == LISTINGS:

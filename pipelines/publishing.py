@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from home import output
-from home.door import open_tables, waits
+from home.door import open_tables, waiting_options
 from home.folder import dagster_home, in_use, note_running
-from home.freshness import ago
-from home.progress import advance, stage
+from home.freshness import format_age
+from home.progress import begin_stage, note_progress
 from home.settings import Settings
 from home.values import size
 from marketing_api.clock import utc_now
@@ -25,16 +25,16 @@ from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.custom_tables import CustomLimits
 from warehouse.errors import PublishedLocked, WarehouseError
 from warehouse.masking import Masking, personal_key
-from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
+from warehouse.models import BuildReport, ModelSettings, build_models, publish_blockers
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
     Published,
     custom_problems,
-    earlier,
-    facts,
-    publish,
+    list_earlier,
+    publish_copy,
     published_path,
+    read_published_facts,
     schema_changes,
 )
 
@@ -57,12 +57,12 @@ class Models:
 
     report: BuildReport | None = None
 
-    def build(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
-        """Build and test them, see `warehouse.models.build`."""
-        how = {"select": select, "on_node": advance, **waits(settings)}
-        with in_use(settings.home), stage("models and tests"):
+    def build_models(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
+        """Build and test them, see `warehouse.models.build_models`."""
+        how = {"select": select, "on_node": note_progress, **waiting_options(settings)}
+        with in_use(settings.home), begin_stage("models and tests"):
             let_go_of_rows(settings)
-            self.report = build(settings.warehouse_path, model_settings(settings), **how)
+            self.report = build_models(settings.warehouse_path, model_settings(settings), **how)
         return self.report
 
 
@@ -71,41 +71,41 @@ class Publishing:
 
     published: Published | None = None
 
-    def publish(self, settings: Settings) -> Published:
+    def publish_copy(self, settings: Settings) -> Published:
         self.published = None
         self.published = publish_home(settings)
         return self.published
 
 
 def publish_home(settings: Settings, *, carries: bool = True) -> Published:
-    """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed,
-    and what `connect` raises."""
+    """Write the published file, see `warehouse.publish.publish_copy`. Raises NotPublished when the models
+    failed, and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key)
     memory = size(settings.models_memory)
     limits = CustomLimits(settings.query_seconds, memory, settings.timezone, settings.zones)
-    how = {"limits": limits, "carries": carries, **waits(settings)}
-    with in_use(settings.home), stage("publishing"):
-        return publish(settings.home, masking, check=publish_blockers, **how)
+    how = {"limits": limits, "carries": carries, **waiting_options(settings)}
+    with in_use(settings.home), begin_stage("publishing"):
+        return publish_copy(settings.home, masking, check=publish_blockers, **how)
 
 
 @contextmanager
-def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
+def note_run(settings: Settings, run_id: str, job: str) -> Iterator[None]:
     """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its
     outcome after."""
     note_running(settings.home, run_id)
-    run, before = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, ""), _version(settings)
-    _note(settings, run)
+    run, before = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, ""), _copy_version(settings)
+    _write_run(settings, run)
     try:
         yield
     finally:
-        is_done = _version(settings) not in (None, before)
+        is_done = _copy_version(settings) not in (None, before)
         outcome, message = ("done", "") if is_done else ("failed", "nothing was published")
-        _note(settings, replace(run, ended_at=utc_now(), outcome=outcome, message=message))
+        _write_run(settings, replace(run, ended_at=utc_now(), outcome=outcome, message=message))
 
 
-def _version(settings: Settings) -> tuple[int, int] | None:
+def _copy_version(settings: Settings) -> tuple[int, int] | None:
     """Tells apart the copies that are published one after another; None without one."""
     with suppress(FileNotFoundError):
         stat = published_path(settings.home).stat()
@@ -113,7 +113,7 @@ def _version(settings: Settings) -> tuple[int, int] | None:
     return None
 
 
-def _note(settings: Settings, run: Run) -> None:
+def _write_run(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
         with open_tables(settings) as connection:
             write_run(connection, run)
@@ -132,7 +132,7 @@ def custom_table_problems(settings: Settings) -> list[str]:
 def what_is_published(settings: Settings, now: dt.datetime) -> str:
     """That in a line, also when there is nothing, or when another program keeps it locked."""
     try:
-        published = facts(published_path(settings.home))
+        published = read_published_facts(published_path(settings.home))
     except PublishedLocked as problem:
         return str(problem)
     return in_words(published, now) if published else "nothing yet; a whole `marketing-sync sync` publishes"
@@ -142,7 +142,7 @@ def published_document(settings: Settings, published: Published | None = None) -
     """What is published for `--json`; None when nothing is, or another program keeps it locked."""
     path, found = published_path(settings.home), published
     with suppress(PublishedLocked):
-        found = found or facts(path)
+        found = found or read_published_facts(path)
     if found is None:
         return None
     counts = (found.table_count, found.row_count)
@@ -153,14 +153,14 @@ def published_document(settings: Settings, published: Published | None = None) -
 
 def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
-    data = f", newest data {ago(published.data_as_of, now)}" if published.data_as_of else ""
+    data = f", newest data {format_age(published.data_as_of, now)}" if published.data_as_of else ""
     personal = {
         "keep": "personal data as it is",
         "hash": "personal data hashed",
         "drop": "without personal data",
     }[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
-    return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"
+    return f"{size}, published {format_age(published.published_at, now)}{data}, {personal}"
 
 
 # ---- after people were forgotten
@@ -172,7 +172,7 @@ def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
     home, published = settings.home, published_path(settings.home)
     steps: dict[str, Callable[[], int]] = {}
     if published.parent.exists():
-        steps["marts"] = lambda: len(Models().build(settings).outcomes)
+        steps["marts"] = lambda: len(Models().build_models(settings).outcomes)
         steps["published/marketing.duckdb"] = partial(_publish_alone, settings)
         steps["report"] = lambda: int(write_report(home)[0].exists())
     if any(home.glob("dagster/**/*.db")) or "DAGSTER_HOME" in os.environ:
@@ -198,5 +198,5 @@ def _publish_alone(settings: Settings) -> int:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(f"what was published before had them and is removed; {problem}") from None
     finally:
-        for copy in earlier(settings.home):
+        for copy in list_earlier(settings.home):
             copy.unlink()

@@ -16,31 +16,31 @@ from typing import Any
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
-from assets.materialize import materialized
+from assets.materialize import report_table
 from home.alerts import try_to_post
-from home.failures import explain
+from home.failures import explain_error
 from home.folder import prepare_home
 from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
 from home.output import PushResult
-from home.progress import Progress, stage
+from home.progress import Progress, begin_stage
 from home.settings import Settings
 from marketing_api.address import mask_addresses
 from marketing_api.errors import LimitNotShared
 from marketing_api.redaction import markdown_block
-from pipelines.launchpad import check_confirmed, config_class, values
+from pipelines.launchpad import check_confirmed, config_class, read_values
 from upkeep.backup import back_up_push
 from write_back.audience_syncs import (
     Audience,
     check_nightly,
-    difference,
+    find_difference,
     push_difference,
     read_audiences,
 )
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
-from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
-from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
+from write_back.push_report import describe_problem, plan_lines, rejected_now, result_lines, write_headline
+from write_back.push_service import PushRun, conclude_push, enqueue_push, order_of, plan_push
 
 _RETRIES, _RETRY_AFTER_S = 8, 30.0
 
@@ -49,10 +49,10 @@ _UNSET = {option.name: option.unset for option in ACTIVATIONS}
 
 
 def push_jobs() -> list[dg.JobDefinition]:
-    return list(map(_job, KINDS.values()))
+    return list(map(_push_job, KINDS.values()))
 
 
-def _job(kind: Kind) -> dg.JobDefinition:
+def _push_job(kind: Kind) -> dg.JobDefinition:
     plan = _plan_op(kind)
     typed = PUSH_OPTIONS[kind]
     shown = {"sql": typed.example} | {
@@ -92,8 +92,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         config: config_of_kind,  # type: ignore[valid-type]
     ) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
-        with explained():
-            picked = values(PUSH_OPTIONS[kind].options, config)
+        with explain_failures():
+            picked = read_values(PUSH_OPTIONS[kind].options, config)
             if not picked["dry_run"]:
                 check_confirmed(picked)
             prepare_home(settings.home, settings.lock_seconds)
@@ -103,7 +103,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             counts = counts_of(planned)
             told = counts | {"plan": dg.MetadataValue.md(markdown_block(lines))}
             if planned.refusal:
-                raise _failure(f"nothing was sent: {planned.refusal}", told)
+                raise _make_failure(f"nothing was sent: {planned.refusal}", told)
         yield dg.Output(counts, "plan", metadata=told)
         if picked["dry_run"]:
             context.log.info(
@@ -111,8 +111,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             )
             return
         ran = Ran(context.job_name, planned.order.account, run=context.run_id)
-        with explained():
-            ran.push_id = enqueue(settings, planned, run=ran.run)
+        with explain_failures():
+            ran.push_id = enqueue_push(settings, planned, run=ran.run)
         yield dg.Output(ran, "push", metadata={"push": ran.push_id})
 
     return plan
@@ -125,10 +125,10 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     with _run_of(context, begun) as run:
         with Progress(run):
-            run.take(PushRun.send_open)
+            run.take_steps(PushRun.send_open)
         context.add_output_metadata({"requests": run.requests_sent()})
         if run.ran.stopped:
-            _report(context, run, is_stopped=True)
+            _report_results(context, run, is_stopped=True)
     return run.ran
 
 
@@ -139,7 +139,7 @@ def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
 )
 def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     with _run_of(context, begun) as run, Progress(run):
-        run.take(PushRun.read_back)
+        run.take_steps(PushRun.read_back)
         context.add_output_metadata({"requests": run.requests_sent()})
     return run.ran
 
@@ -150,36 +150,36 @@ def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
 )
 def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
     with _run_of(context, begun) as run:
-        _report(context, run)
+        _report_results(context, run)
 
 
 @contextmanager
 def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
     """One step of the push, of this attempt's run."""
     settings: Settings = context.resources.settings
-    with explained(), open_outbox(settings.home) as outbox:
+    with explain_failures(), open_outbox(settings.home) as outbox:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
 
 
-def _report(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False) -> None:
+def _report_results(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False) -> None:
     """Write down what came of it and fail where a row is not as it was meant to be, or sending `is_stopped`;
     what could not be read back does not fail by that."""
-    results = conclude(run.settings, run.outbox, run.ran)
+    results = conclude_push(run.settings, run.outbox, run.ran)
     back_up_push(run.settings)
     context.log.info("\n".join(line for result in results for line in result_lines(result, is_discreet=True)))
     told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
     if failed or is_stopped:
-        raise _failure("; ".join(map(headline, failed or results[:1])), told)
+        raise _make_failure("; ".join(map(write_headline, failed or results[:1])), told)
     context.add_output_metadata(told)
 
 
-def _failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure:
+def _make_failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure:
     """Nothing that would be better for being tried again at once."""
     return dg.Failure(text, metadata=metadata, allow_retries=False)
 
 
 @contextmanager
-def explained(*raised: type[Exception]) -> Iterator[None]:
+def explain_failures(*raised: type[Exception]) -> Iterator[None]:
     """Whatever goes wrong is one sentence in the UI, except for errors of the classes `raised`, which the
     step handles. Without the Redis of the rate limit the step waits and is tried again."""
     try:
@@ -189,9 +189,9 @@ def explained(*raised: type[Exception]) -> Iterator[None]:
     except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):  # the last: Dagster's own
         raise
     except LimitNotShared as problem:
-        raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _failure(str(problem))
+        raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _make_failure(str(problem))
     except Exception as problem:
-        raise _failure(mask_addresses(explain(problem)[0])) from None
+        raise _make_failure(mask_addresses(explain_error(problem)[0])) from None
 
 
 # ---- what the UI shows
@@ -235,35 +235,37 @@ class AudienceSyncs:
         self.problems: list[str] = []
         self.requests = 0
 
-    def run(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
+    def run_syncs(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
         """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox
         that the night reads from; `picked`: options of `push activations`."""
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         self.lines, self.problems, self.requests = [], [], 0
-        with stage("sending segments back"):
-            for each in self._audiences(settings, picked):
-                self._push(settings, each, picked)
+        with begin_stage("sending segments back"):
+            for each in self._read_audiences(settings, picked):
+                self._push_audience(settings, each, picked)
         if self.requests:
             back_up_push(settings)
 
-    def _audiences(self, settings: Settings, picked: Mapping[str, Any]) -> Sequence[Audience]:
+    def _read_audiences(self, settings: Settings, picked: Mapping[str, Any]) -> Sequence[Audience]:
         try:
             check_nightly(settings)
             return read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"])
         except Exception as failed:
-            self._refuse(settings, f"no activation was pushed: {mask_addresses(explain(failed)[0])}")
+            self._note_refusal(
+                settings, f"no activation was pushed: {mask_addresses(explain_error(failed)[0])}"
+            )
             return []
 
-    def _refuse(self, settings: Settings, line: str) -> None:
+    def _note_refusal(self, settings: Settings, line: str) -> None:
         """Report what was not pushed, which posts no alert of its own."""
         self.lines.append(line)
         self.problems.append(line)
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {line}"})
 
-    def _push(self, settings: Settings, audience: Audience, picked: Mapping[str, Any]) -> None:
+    def _push_audience(self, settings: Settings, audience: Audience, picked: Mapping[str, Any]) -> None:
         try:
-            found = difference(
+            found = find_difference(
                 settings, audience, resync=picked["resync"], reject_limit=picked["reject_limit"]
             )
             plan = found.planned.plan
@@ -276,14 +278,16 @@ class AudienceSyncs:
                 "requests": requests,
             } | ({"rejected before": len(plan.told)} if plan.told else {})
             people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-            problems = [text for result in results if (text := problem(result, rejected_now(result)))]
+            problems = [
+                text for result in results if (text := describe_problem(result, rejected_now(result)))
+            ]
         except Exception as failed:
-            self._refuse(settings, f"{audience.sync.name}: {mask_addresses(explain(failed)[0])}")
+            self._note_refusal(settings, f"{audience.sync.name}: {mask_addresses(explain_error(failed)[0])}")
             return
         self.lines.append(f"{audience.sync.name}: {'; '.join([people, *problems])}")
         self.problems += self.lines[-1:] if problems else []
 
-    def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+    def build_asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
         """The step that runs once everything in `after` is made."""
 
         @dg.asset(
@@ -298,20 +302,20 @@ class AudienceSyncs:
             context: dg.AssetExecutionContext,
             config: _Activations,  # type: ignore[valid-type]
         ) -> Iterator[dg.MaterializeResult[Any]]:
-            with explained():
-                picked = values(ACTIVATIONS, config)
+            with explain_failures():
+                picked = read_values(ACTIVATIONS, config)
                 check_confirmed(picked)
             sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
             syncs = self if settings is self._settings else AudienceSyncs(settings)
-            syncs.run(sandbox_url, picked)
+            syncs.run_syncs(sandbox_url, picked)
             context.log.info("\n".join(syncs.lines))
             metadata: dict[str, Any] = {
                 "requests": syncs.requests,
                 "result": dg.MetadataValue.md(markdown_block(syncs.lines)),
             }
             if syncs.problems:
-                raise _failure("; ".join(syncs.problems), metadata)
-            yield from materialized(
+                raise _make_failure("; ".join(syncs.problems), metadata)
+            yield from report_table(
                 context, dg.MaterializeResult(asset_key=context.asset_key, metadata=metadata)
             )
 

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 from home import exits, interrupts, output
 from home.door import pushes_of
 from home.folder import prepare_home
-from home.options import PUSH_OPTIONS, words
-from home.output import emit
+from home.options import PUSH_OPTIONS, typed_words
+from home.output import print_json
 from home.settings import Settings, SettingsError, account_of
-from pipelines.push_terminal import interruptible, shown, watched
+from pipelines.push_terminal import print_results, run_interruptible, watch_run
 from write_back import push_report as report
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.order import Ran
 from write_back.outbox.outbox import Outbox, open_outbox
-from write_back.push_report import grouped, result_of, say
+from write_back.push_report import group_reasons, print_lines, result_of
 from write_back.push_service import finish_push
 from write_back.refusals import is_permanent
 from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv
@@ -29,12 +29,12 @@ from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, wr
 _SHOWN = 20
 
 
-def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
+def run_maintenance(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push` about pushes that are in the outbox. Raises SettingsError."""
     prepare_home(settings.home, settings.lock_seconds)
     account = account_of(settings, arguments.account)
     with open_outbox(settings.home) as outbox:
-        push = outbox.push(arguments.push) if arguments.push is not None else None
+        push = outbox.find_push(arguments.push) if arguments.push is not None else None
         if arguments.push is not None and (push is None or push.account != account):
             raise SettingsError(
                 f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them"
@@ -42,20 +42,22 @@ def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
         return _COMMANDS[name](arguments, settings, outbox, account)
 
 
-def _retry(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
-    def work(stop: interrupts.Stop) -> int:
+def _retry_items(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    def retry_within(stop: interrupts.Stop) -> int:
         is_left = (lambda message: False) if arguments.permanent else is_permanent
-        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
-        left = grouped(entry.why for entry in retried.left)
+        retried = outbox.retry_items(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        left = group_reasons(entry.why for entry in retried.left)
         if not arguments.json:
-            say(report.lines("retry", retried, left))
-        results = finish_push(settings, outbox, Ran("push_retry", account), partial(watched, settings, stop))
-        return shown(output.Push(None, results, left), is_json=arguments.json)
+            print_lines(report.render_lines("retry", retried, left))
+        results = finish_push(
+            settings, outbox, Ran("push_retry", account), partial(watch_run, settings, stop)
+        )
+        return print_results(output.Push(None, results, left), is_json=arguments.json)
 
-    return interruptible(settings, account, work)
+    return run_interruptible(settings, account, retry_within)
 
 
-def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+def _print_status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
     """The last pushes, one in detail, or rejected rows; 0 whatever became of them: that is what it
     displays."""
     if arguments.rejected:
@@ -65,16 +67,16 @@ def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, acco
     if arguments.push is not None:
         result = result_of(settings.home, outbox, arguments.push)
         if arguments.json:
-            emit(output.Push(None, [result]))
+            print_json(output.Push(None, [result]))
         else:
-            say(report.result_lines(result))
+            print_lines(report.result_lines(result))
         return exits.DONE
-    pushes = [report.push_line(outbox, push) for push in outbox.pushes(account, limit=_SHOWN)]
+    pushes = [report.push_line(outbox, push) for push in outbox.list_pushes(account, limit=_SHOWN)]
     open_count = outbox.open_count(account)
     if arguments.json:
-        emit(output.Pushes(pushes, open_count))
+        print_json(output.Pushes(pushes, open_count))
     else:
-        say(report.lines("status", pushes, open_count))
+        print_lines(report.render_lines("status", pushes, open_count))
     return exits.DONE
 
 
@@ -84,9 +86,9 @@ def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outb
     is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
     why = "they are of several kinds, or of pushes with different columns or options"
     if arguments.json:
-        emit(report.rejected_document(several))
+        print_json(report.rejected_document(several))
     elif not several:
-        say(["no rejected rows are left"], sys.stderr)
+        print_lines(["no rejected rows are left"], sys.stderr)
     elif is_piped and len(several) > 1:
         raise SettingsError(
             f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files "
@@ -94,9 +96,9 @@ def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outb
         )
     elif is_piped:
         write_csv(sys.stdout, several[0])
-        say(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
+        print_lines(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
     else:
-        say([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
+        print_lines([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
         for each in several:
             path = arguments.out or pushes_of(settings.home) / "rejected" / f"{each.kind}.csv"
             try:
@@ -105,7 +107,7 @@ def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outb
                 raise SettingsError(
                     f"{path} cannot be written ({problem.strerror}): name another file with --out"
                 ) from None
-            say([*report.lines("rejected", each), "", *_pushed_again(arguments, each, path)])
+            print_lines([*report.render_lines("rejected", each), "", *_pushed_again(arguments, each, path)])
     return exits.DONE
 
 
@@ -115,7 +117,7 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
             f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where "
             "they came from"
         ]
-    typed = words(
+    typed = typed_words(
         PUSH_OPTIONS[each.kind].options, {"from": path, "account": arguments.account, **each.options}
     )
     return [
@@ -124,19 +126,19 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
     ]
 
 
-def _cancel(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
+def _cancel_items(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
     """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about that."""
-    with outbox.sending(account) if arguments.unknown else nullcontext():
-        count = outbox.cancel(account, arguments.push, unknown=arguments.unknown)
+    with outbox.hold_sender(account) if arguments.unknown else nullcontext():
+        count = outbox.cancel_items(account, arguments.push, unknown=arguments.unknown)
     left = sum(
         each.open_count for each in outbox.open_by_push(account) if arguments.push in (None, each.push_id)
     )
-    say(report.lines("cancel", count, left))
+    print_lines(report.render_lines("cancel", count, left))
     return exits.DONE
 
 
 _COMMANDS: Mapping[str, Callable[[SimpleNamespace, Settings, Outbox, str], int]] = {
-    "status": _status,
-    "retry": _retry,
-    "cancel": _cancel,
+    "status": _print_status,
+    "retry": _retry_items,
+    "cancel": _cancel_items,
 }

@@ -12,84 +12,84 @@ from functools import partial
 from types import SimpleNamespace
 
 from home import exits, interrupts, output
-from home.failures import explain
+from home.failures import explain_error
 from home.folder import prepare_home
 from home.identity import check_kind
-from home.options import ACTIVATIONS, PUSH_OPTIONS, Option, words
-from home.output import emit
+from home.options import ACTIVATIONS, PUSH_OPTIONS, Option, typed_words
+from home.output import print_json
 from home.progress import Progress
 from home.settings import Settings, account_of
 from marketing_api.errors import MarketingApiError
 from upkeep.backup import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
-from write_back.audience_syncs import FILE, Audience, difference, push_difference, read_audiences
+from write_back.audience_syncs import FILE, Audience, find_difference, push_difference, read_audiences
 from write_back.input.rows import InputError
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
-from write_back.push_report import say
-from write_back.push_service import PushRun, enqueue, finish_push, order_of, plan_push
+from write_back.push_report import print_lines
+from write_back.push_service import PushRun, enqueue_push, finish_push, order_of, plan_push
 from write_back.rejected_rows import write_planned
 
 
-def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
+def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     """`marketing-sync push` of a kind, or of the audience syncs (`activations`)."""
     check_kind(settings)
     prepare_home(settings.home, settings.lock_seconds)
     if name == "activations":
-        return interruptible(settings, None, partial(_audience_syncs, arguments, settings))
+        return run_interruptible(settings, None, partial(_audience_syncs, arguments, settings))
     account = account_of(settings, arguments.account)
-    return interruptible(settings, account, partial(_push, KINDS[name], arguments, settings))
+    return run_interruptible(settings, account, partial(_push_kind, KINDS[name], arguments, settings))
 
 
-def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
+def run_interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
     """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go
     on."""
     try:
-        return interrupts.stoppable(work)
+        return interrupts.run_stoppable(work)
     except KeyboardInterrupt:
         with open_outbox(settings.home) as outbox:
-            say(["", *report.lines("open", outbox.open_count(account))], sys.stderr)
+            print_lines(["", *report.render_lines("open", outbox.open_count(account))], sys.stderr)
         return exits.INTERRUPTED
 
 
 @contextmanager
-def watched(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterator[None]:
+def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterator[None]:
     """Progress is shown, the backup follows, and the run halts when a person stops it: KeyboardInterrupt
     then."""
-    stop.then(run.halt.set)
+    stop.call_on_stop(run.halt.set)
     with Progress(run):
         yield
         back_up_push(settings)
-    stop.check()
+    stop.raise_if_stopped()
 
 
 # ---- what sends
 
 
-def _push(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+def _push_kind(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order_of(settings, kind, vars(arguments)))
     document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
-        say(report.plan_lines(planned))
+        print_lines(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
-    stop.check()
+    stop.raise_if_stopped()
     ran = Ran(f"push_{kind}", planned.order.account)
-    ran.push_id = enqueue(settings, planned, run=ran.run)
+    ran.push_id = enqueue_push(settings, planned, run=ran.run)
     with open_outbox(settings.home) as outbox:
-        document.results = finish_push(settings, outbox, ran, partial(watched, settings, stop))
-    return shown(document, is_json=arguments.json)
+        document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
+    return print_results(document, is_json=arguments.json)
 
 
-def shown(document: output.Push, *, is_json: bool) -> int:
+def print_results(document: output.Push, *, is_json: bool) -> int:
     """Print what became of pushes; returns the exit code."""
     if is_json:
-        emit(document)
+        print_json(document)
     else:
         for result in document.results:
-            say(["", *report.result_lines(result)])
+            print_lines(["", *report.result_lines(result)])
     is_short = document.left or any(result.shortfall for result in document.results)
     return exits.INCOMPLETE if is_short else exits.DONE
 
@@ -99,20 +99,20 @@ def _without_sending(
 ) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
     if arguments.json:
-        emit(document)
+        print_json(document)
     else:
-        say([f"rejected rows: {path}"] if path else [])
+        print_lines([f"rejected rows: {path}"] if path else [])
         if planned.refusal:
-            say(["", f"nothing was sent: {planned.refusal}"])
+            print_lines(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
             kind = planned.order.kind
-            say(_to_send(kind, PUSH_OPTIONS[kind].options, vars(arguments)))
+            print_lines(_to_send(kind, PUSH_OPTIONS[kind].options, vars(arguments)))
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 
 def _to_send(action: str, options: Sequence[Option], typed: Mapping[str, object]) -> list[str]:
     """With the same command with --apply, as it can be pasted."""
-    command = ["marketing-sync", "push", action, *words(options, typed), "--apply"]
+    command = ["marketing-sync", "push", action, *typed_words(options, typed), "--apply"]
     piped = "… | " if str(typed.get("from")) == "-" else ""
     return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(command)}"]
 
@@ -122,18 +122,18 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     incomplete."""
     codes, left = list[int](), 0
     for audience in read_audiences(settings, arguments.names, accept_shrink=arguments.accept_shrink):
-        stop.check()
+        stop.raise_if_stopped()
         try:
             code, unsent = _audience_sync(arguments, settings, stop, audience)
             left += unsent
         except (InputError, MarketingApiError, WarehouseError) as problem:
-            text, code = explain(problem)
-            say([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
+            text, code = explain_error(problem)
+            print_lines([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
         codes.append(code)
     if not codes:
-        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
+        print_lines([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif left:
-        say(_to_send("activations", ACTIVATIONS, vars(arguments)))
+        print_lines(_to_send("activations", ACTIVATIONS, vars(arguments)))
     return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE
 
 
@@ -142,12 +142,12 @@ def _audience_sync(
 ) -> tuple[int, int]:
     """The exit code, and the requests that are left to be sent."""
     chosen = {name: getattr(arguments, name) for name in ("resync", "reject_limit", "if_plan")}
-    found = difference(settings, audience, **chosen)
-    say([*report.lines("difference", found), *report.plan_lines(found.planned)])
+    found = find_difference(settings, audience, **chosen)
+    print_lines([*report.render_lines("difference", found), *report.plan_lines(found.planned)])
     if found.planned.refusal:
         raise InputError(f"nothing was sent: {found.planned.refusal}")
     results = []
     if arguments.apply:
-        results = push_difference(settings, found, partial(watched, settings, stop))
+        results = push_difference(settings, found, partial(watch_run, settings, stop))
     left = 0 if arguments.apply else found.planned.plan.request_count
-    return shown(output.Push(None, results), is_json=False), left
+    return print_results(output.Push(None, results), is_json=False), left

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import duckdb
 import msgspec
 
-from home.formatting import plural
+from home.formatting import count_of
 from warehouse.sealed_connection import serve_queries
 from warehouse.sealed_query import QueryFailed, SealedQuery
 
@@ -57,17 +57,17 @@ def write_output(connection: duckdb.DuckDBPyConnection, query: OutputQuery) -> s
 
 def _write_csv(found: duckdb.DuckDBPyConnection, file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_names(found))
-    writer.writerows(map(_plain_value, row) for row in _rows(found))
+    writer.writerow(_column_names(found))
+    writer.writerows(map(_plain_value, row) for row in _fetch_rows(found))
 
 
 def _write_json(found: duckdb.DuckDBPyConnection, file: TextIO) -> None:
-    names = _names(found)
+    names = _column_names(found)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise QueryFailed(f"two columns are called {', '.join(repeated)}: give one another name with AS")
     separator = "[\n"
-    for row in _rows(found):
+    for row in _fetch_rows(found):
         file.write(separator + _encode(dict(zip(names, row, strict=True))).decode())
         separator = ",\n"
     file.write("\n]\n" if separator == ",\n" else "[]\n")
@@ -82,7 +82,7 @@ def _write_excel(found: duckdb.DuckDBPyConnection, path: Path) -> str:
     sheet = book.create_sheet("query")
     row_count = cut_count = 0
 
-    def cell(value: Any) -> Any:
+    def make_cell(value: Any) -> Any:
         nonlocal cut_count
         value = _cell_value(value)
         if not isinstance(value, str):
@@ -93,21 +93,23 @@ def _write_excel(found: duckdb.DuckDBPyConnection, path: Path) -> str:
         return made
 
     columns = [(str(name), str(sql_type)) for name, sql_type, *_ in found.description or ()]
-    sheet.append([cell(f"{name} ({zone})" if "WITH TIME ZONE" in kind else name) for name, kind in columns])
-    for row_count, row in enumerate(_rows(found), start=1):
+    sheet.append(
+        [make_cell(f"{name} ({zone})" if "WITH TIME ZONE" in kind else name) for name, kind in columns]
+    )
+    for row_count, row in enumerate(_fetch_rows(found), start=1):
         if row_count > _SHEET_ROWS:
             raise QueryFailed(f"a sheet holds {_SHEET_ROWS:,} rows: let the query give fewer, or take --csv")
-        sheet.append([cell(value) for value in row])
+        sheet.append([make_cell(value) for value in row])
     book.save(path)
-    cut = f", {plural(cut_count, 'text')} cut after {_CELL_LENGTH:,} letters" if cut_count else ""
-    return f"{plural(row_count, 'row')}{cut}"
+    cut = f", {count_of(cut_count, 'text')} cut after {_CELL_LENGTH:,} letters" if cut_count else ""
+    return f"{count_of(row_count, 'row')}{cut}"
 
 
-def _names(found: duckdb.DuckDBPyConnection) -> list[str]:
+def _column_names(found: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(column[0]) for column in found.description or ()]
 
 
-def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[Sequence[Any]]:
+def _fetch_rows(found: duckdb.DuckDBPyConnection) -> Iterator[Sequence[Any]]:
     while batch := found.fetchmany(_BATCH):
         yield from batch
 

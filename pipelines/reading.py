@@ -17,11 +17,11 @@ from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
 from assets.fetch import FetchSettings
-from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
+from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, find_allowance, next_moment
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS, SourceAsset, with_needed
-from home.accounts import connections, explained
-from home.door import open_archive, waits, warehouse_of
+from home.accounts import explain_refusal, open_connections
+from home.door import open_archive, waiting_options, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
 from home.settings import Settings, SettingsError
@@ -31,11 +31,11 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
 from upkeep.backup import back_up_run, check_backup
-from upkeep.retention import tidy
+from upkeep.retention import tidy_home
 from warehouse.archive import Archive
-from warehouse.disk import scratch
+from warehouse.disk import open_scratch
 from warehouse.errors import WarehouseError
-from warehouse.rebuild import can_rebuild, rebuild
+from warehouse.rebuild import can_rebuild, rebuild_warehouse
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -58,16 +58,16 @@ def open_reader(
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_backup(settings)
-        accounts = stack.enter_context(connections(settings))
-        warehouse = _warehouse(settings, stack.enter_context(open_archive(settings.home)))
+        accounts = stack.enter_context(open_connections(settings))
+        warehouse = _open_warehouse(settings, stack.enter_context(open_archive(settings.home)))
         picked, chosen = chosen, needed_too(chosen, accounts, warehouse)
-        spool = stack.enter_context(scratch(settings.home, "spool")).folder()
+        spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
         planners = Planners(settings, warehouse, chosen, len(accounts), bool(options.get("all")), now)
         checkpoints = Checkpoints(warehouse.archive)
         sessions = []
         for connection in accounts:
-            limiter = RateLimiter.shared(connection)
+            limiter = RateLimiter.share_limit(connection)
             session = AccountSession(
                 connection,
                 warehouse,
@@ -77,12 +77,12 @@ def open_reader(
                 budget=budget,
                 fallback_zone=settings.timezone,
                 now=now,
-                planner=planners.of(connection.account, limiter, budget),
+                planner=planners.make_planner(connection.account, limiter, budget),
                 accounts=len(accounts),
                 accepts_shrinking=shrink_limit is None,
             )
             stack.enter_context(session.client)
-            session.prepare([asset.name for asset in chosen], checkpoints)
+            session.prepare_reuse([asset.name for asset in chosen], checkpoints)
             sessions.append(session)
         _open_all(sessions)
         reader = Reader(
@@ -100,7 +100,7 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
-    tidy(settings, _prune_runs)
+    tidy_home(settings, _prune_runs)
     if problem := back_up_run(settings):
         raise WarehouseError(problem)
 
@@ -136,13 +136,13 @@ def _prune_runs(home: Path, before: dt.datetime) -> None:
         prune_runs(home, before)
 
 
-def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
+def _open_warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
     if not settings.warehouse_path.exists() and can_rebuild(archive):
         log.warning(
             "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
         )
-        rebuild(settings.home, archive=archive, **waits(settings))
+        rebuild_warehouse(settings.home, archive=archive, **waiting_options(settings))
     return warehouse_of(settings, archive)
 
 
@@ -168,21 +168,21 @@ class Planners:
     requests_all: bool
     now: Clock = utc_now
 
-    def of(self, account: str, limiter: RateLimiter, budget: RequestBudget | None) -> Planner:
-        def allowed() -> int | None:
+    def make_planner(self, account: str, limiter: RateLimiter, budget: RequestBudget | None) -> Planner:
+        def find_allowed() -> int | None:
             left, until = (budget.left, budget.until) if budget else (None, None)
-            return allowance(left, until, self.now(), limiter.rate, accounts=self.accounts)
+            return find_allowance(left, until, self.now(), limiter.rate, accounts=self.accounts)
 
         rules = Rules(dt.timedelta(days=self.settings.max_age_days), requests_all=self.requests_all)
         planned = {asset.name for asset in self.chosen} & {TIMELINES, COUPONS}
-        return Planner(self.warehouse, account, rules, planned, allowed, self.now)
+        return Planner(self.warehouse, account, rules, planned, find_allowed, self.now)
 
 
 def _open_all(sessions: Sequence[AccountSession]) -> None:
     """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home,
     or why none responds."""
     for session in sessions:
-        threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
+        threading.Thread(target=session.request_identity, name=f"{session.account}/open", daemon=True).start()
     _wait_for(sessions)
     if all(session.problem for session in sessions):
         raise _none_responds(sessions)
@@ -204,7 +204,7 @@ def _none_responds(sessions: Sequence[AccountSession]) -> Exception:
         if not isinstance(problem, MarketingApiError):
             return problem
     text = "; ".join(
-        f"account {each.account}: {explained(each.client.connection, problem)}"
+        f"account {each.account}: {explain_refusal(each.client.connection, problem)}"
         for each, problem in zip(sessions, problems, strict=True)
     )
     is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems)

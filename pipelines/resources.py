@@ -17,20 +17,20 @@ from assets.materialize import (
 )
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS
-from home.folder import note_running, prepare_home, running
+from home.folder import list_running, note_running, prepare_home
 from home.logs import start_logging
 from home.options import SYNC
 from home.settings import Settings
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import (
     end_dead_runs,
+    find_settled,
     note_partitions,
     retry_after_outage,
-    settled,
 )
-from pipelines.launchpad import config_class, values
-from pipelines.publishing import noted
-from pipelines.push_jobs import explained
+from pipelines.launchpad import config_class, read_values
+from pipelines.publishing import note_run
+from pipelines.push_jobs import explain_failures
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
 from warehouse.tables import Table
@@ -49,17 +49,17 @@ class RunReader:
     now: Clock = utc_now
     _settled: Set[dg.AssetKey] = frozenset()
 
-    def of(self, context: dg.AssetExecutionContext) -> Reader:
+    def reader_of(self, context: dg.AssetExecutionContext) -> Reader:
         """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened."""
-        with explained():
-            self.reader = self.reader or self._open(context)
-            self.reader.note_begun(context.run.run_id, context.run.job_name, running(self.settings.home))
+        with explain_failures():
+            self.reader = self.reader or self._open_reader(context)
+            self.reader.note_begun(context.run.run_id, context.run.job_name, list_running(self.settings.home))
         return self.reader
 
-    def settled(self, context: dg.AssetExecutionContext) -> Set[dg.AssetKey]:
+    def find_settled(self, context: dg.AssetExecutionContext) -> Set[dg.AssetKey]:
         """The assets that Dagster does not hear of in this run while nothing changes."""
         if is_deferred(context):
-            self._settled = self._settled or settled(context.instance)
+            self._settled = self._settled or find_settled(context.instance)
         return self._settled
 
     def note_days(self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]) -> None:
@@ -67,13 +67,13 @@ class RunReader:
         for table in tables:
             note_partitions(instance, asset_key(table), days)
 
-    def note(self, context: dg.AssetExecutionContext) -> None:
+    def note_in_sync(self, context: dg.AssetExecutionContext) -> None:
         """Note the run in `sync`, for the copy that it publishes."""
         run = context.run.run_id, context.run.job_name
         if self.reader is not None:
             self.reader.note_run(*run, is_publishing=True)
         else:
-            self.stack.enter_context(noted(self.settings, *run))
+            self.stack.enter_context(note_run(self.settings, *run))
 
     @staticmethod
     def _note_ended(reader: Reader, context: dg.AssetExecutionContext) -> None:
@@ -89,10 +89,10 @@ class RunReader:
             else None
         )
 
-    def _open(self, context: dg.AssetExecutionContext) -> Reader:
+    def _open_reader(self, context: dg.AssetExecutionContext) -> Reader:
         prepare_home(self.settings.home, self.settings.lock_seconds)
         options, days, chosen = (
-            values(SYNC, self.config),
+            read_values(SYNC, self.config),
             chosen_days(context.run.tags),
             chosen_assets(context),
         )
@@ -101,7 +101,7 @@ class RunReader:
         self.stack.callback(try_to_export, self.settings)
         self.stack.callback(self._note_ended, reader, context)
         failed = _failed_before(context)
-        reader.begin({asset.name for asset in chosen} - failed if failed else ())
+        reader.begin_reading({asset.name for asset in chosen} - failed if failed else ())
         return reader
 
 
@@ -123,7 +123,7 @@ class SettingsOfRun(dg.ConfigurableResource[Settings]):
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Settings]:
         run, instance = context.run, context.instance
-        with explained():
+        with explain_failures():
             found = self.at_start.of_run(run.tags if run else {})
             if run:
                 note_running(found.home, run.run_id)

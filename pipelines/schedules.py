@@ -47,7 +47,7 @@ def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
     return tags | ({SHARD_TAG: shard} if shard else {})
 
 
-def nightly(settings: Settings) -> dg.ScheduleDefinition:
+def nightly_schedule(settings: Settings) -> dg.ScheduleDefinition:
     """The nightly sync; stopped by default where the sandbox stands in. A code location that lost its key has
     it run, and fail with the reason."""
 

@@ -8,12 +8,12 @@ import msgspec
 
 from assets.materialize import failures_of
 from home import alerts
-from home.formatting import plural
+from home.formatting import count_of
 from home.freshness import is_to_come
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import TOLERANCE, Clock, utc_now
 from pipelines.dagster_internals import OURS, end_dead_runs
-from pipelines.monitoring import shards, silent
+from pipelines.monitoring import find_silent, read_shards
 from pipelines.push_jobs import report_push
 
 _Status = dg.DagsterRunStatus
@@ -72,16 +72,16 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
         moment, instance = now(), context.instance
-        told = _told(context.cursor, moment)
+        told = _read_cursor(context.cursor, moment)
         if told.at and moment - told.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
-        lasting = _stuck(instance, moment) | _silences(instance, settings, told.began, moment)
-        ended = _ended(instance, max(told.began, moment - 48 * _HOUR))
+        lasting = _find_stuck(instance, moment) | _find_silences(instance, settings, told.began, moment)
+        ended = _find_ended(instance, max(told.began, moment - 48 * _HOUR))
         problems = {name: lasting[name] for name in sorted(lasting.keys() - told.lasting)}
-        problems |= _described(instance, ended, told.ended)
+        problems |= _describe_failures(instance, ended, told.ended)
         over = [name for name in told.lasting if name not in lasting]
         if problems or over:
-            _post(settings, problems, over)
+            _post_problems(settings, problems, over)
             told.at = moment
         told.lasting, told.ended = list(lasting), list(ended)
         context.update_cursor(msgspec.json.encode(told).decode())
@@ -90,7 +90,7 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
     return look
 
 
-def _told(cursor: str | None, now: dt.datetime) -> _Told:
+def _read_cursor(cursor: str | None, now: dt.datetime) -> _Told:
     """What was told by then; moments that a clock which was ahead noted are unknown."""
     told = msgspec.json.decode(cursor, type=_Told) if cursor else _Told(now)
     told.began = min(told.began, now)
@@ -99,40 +99,40 @@ def _told(cursor: str | None, now: dt.datetime) -> _Told:
     return told
 
 
-def _post(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
+def _post_problems(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
     shown = dict(list(problems.items())[:_MOST])
-    lines = [f"marketing-sync: {plural(len(problems), 'problem')}, {len(over):,} over"]
+    lines = [f"marketing-sync: {count_of(len(problems), 'problem')}, {len(over):,} over"]
     lines += [f"{name} {text}" for name, text in shown.items()]
     lines += [f"over: {name}" for name in over[:_MOST]]
     body = {"text": "\n".join(lines), "problems": shown, "over": over[:_MOST]}
-    alerts.post(settings, body | {"count": len(problems)})
+    alerts.post_alert(settings, body | {"count": len(problems)})
 
 
-def _name(run: dg.DagsterRun) -> str:
+def _run_name(run: dg.DagsterRun) -> str:
     shard = run.tags.get(SHARD_TAG)
     return f"{run.job_name}{f' of {shard}' if shard else ''} (run {run.run_id})"
 
 
-def _stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
+def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
     found = {}
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(_LONGEST), tags=OURS)):
         run, since = record.dagster_run, now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
-            found[_name(run)] = f"has been {run.status.value} since a moment that is still to come"
+            found[_run_name(run)] = f"has been {run.status.value} since a moment that is still to come"
         elif since > _LONGEST[run.status]:
-            found[_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
+            found[_run_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
     return found
 
 
-def _silences(
+def _find_silences(
     instance: dg.DagsterInstance, settings: Settings, began: dt.datetime, now: dt.datetime
 ) -> dict[str, str]:
     """By the homes that are here; of a shard whose home is elsewhere, by its runs."""
     found: dict[str, str] = {}
     away = []
-    for name, shard in shards(settings).items():
+    for name, shard in read_shards(settings).items():
         if shard.is_here:
-            late = silent(settings, shard, now, began)
+            late = find_silent(settings, shard, now, began)
             found |= {f"account {account}:": words for account, words in late.items()}
         else:
             away.append(name)
@@ -151,7 +151,7 @@ def _silences(
     return found
 
 
-def _ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:
+def _find_ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:
     """Failed and cancelled runs by their ids. Of those that Dagster tries again, which it notes a moment
     after the end, the last attempt counts."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(_ENDED), tags=OURS, updated_after=since))
@@ -163,7 +163,7 @@ def _ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.Dag
     }
 
 
-def _described(
+def _describe_failures(
     instance: dg.DagsterInstance, ended: dict[str, dg.DagsterRun], told: list[str]
 ) -> dict[str, str]:
     """What failed in each that is not told, without what the push itself tells."""
@@ -175,5 +175,5 @@ def _described(
             reasons = [f"{name}: {reason}" for name, reason in failed.items()] or [
                 entry.get_dagster_event().message or "no reason given" for entry in logged
             ]
-            found[_name(run)] = "\n".join([_ENDED[run.status], *reasons])
+            found[_run_name(run)] = "\n".join([_ENDED[run.status], *reasons])
     return found

@@ -16,11 +16,11 @@ from assets.reader import Reader
 from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
-from home.formatting import plural
+from home.formatting import count_of
 from home.output import Built, SyncAccount, SyncResult, SyncTable
-from home.progress import clock
+from home.progress import format_clock
 from home.settings import Settings
-from home.texts import grid, text_template
+from home.texts import make_grid, text_template
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.publishing import breaking_changes, custom_table_problems, what_is_published
@@ -42,21 +42,21 @@ def result_of(
     reader: Reader, settings: Settings, following: Following, failed: Mapping[str, str]
 ) -> SyncResult:
     """What was read, built, published and sent back. `failed`: steps after the reading, with the reasons."""
-    with reader.warehouse.reading():
-        tables = list(_tables(reader))
+    with reader.warehouse.open_for_reading():
+        tables = list(_summarize_tables(reader))
         limits = list(service_limits(reader.results, reader.warehouse))
     report, reports = following.models.report, following.reports
     is_published = following.publishing.published is not None
     mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
     return SyncResult(
         seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
-        accounts=list(_accounts(reader)),
+        accounts=list(_summarize_accounts(reader)),
         tables=tables,
-        read=[*_needed(reader), *days_read(reader.results), *_plans(reader.results)],
-        not_read=list(problem_lines(reader.problems())),
+        read=[*_describe_needed(reader), *days_read(reader.results), *_describe_plans(reader.results)],
+        not_read=list(problem_lines(reader.list_problems())),
         schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
-        notices=[*reader.notices(), *limits],
-        models=_built(report) if report else None,
+        notices=[*reader.list_notices(), *limits],
+        models=_summarize_models(report) if report else None,
         is_published=is_published,
         published=what_is_published(settings, reader.now()),
         mail=mail,
@@ -72,7 +72,7 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = Console(highlight=False, soft_wrap=True)
     columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
-    console.print(grid("", columns, map(_cells, result.tables)))
+    console.print(make_grid("", columns, map(_table_cells, result.tables)))
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
     if program.endswith("__main__.py"):
@@ -85,7 +85,7 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
         "status": f"{program} status",
         "query": f'{program} query "{first_query}"',
     }
-    template = text_template(__file__, _as_it_is, clock=clock)
+    template = text_template(__file__, _as_it_is, clock=format_clock)
     console.print(template.render(result=result, places=places), end="", emoji=False)
 
 
@@ -94,14 +94,16 @@ def _as_it_is(value: Any) -> str:
     return escape(plain(value))
 
 
-def _built(report: BuildReport) -> Built:
-    done = report.of(Status.OK)
+def _summarize_models(report: BuildReport) -> Built:
+    done = report.with_status(Status.OK)
     tests = sum(each.node.is_test for each in done)
     problems = list(filter(None, [report.problem]))
-    return Built(len(done) - tests, tests, len(report.of(Status.UNCHANGED)), report.warnings, problems)
+    return Built(
+        len(done) - tests, tests, len(report.with_status(Status.UNCHANGED)), report.warnings, problems
+    )
 
 
-def _accounts(reader: Reader) -> Iterator[SyncAccount]:
+def _summarize_accounts(reader: Reader) -> Iterator[SyncAccount]:
     for session in reader.sessions:
         spent, limit = session.client.statistics, session.limiter.limit
         failures = {
@@ -112,7 +114,7 @@ def _accounts(reader: Reader) -> Iterator[SyncAccount]:
         yield SyncAccount(session.account, spent.requests, spent.waited_s, limit, failures)
 
 
-def _tables(reader: Reader) -> Iterator[SyncTable]:
+def _summarize_tables(reader: Reader) -> Iterator[SyncTable]:
     for asset in SOURCE_ASSETS.values():
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         for table in asset.tables if results else ():
@@ -121,21 +123,21 @@ def _tables(reader: Reader) -> Iterator[SyncTable]:
             yield SyncTable(table.name, rows, **counts, share_read=share_read(results))
 
 
-def _cells(table: SyncTable) -> tuple[str, ...]:
+def _table_cells(table: SyncTable) -> tuple[str, ...]:
     read = "–" if table.share_read is None else f"{math.floor(100 * table.share_read)} %"
     counts = [getattr(table, name) for name in _COUNTS]
     return table.table, f"{table.rows:,}", *(f"{count:,}" if count else "·" for count in counts), read
 
 
-def _needed(reader: Reader) -> Iterator[str]:
+def _describe_needed(reader: Reader) -> Iterator[str]:
     if names := ", ".join(asset.name for asset in reader.needed):
         yield f"read first, since what was chosen needs it and it was never read: {names}"
 
 
-def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
+def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
     for (asset, account), result in results.items():
         if result.plan:
-            yield f"account {account}, {asset}: {result.plan.words}"
+            yield f"account {account}, {asset}: {result.plan.summary}"
     for result in results.values():
         yield from (f"account {result.account}: {line}" for line in result.learnt)
 
@@ -145,8 +147,8 @@ def service_limits(read: Iterable[tuple[str, str]], warehouse: Warehouse) -> Ite
     for asset, account in read:
         if asset == "timelines" and (count := warehouse.cut_timelines(account)):
             yield (
-                f"account {account}: {plural(count, 'timeline')} cut by the service, which has more entries "
-                "than it served: sync.contact_coverage lists the contacts"
+                f"account {account}: {count_of(count, 'timeline')} cut by the service, which has more "
+                "entries than it served: sync.contact_coverage lists the contacts"
             )
         if asset == "contacts" and (count := warehouse.unlabelled_fields(account)):
             yield (

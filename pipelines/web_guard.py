@@ -34,7 +34,7 @@ _REFUSED, _POLICY_VIOLATION = 403, 1008
 _NOT_FOUND, _NOT_ALLOWED = 404, 405
 
 
-def objection(scope: Mapping[str, Any], port: int) -> str | None:
+def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
     """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None
     when it is accepted."""
     lines = [
@@ -44,7 +44,7 @@ def objection(scope: Mapping[str, Any], port: int) -> str | None:
     if len(headers) < sum(name in _JUDGED for name, _ in lines):
         return "a header that can stand once stands twice; send it once"
     host = headers.get("host", "").lower()
-    if host not in _hosts(port):
+    if host not in _allowed_hosts(port):
         return (
             f"it does not name this server as its host; open http://127.0.0.1:{port} (a tunnel needs this "
             "port at both of its ends)"
@@ -52,7 +52,7 @@ def objection(scope: Mapping[str, Any], port: int) -> str | None:
     return _foreign_page(scope, headers, host) or _unsafe_form(scope, headers)
 
 
-def _hosts(port: int) -> set[str]:
+def _allowed_hosts(port: int) -> set[str]:
     """A name that is none of these may belong to a page whose address was pointed here afterwards (DNS
     rebinding)."""
     names = ("127.0.0.1", "localhost", "[::1]")
@@ -99,13 +99,13 @@ def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | 
 
 
 class Guard:
-    """The ASGI application `app` behind `objection`."""
+    """The ASGI application `app` behind `find_objection`."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app, self._port = app, port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
+        reason = find_objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
         if scope["type"] == "http":
             response = PlainTextResponse(f"Refused: {reason}.\n", _REFUSED) if reason else self._app
             await response(scope, receive, _with_headers(send))
@@ -142,7 +142,7 @@ def report_page(path: Path) -> Response:
 
 
 def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.update(_RESPONSE)
@@ -151,4 +151,4 @@ def _with_headers(send: Send) -> Send:
             )  # beside the page's own: the stricter of both counts
         await send(message)
 
-    return sending
+    return send_with_headers

@@ -81,7 +81,7 @@ def empty_tables(once: Once) -> Path:
         from warehouse.archive import Archive
         from warehouse.warehouse import Warehouse
 
-        with Archive(home / "archive") as archive, Warehouse(home, archive).writing():
+        with Archive(home / "archive") as archive, Warehouse(home, archive).open_for_writing():
             pass
 
     return once("empty", make) / "warehouse.duckdb"

@@ -213,9 +213,9 @@ def _read_account(folder: Path) -> None:
         with open_reader(
             settings, [SOURCE_ASSETS[name] for name in ("business", "lists", "contacts")]
         ) as reader:
-            reader.begin()
-            reader.finish()
-            assert not reader.problems()
+            reader.begin_reading()
+            reader.finish_reading()
+            assert not reader.list_problems()
             reader.note_run("first", "nightly_sync")
 
 

@@ -70,12 +70,12 @@ _USES = {
     "read_word": lambda text: values.read_word(text),
     "read_share": lambda text: values.read_share(text),
     "read_rating": reputation.read_rating,
-    "public": validation._public,
-    "objection": lambda text: write_result.objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
+    "public": validation._mask_words,
+    "objection": lambda text: write_result.find_objection(_ADDTAG, {"tag": text[:10_000]}, {"item": text}),
     "says_absent": write_result.says_absent,
     "mask_addresses": mask_addresses,
     "without_values": push_report._without_values,
-    "forgotten": lambda text: _ANN.cut(exchange(envelope({"clickers": [text]}))),
+    "forgotten": lambda text: _ANN.cut_exchange(exchange(envelope({"clickers": [text]}))),
     "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from home.interrupts import leave
+from home.interrupts import exit_process
 
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
@@ -256,7 +256,7 @@ def _become(request: Mapping[str, Any]) -> None:
     except BaseException:
         traceback.print_exc()
         code = 1
-    leave(int(code or 0))
+    exit_process(int(code or 0))
 
 
 if __name__ == "__main__":

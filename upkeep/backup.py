@@ -19,24 +19,24 @@ import msgspec
 import pyarrow.parquet as pq
 
 from home.alerts import try_to_post
-from home.door import archive_of, outbox_of, waits
-from home.failures import explain
+from home.door import archive_of, outbox_of, waiting_options
+from home.failures import explain_error
 from home.folder import in_use
 from home.identity import identity_of
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings, SettingsError, check_apart
 from home.versions import check_not_newer
-from marketing_api.clock import utc_now, wall
+from marketing_api.clock import unix_now, utc_now
 from warehouse.archive import Archive
-from warehouse.archive.compaction import retired
+from warehouse.archive.compaction import list_retired
 from warehouse.archive.file_store import CHECKPOINTS, PATTERNS
 from warehouse.archive.ledger import NAME as LEDGER
-from warehouse.connection import connect
-from warehouse.disk import RESTORING, copy_locked, exclusive, make_folder, remove, sync, write_file
+from warehouse.connection import open_database
+from warehouse.disk import RESTORING, copy_locked, hold_lock, make_folder, remove_path, sync_disk, write_file
 from warehouse.errors import ForeignFolder, WarehouseError
-from warehouse.sql import quoted, rows
+from warehouse.sql import fetch_rows, quote_name
 from write_back.kinds import NOT_IDEMPOTENT
-from write_back.outbox.store import hold
+from write_back.outbox.store import hold_open_items
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def backup_folder(settings: Settings, folder: str = "") -> Path:
 
 def read_snapshot(place: Path) -> Snapshot | None:
     """None when there is none. Raises WarehouseError."""
-    found = place if place.exists() else _beside(place, "old")
+    found = place if place.exists() else _path_beside(place, "old")
     try:
         return msgspec.json.decode((found / MANIFEST).read_bytes(), type=Snapshot)
     except FileNotFoundError:
@@ -126,53 +126,53 @@ def back_up(settings: Settings, folder: str = "") -> Snapshot:
 
     Raises ForeignFolder, SettingsError, and WarehouseError with the name of what is damaged."""
     home, place = settings.home, backup_folder(settings, folder)
-    with in_use(home), stage("backup"), exclusive(home / ".backup"):
+    with in_use(home), begin_stage("backup"), hold_lock(home / ".backup"):
         before = check_place(settings, place)
         _finish_swap(place)
-        part = _beside(place, "part")
-        remove(part)
+        part = _path_beside(place, "part")
+        remove_path(part)
         make_folder(part)
         made_at = utc_now()
-        for path, copy in _steps(settings, place, before):
+        for path, copy in _list_copies(settings, place, before):
             (part / path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             copy(home / path, part / path)
         files = {path.relative_to(part).as_posix(): path for path in part.rglob("*") if path.is_file()}
-        digests = {name: _digest(path) for name, path in files.items()}
+        digests = {name: _hash_file(path) for name, path in files.items()}
         for copied in part.rglob("*"):
-            sync(copied)
+            sync_disk(copied)
         _check_sealed(home, before, digests)
         size = sum(path.stat().st_size for path in files.values())
         snapshot = Snapshot(made_at, identity_of(home).home_id, digests, size)
         write_file(part / MANIFEST, msgspec.json.encode(snapshot))
-        _swap(part, place)
+        _swap_folders(part, place)
         return snapshot
 
 
-def _beside(place: Path, suffix: str) -> Path:
+def _path_beside(place: Path, suffix: str) -> Path:
     return place.with_name(f".{place.name}.{suffix}")
 
 
-def _swap(part: Path, place: Path) -> None:
-    old = _beside(place, "old")
-    remove(old)
+def _swap_folders(part: Path, place: Path) -> None:
+    old = _path_beside(place, "old")
+    remove_path(old)
     if place.exists():
         place.rename(old)
     part.rename(place)
-    sync(place.parent)
-    remove(old)
+    sync_disk(place.parent)
+    remove_path(old)
 
 
 def _finish_swap(place: Path) -> None:
     """A kill between the two renames leaves the previous snapshot under its other name."""
     if not place.exists():
         with contextlib.suppress(FileNotFoundError):
-            _beside(place, "old").rename(place)
+            _path_beside(place, "old").rename(place)
 
 
 Copy = Callable[[Path, Path], object]
 
 
-def _steps(settings: Settings, place: Path, before: Snapshot | None) -> Iterator[tuple[str, Copy]]:
+def _list_copies(settings: Settings, place: Path, before: Snapshot | None) -> Iterator[tuple[str, Copy]]:
     """What is copied, and how. The order is that of reference: the archive may have more than the tables,
     never less."""
     home = settings.home
@@ -182,10 +182,10 @@ def _steps(settings: Settings, place: Path, before: Snapshot | None) -> Iterator
         yield _OUTBOX, _copy_sqlite
     if archive_of(home).exists():
         with Archive(archive_of(home)) as archive:
-            archive.seal()
+            archive.seal_requests()
             _check_log(home, archive, place, before)
         yield _LEDGER, _copy_sqlite
-    for patterns, copy in ((_SEALED, _link), (_OTHERS, _copy)):
+    for patterns, copy in ((_SEALED, _link_file), (_OTHERS, _copy_file)):
         for pattern in patterns:
             for path in sorted(home.glob(pattern)):
                 if path.is_file() and not path.is_symlink():
@@ -195,29 +195,31 @@ def _steps(settings: Settings, place: Path, before: Snapshot | None) -> Iterator
 def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | None) -> None:
     """Read all of the log of loads, whose rows have checksums. It begins as that of the previous snapshot,
     unless people were forgotten since: where a ledger is lost, the next run begins an empty one."""
-    first, *_ = [*archive.ledger.loads(), None]
+    first, *_ = [*archive.ledger.list_loads(), None]
     files = before.files if before else {}
     checkpoints = {name for name in files if Path(name).match(f"archive/{CHECKPOINTS}")}
-    is_forgotten = checkpoints != {f"archive/{name}" for name in archive.files.names(CHECKPOINTS)}
+    is_forgotten = checkpoints != {f"archive/{name}" for name in archive.files.list_names(CHECKPOINTS)}
     if _LEDGER not in files or is_forgotten:
         return
     with contextlib.closing(sqlite3.connect(f"file:{place / _LEDGER}?immutable=1", uri=True)) as connection:
         found = connection.execute("select event from loads order by number limit 1").fetchone()
     if found and msgspec.json.decode(found[0]) != first:
-        raise _damaged(home / _LEDGER, "its log of loads was begun again")
+        raise _make_damage_error(home / _LEDGER, "its log of loads was begun again")
 
 
 def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
     """Every value of the copy is read: DuckDB compares each block with its checksum."""
-    with connect(source, read_only=True, **waits(settings)):
+    with open_database(source, read_only=True, **waiting_options(settings)):
         copy_locked(source, target)
     try:
-        with connect(target, read_only=True) as connection:
+        with open_database(target, read_only=True) as connection:
             tables = "select schema_name, table_name from duckdb_tables() where not temporary"
-            for schema, name in rows(connection, tables):
-                rows(connection, f"from {quoted(schema)}.{quoted(name)} as t select count(hash(t))")
+            for schema, name in fetch_rows(connection, tables):
+                fetch_rows(
+                    connection, f"from {quote_name(schema)}.{quote_name(name)} as t select count(hash(t))"
+                )
     except (duckdb.Error, WarehouseError) as problem:
-        raise _damaged(source, problem) from problem
+        raise _make_damage_error(source, problem) from problem
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:
@@ -229,49 +231,49 @@ def _copy_sqlite(source: Path, target: Path) -> None:
             opened.backup(copy)
             (found,) = copy.execute("pragma quick_check").fetchone()
     except sqlite3.Error as problem:
-        raise _damaged(source, problem) from problem
+        raise _make_damage_error(source, problem) from problem
     if found != "ok":
-        raise _damaged(source, found)
+        raise _make_damage_error(source, found)
     target.chmod(0o600)
 
 
-def _link(source: Path, target: Path) -> None:
+def _link_file(source: Path, target: Path) -> None:
     """A second name of the file, which takes no room; a copy on another disk."""
     with contextlib.suppress(FileNotFoundError):  # merged meanwhile
         try:
             os.link(source, target)
         except OSError:
-            _copy(source, target)
+            _copy_file(source, target)
         if target.suffix == ".parquet":
             try:
                 pq.read_metadata(target)
             except (OSError, ValueError) as problem:
-                raise _damaged(source, problem) from problem
+                raise _make_damage_error(source, problem) from problem
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_file(source: Path, target: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         shutil.copy2(source, target)
 
 
 def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) -> None:
     """Files that never change are those of the previous snapshot."""
-    gone = retired(archive_of(home))
+    gone = list_retired(archive_of(home))
     for path, digest in (before.files if before else {}).items():
         is_sealed = any(Path(path).match(pattern) for pattern in _SEALED)
         if is_sealed and path not in gone and digests.get(path) != digest:
             what = "its content has changed" if path in digests else "it is missing"
-            raise _damaged(home / path, what)
+            raise _make_damage_error(home / path, what)
 
 
-def _damaged(path: Path, problem: object) -> WarehouseError:
+def _make_damage_error(path: Path, problem: object) -> WarehouseError:
     return WarehouseError(
         f"{path} is damaged ({str(problem).splitlines()[0]}), so the backup stays as it was: bring the home "
         "back from it with `marketing-sync restore` into an empty MARKETING_HOME"
     )
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -287,7 +289,7 @@ def back_up_run(settings: Settings) -> str:
             back_up(settings)
         return ""
     except Exception as problem:  # whatever it is, the run is done
-        text = f"the run is done, but not backed up: {explain(problem)[0]}"
+        text = f"the run is done, but not backed up: {explain_error(problem)[0]}"
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {text}"})
         return text
@@ -302,7 +304,7 @@ def back_up_push(settings: Settings) -> None:
 # ---- the way back
 
 
-def restore(settings: Settings, folder: str = "") -> Snapshot:
+def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
     """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so that an
     activity is looked for before it is sent. An interrupted restore resumes.
 
@@ -325,10 +327,10 @@ def restore(settings: Settings, folder: str = "") -> Snapshot:
             f"{len(bad):,} files of {place} are missing or damaged: {named}. Put them back and run this again"
         )
     check_not_newer(home)
-    hold(outbox_of(home), snapshot.made_at, wall(), NOT_IDEMPOTENT)
+    hold_open_items(outbox_of(home), snapshot.made_at, unix_now(), NOT_IDEMPOTENT)
     if settings.warehouse_path.exists():
-        with connect(settings.warehouse_path) as connection:
-            rows(connection, "update sync.contact_coverage set timeline_asked_at = null")
+        with open_database(settings.warehouse_path) as connection:
+            fetch_rows(connection, "update sync.contact_coverage set timeline_asked_at = null")
     (home / RESTORING).unlink()
     return snapshot
 
@@ -337,7 +339,7 @@ def _bring_back(place: Path, home: Path, path: str, digest: str) -> bool:
     """Whether the file is there as it was; one that leads out of either folder is not taken."""
     source, target = place / path, home / path
     is_inside = source.resolve().is_relative_to(place.resolve()) and ".." not in Path(path).parts
-    if not is_inside or not source.is_file() or source.is_symlink() or _digest(source) != digest:
+    if not is_inside or not source.is_file() or source.is_symlink() or _hash_file(source) != digest:
         return False
     make_folder(target.parent)
     temporary = target.with_name(f".{target.name}.part")

@@ -17,18 +17,18 @@ import msgspec
 from home.door import archive_of, open_archive, open_tables, open_warehouse, outbox_of
 from home.exits import HomeError
 from home.folder import in_use, work_list
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from warehouse.archive.suppression import add_people
 from warehouse.bookkeeping import load_requests, write_erasures
-from warehouse.disk import move_into_place, remove, scratch, sweep, write_file
+from warehouse.disk import move_into_place, open_scratch, remove_path, sweep_home, write_file
 from warehouse.erasure import copy_database, count_rows, delete_rows
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten, Person
 from warehouse.person import find_person
 from warehouse.retention import drop_all_bodies
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from warehouse.warehouse import Warehouse
 from write_back.forgetting import delete_from_outbox, delete_from_pushes
 from write_back.outbox.outbox import open_outbox
@@ -92,7 +92,7 @@ def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     anybody = Forgotten(b"")  # any key tells them apart
     theirs = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
     with in_use(settings.home):
-        places = list(_pushes(settings.home, theirs, apply=False))
+        places = list(_erase_pushes(settings.home, theirs, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
             places += starmap(Place, count_rows(connection, people).items())
     return [each for each in places if each.rows]
@@ -114,7 +114,7 @@ def forget_people(settings: Settings, people: Sequence[Person], afterwards: Afte
                 _write_work_list(home, work)
             work.people, work.is_home_done = [], True
             _write_work_list(home, work)
-        done = [*work.places, *(_run(place, step) for place, step in afterwards.items())]
+        done = [*work.places, *(_run_step(place, step) for place, step in afterwards.items())]
         erasure = {"erasure_id": work.erasure_id, "erased_at": utc_now()}
         with open_tables(settings) as connection:
             write_erasures(connection, [erasure | msgspec.structs.asdict(each) for each in done])
@@ -125,27 +125,27 @@ def forget_people(settings: Settings, people: Sequence[Person], afterwards: Afte
 
 def _delete_in_home(settings: Settings, forgotten: Forgotten, people: Sequence[Person]) -> Iterator[Place]:
     home = settings.home
-    sweep(home)
-    with stage("outbox"):
-        yield from _pushes(home, forgotten, apply=True)
-    with stage("warehouse and archive"), open_archive(home) as archive:
+    sweep_home(home)
+    with begin_stage("outbox"):
+        yield from _erase_pushes(home, forgotten, apply=True)
+    with begin_stage("warehouse and archive"), open_archive(home) as archive:
         Warehouse(home, archive).apply_logged()
         with open_tables(settings) as connection:
             yield from starmap(Place, delete_rows(connection, people).items())
         drop_all_bodies(home, archive, forgotten, utc_now())
-        with open_tables(settings) as connection, scratch(home, "forget") as workspace:
-            rows(connection, "delete from sync.requests; delete from sync.archive_files")
+        with open_tables(settings) as connection, open_scratch(home, "forget") as workspace:
+            fetch_rows(connection, "delete from sync.requests; delete from sync.archive_files")
             load_requests(connection, archive)
-            copied = workspace.file("warehouse.duckdb")
+            copied = workspace.place_file("warehouse.duckdb")
             copy_database(connection, copied)
-            rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+            fetch_rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
             copied.chmod(0o600)
             move_into_place(copied, settings.warehouse_path)
     for path in sorted({path for pattern in _LOGS for path in home.glob(pattern)}):
-        remove(path)
+        remove_path(path)
 
 
-def _pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
+def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
     if not (path := outbox_of(home)).exists():
         return
     for each in (path, copy_of(path)):
@@ -163,7 +163,7 @@ def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
     return [Place(place, count) for place, count in counts.items() if count]
 
 
-def _run(place: str, step: Callable[[], int]) -> Place:
+def _run_step(place: str, step: Callable[[], int]) -> Place:
     try:
         return Place(place, step(), _WRITTEN)
     except (WarehouseError, HomeError, OSError) as problem:

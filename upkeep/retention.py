@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from home.door import open_tables
-from home.failures import explain
+from home.failures import explain_error
 from home.folder import in_use
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from marketing_api.errors import Stopped
-from warehouse.disk import remove
-from warehouse.retention import compact, let_go, note_sizes
+from warehouse.disk import remove_path
+from warehouse.retention import compact_archive, let_go, note_sizes
 
 log = logging.getLogger(__name__)
 
@@ -31,20 +31,20 @@ def let_go_of_rows(settings: Settings) -> None:
             note_sizes(connection, settings.home, utc_now())
 
 
-def tidy(settings: Settings, prune_runs: Callable[[Path, datetime], object]) -> None:
+def tidy_home(settings: Settings, prune_runs: Callable[[Path, datetime], object]) -> None:
     """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a moment. What goes wrong
     is logged: the run is done, and the next one tries again."""
     try:
-        with in_use(settings.home), stage("tidying up"):
-            compact(settings.home, settings.kept, utc_now())
+        with in_use(settings.home), begin_stage("tidying up"):
+            compact_archive(settings.home, settings.kept, utc_now())
             if settings.kept.logs:
                 before = (utc_now() - timedelta(settings.kept.logs)).timestamp()
                 for path in settings.home.glob("logs/*.log*"):
                     if path.stat().st_mtime < before:
-                        remove(path)
+                        remove_path(path)
             if settings.kept.dagster:
                 prune_runs(settings.home, utc_now() - timedelta(settings.kept.dagster))
     except Stopped:
         return  # the next run does it
     except Exception as problem:
-        log.warning("the home is not tidied up: %s", explain(problem)[0])
+        log.warning("the home is not tidied up: %s", explain_error(problem)[0])

@@ -15,9 +15,9 @@ import msgspec
 
 from home.exits import Incomplete, WrongUse
 from home.identity import identity_of
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings
-from warehouse.disk import Workspace, move_into_place, published_path, scratch
+from warehouse.disk import Workspace, move_into_place, open_scratch, published_path
 from warehouse.status_file import NAME, HomeStatus, decode, read_status
 
 #: What fsspec needs for an address that begins so.
@@ -33,17 +33,17 @@ def upload_published(settings: Settings, url: str) -> str:
     WrongUse (also where another home's files are) and Incomplete."""
     home_id = identity_of(settings.home).home_id
     status = msgspec.structs.replace(read_status(settings.home) or HomeStatus(), home_id=home_id)
-    with stage("upload"), _explained(url), scratch(settings.home, "upload") as workspace:
-        files, folder = _opened(url)
+    with begin_stage("upload"), _explain_errors(url), open_scratch(settings.home, "upload") as workspace:
+        files, folder = _open_storage(url)
         _check_folder(files, folder, url, home_id)
-        noted = workspace.file(NAME)
+        noted = workspace.place_file(NAME)
         noted.write_bytes(msgspec.json.encode(status))
         for source in (published_path(settings.home), noted):
-            _put(files, source, f"{folder}/{source.name}")
+            _put_file(files, source, f"{folder}/{source.name}")
     return f"{url.rstrip('/')}/{published_path(settings.home).name}"
 
 
-def _opened(url: str) -> tuple[Any, str]:
+def _open_storage(url: str) -> tuple[Any, str]:
     """The storage, and the folder there."""
     import fsspec  # which takes long
 
@@ -64,21 +64,21 @@ def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
             raise WrongUse(f"{url} holds what another home has published: give each home a folder of its own")
 
 
-def _put(files: Any, source: Path, path: str) -> None:
+def _put_file(files: Any, source: Path, path: str) -> None:
     if "file" not in files.protocol:
         files.put_file(str(source), path)
         return
     target = Path(path)
     with closing(Workspace(target.parent / ".uploading")) as workspace:
-        workspace.sweep()
-        copied = workspace.file(target.name)
+        workspace.sweep_dead()
+        copied = workspace.place_file(target.name)
         shutil.copyfile(source, copied)
         copied.chmod(0o600)
         move_into_place(copied, target)
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
+def _explain_errors(url: str) -> Iterator[None]:
     """Each storage has errors of its own."""
     try:
         yield

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.archive import Archive
-from warehouse.sql import literal, query, rows, transaction, value
+from warehouse.sql import fetch_rows, fetch_value, load_query, quote_text, transaction
 from warehouse.tables import WRITEBACKS
 
 
@@ -24,12 +24,12 @@ def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> in
 
     A file of a past month is made of others, whose requests are shown already.
     """
-    loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
+    loaded = {row[0] for row in fetch_rows(connection, "select archive_file from sync.archive_files")}
     added = 0
-    for name, exchanges in archive.exchanges(exclude=loaded):
+    for name, exchanges in archive.list_exchanges(exclude=loaded):
         with transaction(connection):
-            rows(connection, query("requests"), arrow_requests=exchanges)
-            rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
+            fetch_rows(connection, load_query("requests"), arrow_requests=exchanges)
+            fetch_rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
         added += exchanges.num_rows
     return added
 
@@ -56,21 +56,21 @@ def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more
     when it has ended."""
     with transaction(connection):
-        rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
-        rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
+        fetch_rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
+        fetch_rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
 
 
-def died(running: Sequence[str]) -> str:
+def died_condition(running: Sequence[str]) -> str:
     """The condition of a run that ended without being recorded; `running` are those that a process
     executes."""
-    known = ", ".join(map(literal, ["", *running]))
+    known = ", ".join(map(quote_text, ["", *running]))
     return f"ended_at is null and outcome is distinct from 'failed' and run_id not in ({known})"
 
 
 def write_deaths(connection: duckdb.DuckDBPyConnection, running: Sequence[str]) -> None:
     """Write of the runs that died that they failed; when is not known."""
     death = "outcome = 'failed', message = 'its process was killed'"
-    rows(connection, f"update sync.runs set {death} where {died(running)}")
+    fetch_rows(connection, f"update sync.runs set {death} where {died_condition(running)}")
 
 
 #: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of
@@ -94,12 +94,14 @@ class Planned:
 def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Planned) -> None:
     """Add the plan's figures, or replace what was written of this run before."""
     with transaction(connection):
-        rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
+        fetch_rows(
+            connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account]
+        )
         for call, line in planned.lines.items():
             column, key, prefix = _CALLS[call]
-            sql = query("plan").format(column=column, planned_key=key, prefix=prefix)
+            sql = load_query("plan").format(column=column, planned_key=key, prefix=prefix)
             params = {"run": run_id, "account": planned.account, "at": planned.at, "call": call}
-            rows(connection, sql, params, arrow_planned=line)
+            fetch_rows(connection, sql, params, arrow_planned=line)
 
 
 _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
@@ -113,7 +115,7 @@ def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime)
     """The revision of the newest change that the table shows of the outbox begun then; 0 when it shows
     nothing of it."""
     return int(
-        value(
+        fetch_value(
             connection,
             f"select {_SHOWN} from sync.writebacks where {_SAME}",
             {"begun_at": begun_at},
@@ -135,7 +137,7 @@ def write_changes(
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
             changed = pa.Table.from_pylist(entries, _SCHEMA)
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
-            rows(
+            fetch_rows(
                 connection,
                 f"delete from sync.writebacks where {same}",
                 {"begun_at": begun_at},
@@ -144,7 +146,7 @@ def write_changes(
             shown = (
                 "select * replace (nullif(normal_form(email), '') as email_normalized) from arrow_writebacks"
             )
-            rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
+            fetch_rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
             written += len(entries)
     return written
 
@@ -153,9 +155,9 @@ def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mappi
     """Add the receipt of an erasure, or replace what was written of it before it was interrupted."""
     with transaction(connection):
         for place in places:
-            rows(
+            fetch_rows(
                 connection,
                 "delete from sync.erasures where erasure_id = ? and place = ?",
                 [place["erasure_id"], place["place"]],
             )
-            rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})
+            fetch_rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})

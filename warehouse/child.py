@@ -53,24 +53,24 @@ class Child:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=_put_all, args=(self._process.stdout, self._lines), daemon=True).start()
 
-    def send(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # `receive` says so
             self._input.write(f"{line}\n")
             self._input.flush()
 
-    def receive(self, seconds: float) -> str:
+    def receive_line(self, seconds: float) -> str:
         """Its next line. Raises Silent, Ended; it is over then."""
         try:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            self.end()
+            self.kill_child()
             raise Silent from None
         if not line:
-            self.end()
+            self.kill_child()
             raise Ended
         return line
 
-    def end(self) -> None:
+    def kill_child(self) -> None:
         """Kill it with all that it started, and wait until they are gone."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):

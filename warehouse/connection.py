@@ -23,7 +23,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_mask_addresses, add_normal_form, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -47,7 +47,7 @@ class Waits(TypedDict, total=False):
 
 
 @contextmanager
-def connect(
+def open_database(
     path: Path,
     *,
     deadline_s: float = DEADLINE_S,
@@ -79,15 +79,15 @@ def connect(
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (known := duckdb_errors.broken(path, problem)) is not None:
+        if (known := duckdb_errors.explain_damage(path, problem)) is not None:
             raise known from problem
         raise
     finally:
-        place.leave(connection)
+        place.leave_place(connection)
 
 
 @contextmanager
-def private(
+def open_private(
     path: Path | None = None, *, read_only: bool = False, spill: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """An instance of one's own: of a file that no load or model shares, or of memory. DuckDB 1.5 can
@@ -100,7 +100,7 @@ def private(
         **limits,
     }
     with duckdb.connect(str(path or ":memory:"), read_only=read_only, config=config) as connection:
-        rows(connection, "set timezone = 'UTC'")
+        fetch_rows(connection, "set timezone = 'UTC'")
         yield connection
 
 
@@ -132,20 +132,20 @@ class _Place:
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
-    def enter(self, mode: _Mode) -> duckdb.DuckDBPyConnection:
+    def enter_place(self, mode: _Mode) -> duckdb.DuckDBPyConnection:
         """A connection, or Held. Call it while holding `changed`."""
         me = threading.current_thread()
-        if (blocking := self._blocking(me, mode.read_only)) is not None:
+        if (blocking := self._find_blocking(me, mode.read_only)) is not None:
             raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
-            self.root, self.mode = _open(self.path, mode), mode
+            self.root, self.mode = _open_file(self.path, mode), mode
         elif mode.is_unshared or self.mode.is_unshared:
             raise Held(Holder(os.getpid(), "this program"))
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not mode.read_only))
         return connection
 
-    def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
+    def _find_blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
         if not read_only:
             others = (user for user in self.users if user.is_writer and user.thread is not me)
@@ -156,7 +156,7 @@ class _Place:
             return next(iter(self.users), None)
         return None
 
-    def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def leave_place(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Close it, and the file with the last one."""
         with self.changed:
             connection.close()
@@ -179,7 +179,7 @@ def _wait_for(
     while True:
         with place.changed:
             try:
-                return place.enter(mode)
+                return place.enter_place(mode)
             except Held as held:
                 holder = held.args[0]
             waited = time.monotonic() - began
@@ -195,7 +195,7 @@ def _wait_for(
             reported = holder
 
 
-def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
+def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
     if is_new and mode.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
@@ -211,7 +211,7 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
         add_normal_form(connection)
         add_mask_addresses(connection)
     except duckdb.Error as problem:
-        raise duckdb_errors.unopened(path, problem) from problem
+        raise duckdb_errors.explain_unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
     if (

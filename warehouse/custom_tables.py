@@ -18,7 +18,7 @@ import msgspec
 from marketing_api.address import mask_addresses
 from warehouse.sealed_connection import check_select, in_words, serve_queries
 from warehouse.sealed_query import QueryFailed, SealedProcess, SealedQuery
-from warehouse.sql import literal, quoted, rows
+from warehouse.sql import fetch_rows, quote_name, quote_text
 
 #: The folder in a home, and the schema.
 FOLDER, SCHEMA = "models", "custom"
@@ -113,14 +113,14 @@ class CustomBuild:
         self._files, self._make = files, make
         self._problems: dict[str, str] = {}
 
-    def build(self, name: str, path: tuple[str, ...] = ()) -> str:
+    def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
         """Make the table and those that it reads; returns why it is not there, empty when it is. `path`: the
         tables that wait for it."""
         if name not in self._problems:
-            self._problems[name] = self._build(name, (*path, name))
+            self._problems[name] = self._build_table(name, (*path, name))
         return self._problems[name]
 
-    def _build(self, name: str, path: tuple[str, ...]) -> str:
+    def _build_table(self, name: str, path: tuple[str, ...]) -> str:
         file = self._files.get(name)
         if file is None:
             return f"there is no {FOLDER}/{name}.sql"
@@ -132,7 +132,7 @@ class CustomBuild:
                 if other in path:
                     circle = " → ".join(f"{SCHEMA}.{step}" for step in (*path[path.index(other) :], other))
                     return f"these tables read one another: {circle}; let one of them read something else"
-                if problem := self.build(other, path):
+                if problem := self.build_table(other, path):
                     return f"it reads {SCHEMA}.{other}, which could not be made: {problem}"
             if missing:
                 self._make(file)
@@ -158,7 +158,7 @@ def build_tables(
     made, empty when it was."""
     with closing(SealedProcess(__name__, copy.parent)) as process:
 
-        def make(file: CustomFile) -> list[str]:
+        def make_from_file(file: CustomFile) -> list[str]:
             query = TableQuery(
                 database=str(copy),
                 sql=file.sql,
@@ -169,11 +169,11 @@ def build_tables(
                 memory_setting="MARKETING_MODELS_MEMORY",
                 name=file.name,
             )
-            return msgspec.json.decode(process.run(query, limits.seconds), type=list[str])
+            return msgspec.json.decode(process.run_query(query, limits.seconds), type=list[str])
 
-        build = CustomBuild(files, make)
+        build = CustomBuild(files, make_from_file)
         for name, file in files.items():
-            yield file, mask_addresses(build.build(name))[:_MOST_LETTERS]
+            yield file, mask_addresses(build.build_table(name))[:_MOST_LETTERS]
 
 
 def write_table(connection: duckdb.DuckDBPyConnection, query: TableQuery) -> str:
@@ -185,13 +185,16 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> li
     """See `MakeTable`. `query` takes a SELECT only: after `as`, a CTE may change or delete rows."""
     missing = find_missing(connection, sql)
     if not missing:
-        rows(connection, f"create or replace table {SCHEMA}.{quoted(name)} as from query({literal(sql)})")
+        fetch_rows(
+            connection,
+            f"create or replace table {SCHEMA}.{quote_name(name)} as from query({quote_text(sql)})",
+        )
     return missing
 
 
 def find_missing(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """The tables of the schema that a query reads and that are not there, in lower case."""
-    return [name for (name,) in rows(connection, _MISSING, {"sql": sql, "schema": SCHEMA})]
+    return [name for (name,) in fetch_rows(connection, _MISSING, {"sql": sql, "schema": SCHEMA})]
 
 
 # ---- for the query of a push
@@ -202,16 +205,16 @@ def make_needed(
 ) -> None:
     """Make the tables that the query reads, in its process. Raises QueryFailed."""
 
-    def make(file: CustomFile) -> list[str]:
+    def make_from_file(file: CustomFile) -> list[str]:
         with in_words(query):
             check_select(connection, file.sql)
             return make_table(connection, file.name, file.sql)
 
     if missing := find_missing(connection, query.sql):
-        rows(connection, f"attach ':memory:' as {SCHEMA}")
-    build = CustomBuild(files, make)
+        fetch_rows(connection, f"attach ':memory:' as {SCHEMA}")
+    build = CustomBuild(files, make_from_file)
     for name in missing:
-        if problem := build.build(name):
+        if problem := build.build_table(name):
             raise QueryFailed(f"the query reads {SCHEMA}.{name}, which cannot be made: {problem}")
 
 

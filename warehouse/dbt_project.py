@@ -1,4 +1,4 @@
-"""Our dbt project as it was compiled: every model and test. `models` runs them.
+"""Our dbt project as it was compiled: every model and test. `load_models` runs them.
 
 dbt is the compiler and nothing else: `python -m docs.models` has it compile the project after a change, with
 places for the values of settings; a test fails when `compiled.jsonl` is stale."""
@@ -66,29 +66,32 @@ class Node:
 
 
 @cache
-def fingerprint() -> str:
+def project_fingerprint() -> str:
     """Hash of the compiled project and the version of what runs it."""
     compiled_with = duckdb.__version__.encode()
     return hashlib.blake2b(COMPILED.read_bytes() + compiled_with, digest_size=12).hexdigest()
 
 
-def compiled(settings: Mapping[str, str]) -> list[Node]:
+def compile_nodes(settings: Mapping[str, str]) -> list[Node]:
     """Every model and test in an order in which they can run. `settings`: the values of the project's
     variables."""
 
-    def filled(sql: str) -> str:
+    def fill_settings(sql: str) -> str:
         for name, text in settings.items():
             sql = sql.replace(PLACEHOLDER.format(name), text.replace("'", "''"))
         return sql
 
-    return [replace(node, sql=filled(node.sql), later_sql=filled(node.later_sql)) for node in _nodes()]
+    return [
+        replace(node, sql=fill_settings(node.sql), later_sql=fill_settings(node.later_sql))
+        for node in _load_nodes()
+    ]
 
 
 @cache
-def models() -> Mapping[str, Node]:
+def load_models() -> Mapping[str, Node]:
     """Those of ours by relation, with places for the values of settings in their SQL."""
-    return {node.relation: node for node in _nodes() if not node.is_test}
+    return {node.relation: node for node in _load_nodes() if not node.is_test}
 
 
-def _nodes() -> list[Node]:
+def _load_nodes() -> list[Node]:
     return msgspec.json.Decoder(Node).decode_lines(COMPILED.read_bytes())

@@ -39,12 +39,12 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def create(path: Path) -> int:
+def create_file(path: Path) -> int:
     """A new file for the owner only, open for writing."""
     return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
 
 
-def claim(path: Path) -> int | None:
+def claim_file(path: Path) -> int | None:
     """An open descriptor that holds the lock on `path`; None when another has it or it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
@@ -59,7 +59,7 @@ def claim(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """The lock on a folder, or on a file, which is made and stays; waits for whoever has it."""
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -69,7 +69,7 @@ def exclusive(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def sync(path: Path) -> None:
+def sync_disk(path: Path) -> None:
     """Make a file's content durable, or the names created, replaced or removed in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -81,16 +81,16 @@ def sync(path: Path) -> None:
 def move_into_place(temporary: Path, target: Path) -> None:
     """Move a finished, closed file to its place: after a crash it is there whole or not at all."""
     make_folder(target.parent)
-    sync(temporary)
+    sync_disk(temporary)
     temporary.replace(target)
-    sync(target.parent)
+    sync_disk(target.parent)
 
 
 def write_file(target: Path, content: bytes) -> None:
     """Put a small file for the owner only in its place, in the same way."""
     temporary = target.with_name(f".{target.name}-{new_name()}")
     try:
-        with os.fdopen(create(temporary), "wb") as file:
+        with os.fdopen(create_file(temporary), "wb") as file:
             file.write(content)
         move_into_place(temporary, target)
     finally:
@@ -155,30 +155,30 @@ class Workspace:
         self._claim: int | None = None
         self._lock = threading.Lock()
 
-    def folder(self) -> Path:
+    def open_folder(self) -> Path:
         """Where this process may write."""
         with self._lock:
             while self._folder is None:
                 folder = make_folder(self._parent / (self._name or new_name()))
-                if (claimed := claim(folder)) is not None:
+                if (claimed := claim_file(folder)) is not None:
                     self._folder, self._claim = folder, claimed
             return self._folder
 
-    def file(self, name: str) -> Path:
+    def place_file(self, name: str) -> Path:
         """Where a temporary file of that name may be written; a file left there by an attempt that failed is
         removed."""
-        path = self.folder() / name
+        path = self.open_folder() / name
         path.unlink(missing_ok=True)
         return path
 
-    def sweep(self) -> list[str]:
+    def sweep_dead(self) -> list[str]:
         """Remove what dead processes left; the names of what others still have."""
         kept = []
         for folder in self._parent.iterdir() if self._parent.is_dir() else ():
-            if (claimed := claim(folder)) is None:
+            if (claimed := claim_file(folder)) is None:
                 kept.append(folder.name)
             else:
-                remove(folder)
+                remove_path(folder)
                 os.close(claimed)
         return kept
 
@@ -191,15 +191,15 @@ class Workspace:
             self._folder = self._claim = None
 
 
-def scratch(home: Path, work: str) -> contextlib.AbstractContextManager[Workspace]:
+def open_scratch(home: Path, work: str) -> contextlib.AbstractContextManager[Workspace]:
     """A folder of this process for the length of some work."""
     return contextlib.closing(Workspace(home / "tmp" / work))
 
 
-def sweep(home: Path) -> None:
+def sweep_home(home: Path) -> None:
     """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
     for parent in (home / "tmp").glob("*"):
-        Workspace(parent).sweep()
+        Workspace(parent).sweep_dead()
 
 
 def remove_if_empty(folder: Path) -> None:
@@ -207,7 +207,7 @@ def remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

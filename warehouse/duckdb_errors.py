@@ -53,7 +53,7 @@ def is_out_of_memory(problem: Exception) -> bool:
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
-def discreet(problem: duckdb.Error | str) -> str:
+def mask_error(problem: duckdb.Error | str) -> str:
     """The first line of the message, without what it may quote from the data."""
     line, *_ = str(problem).strip().split("\n")
     return mask_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
@@ -86,7 +86,7 @@ def is_full(problem: duckdb.Error) -> bool:
     return any(sign in str(problem) for sign in _NO_ROOM)
 
 
-def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
+def explain_damage(path: Path, problem: duckdb.Error) -> WarehouseError | None:
     """What to say when there is no room, or the file is damaged; None when the problem is another one."""
     if is_full(problem):
         return WarehouseError(
@@ -102,11 +102,11 @@ def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
     return None
 
 
-def unopened(path: Path, problem: duckdb.Error) -> Exception:
+def explain_unopened(path: Path, problem: duckdb.Error) -> Exception:
     """What it means that DuckDB could not open the file."""
     text = str(problem)
     if is_locked(problem):
-        return Held(_holder(text))
+        return Held(_read_holder(text))
     if "different configuration than existing connections" in text:
         return Held(Holder(os.getpid(), "this program, with other settings"))
     if "newer version of DuckDB" in text:
@@ -115,10 +115,10 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
             "this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
-    return broken(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+    return explain_damage(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
-def _holder(text: str) -> Holder:
+def _read_holder(text: str) -> Holder:
     """The program's name with its sub-command: never more of the command line, which may hold anything."""
     if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")

@@ -10,7 +10,15 @@ import duckdb
 
 from warehouse.forgetting import Person
 from warehouse.person import columns_beside, condition_about, tables_of
-from warehouse.sql import add_normal_form, literal, qualified, quoted, rows, transaction, value
+from warehouse.sql import (
+    add_normal_form,
+    fetch_rows,
+    fetch_value,
+    quote_name,
+    quote_relation,
+    quote_text,
+    transaction,
+)
 
 
 def count_rows(connection: duckdb.DuckDBPyConnection, people: Collection[Person]) -> dict[str, int]:
@@ -19,7 +27,9 @@ def count_rows(connection: duckdb.DuckDBPyConnection, people: Collection[Person]
     counts = {}
     for table, columns in tables_of(connection):
         about = condition_about(people, table, columns)
-        if count := value(connection, f"select count(*) from {qualified(table)} as t where {about}"):
+        if count := fetch_value(
+            connection, f"select count(*) from {quote_relation(table)} as t where {about}"
+        ):
             counts[table] = int(count)
     return counts
 
@@ -29,12 +39,14 @@ def delete_rows(connection: duckdb.DuckDBPyConnection, people: Collection[Person
     `count_rows` did before."""
     counts = count_rows(connection, people)
     for table, columns in tables_of(connection):
-        name = qualified(table)
+        name = quote_relation(table)
         with transaction(connection):
             if table in counts:
-                rows(connection, f"delete from {name} as t where {condition_about(people, table, columns)}")
+                fetch_rows(
+                    connection, f"delete from {name} as t where {condition_about(people, table, columns)}"
+                )
             for column, is_named in columns_beside(people, table, columns):
-                rows(connection, f"update {name} as t set {quoted(column)} = null where {is_named}")
+                fetch_rows(connection, f"update {name} as t set {quote_name(column)} = null where {is_named}")
     return counts
 
 
@@ -42,7 +54,9 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> None:
     """Write the current database as the new file `target`, in the storage version that it has."""
     here = "database_name = current_database()"
     sql = f"select database_name, rtrim(tags['storage_version'], '+') from duckdb_databases() where {here}"
-    ((own, version),) = rows(connection, sql)
-    rows(connection, f"attach {literal(str(target))} as copied (storage_version {literal(version)})")
-    rows(connection, f"copy from database {quoted(own)} to copied")
-    rows(connection, "detach copied")
+    ((own, version),) = fetch_rows(connection, sql)
+    fetch_rows(
+        connection, f"attach {quote_text(str(target))} as copied (storage_version {quote_text(version)})"
+    )
+    fetch_rows(connection, f"copy from database {quote_name(own)} to copied")
+    fetch_rows(connection, "detach copied")

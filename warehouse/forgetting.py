@@ -61,9 +61,9 @@ class Forgotten:
     def fingerprints_of(self, person: Person) -> list[str]:
         names = (("address", normal_form(address)) for address in person.addresses)
         ids = (("contact", account, str(contact_id)) for account, contact_id in person.contacts)
-        return [self.fingerprint(*parts) for parts in chain[tuple[str, ...]](names, ids)]
+        return [self.make_fingerprint(*parts) for parts in chain[tuple[str, ...]](names, ids)]
 
-    def fingerprint(self, *parts: str) -> str:
+    def make_fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
         text = "\0".join(parts).encode("utf-8", "replace")
         return hashlib.blake2b(text, key=self.key, digest_size=16).hexdigest()
@@ -72,11 +72,11 @@ class Forgotten:
         return (
             isinstance(value, str)
             and "@" in value
-            and self.fingerprint("address", normal_form(value)) in self.fingerprints
+            and self.make_fingerprint("address", normal_form(value)) in self.fingerprints
         )
 
     def is_contact(self, account: str, contact_id: int | str) -> bool:
-        return self.fingerprint("contact", account, str(contact_id).strip()) in self.fingerprints
+        return self.make_fingerprint("contact", account, str(contact_id).strip()) in self.fingerprints
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
         """Whether a cell of a table is a forgotten person's address or, where it `is_id`, their contact's
@@ -90,7 +90,7 @@ class Forgotten:
             for name, value in params.items()
         )
 
-    def cut(self, exchange: Exchange) -> Exchange:
+    def cut_exchange(self, exchange: Exchange) -> Exchange:
         """The exchange as it may be archived: the same object when it is about none of them. A body in a
         spool file is replaced there.
 
@@ -101,7 +101,7 @@ class Forgotten:
             _replace_file(body, [])
             empty = Call(call.operation, {})
             return replace(exchange, call=empty, error=None, body=b"", opened=None)
-        pieces = _Cutting(self, exchange.account, call.operation).pieces(body)
+        pieces = _Cutting(self, exchange.account, call.operation).cut_body(body)
         if pieces is None:
             return exchange
         if isinstance(body, Path):
@@ -127,7 +127,7 @@ class _Cutting:
     account: str
     operation: Operation
 
-    def pieces(self, body: bytes | Path) -> Collection[bytes | memoryview] | None:
+    def cut_body(self, body: bytes | Path) -> Collection[bytes | memoryview] | None:
         """What the cut body is joined from; None when nothing is cut."""
         if self.operation in AREAS["account"]:
             return None  # about the business, whose owner may be one of them
@@ -149,10 +149,10 @@ class _Cutting:
         text, end, place = memoryview(envelope.text), 0, 0
         whole: Any = text.obj  # bytes, or a map of a file: both can be searched
         start = len(whole) - len(text)  # behind a byte-order mark
-        for raw in envelope.entries(self.operation):
+        for raw in envelope.list_entries(self.operation):
             entry = bytes(memoryview(raw))
             place = whole.find(entry, start + place) - start
-            if (after := self._marked(before := decode(entry))) is not before:
+            if (after := self._cut_entry(before := decode(entry))) is not before:
                 yield text[end:place]
                 yield msgspec.json.encode(after)
                 end = place + len(entry)
@@ -165,25 +165,25 @@ class _Cutting:
         if isinstance(value, list):
             if any(map(self._has_address, value)) and not all(map(_may_have_address, value)):
                 raise _IsForgotten  # like [address, clicks]
-            return [self._marked(each) for each in value]
+            return [self._cut_entry(each) for each in value]
         if isinstance(value, dict):
             return self._cut_object(value)
         return None if self.forgotten.is_address(value) else value
 
     def _cut_object(self, members: dict[str, Any]) -> dict[str, Any]:
-        if any(self._identifies(name.lower(), each) for name, each in members.items()):
+        if any(self._is_person(name.lower(), each) for name, each in members.items()):
             raise _IsForgotten
         is_list = is_numbered(members)
         holds_texts = self.operation.name not in OF_CONTACTS  # there, numbers are those of fields
         return {
-            name: self._marked(each)
+            name: self._cut_entry(each)
             if is_list and (holds_texts or isinstance(each, dict | list))
             else self.cut_value(each)
             for name, each in members.items()
             if not self.forgotten.is_address(name)  # like {address: clicks}
         }
 
-    def _identifies(self, name: str, value: Any) -> bool:
+    def _is_person(self, name: str, value: Any) -> bool:
         if name in _ADDRESS_NAMES:
             return self.forgotten.is_address(value)
         return (
@@ -193,21 +193,21 @@ class _Cutting:
             and self.forgotten.is_contact(self.account, value)
         )
 
-    def _marked(self, entry: Any) -> Any:
+    def _cut_entry(self, entry: Any) -> Any:
         """The entry of a list, cut; a marker where it is about a forgotten person."""
         if self._has_address(entry):
-            return self._marker(entry)
+            return self._make_marker(entry)
         try:
             after = self.cut_value(entry)
         except _IsForgotten:
-            return self._marker(entry)
+            return self._make_marker(entry)
         return entry if after == entry else after
 
     def _has_address(self, text: Any) -> bool:
         """Whether it is a text with their address, like `address(2 clicks)`."""
         return _may_have_address(text) and any(map(self.forgotten.is_address, _SEPARATOR.split(text)))
 
-    def _marker(self, entry: Any) -> dict[str, str]:
+    def _make_marker(self, entry: Any) -> dict[str, str]:
         """Equal for equal entries, so that one that moves to another page is recognised."""
         content = msgspec.json.encode(entry, order="sorted").decode("utf-8", "replace")
-        return {FORGOTTEN: self.forgotten.fingerprint("entry", content)}
+        return {FORGOTTEN: self.forgotten.make_fingerprint("entry", content)}

@@ -2,7 +2,7 @@
 link, and what is shown of it then.
 
 Nothing hangs on what a column is called. `source` and `sync` tables declare it (`Column.is_personal`,
-`is_link`, `is_internal`). For models it follows from their SQL (`lineage`): a column that is made of a
+`is_link`, `is_internal`). For models it follows from their SQL (`load_lineage`): a column that is made of a
 personal one is personal. Nobody has to mark anything, and an unknown column is published and personal."""
 
 import hashlib
@@ -19,7 +19,7 @@ import duckdb
 
 from marketing_api.address import normal_form
 from marketing_api.redaction import Secret
-from warehouse.disk import exclusive, make_folder, write_file
+from warehouse.disk import hold_lock, make_folder, write_file
 from warehouse.errors import WarehouseError
 from warehouse.policies import LEAST_KEY, PersonalData
 from warehouse.schema import SCHEMAS, UNDECLARED, columns_of
@@ -28,9 +28,9 @@ from warehouse.sql import (
     NORMAL_FORM,
     add_mask_addresses,
     add_normal_form,
-    qualified,
-    quoted,
-    rows,
+    fetch_rows,
+    quote_name,
+    quote_relation,
 )
 from warehouse.tables import ALL_TABLES, SYNC_TABLES
 
@@ -56,13 +56,13 @@ def is_link(schema: str, table: str, column: str) -> bool:
 
 def _sources_of(relation: str, column: str) -> Collection[str]:
     """The personal columns and links (`table.column`) that its values are made of."""
-    declared = _DECLARED.get(relation) or lineage()["columns"].get(relation, {})
+    declared = _DECLARED.get(relation) or load_lineage()["columns"].get(relation, {})
     found: Collection[str] = declared.get(column, ("not known",))
     return found
 
 
 @cache
-def lineage() -> Mapping[str, Any]:
+def load_lineage() -> Mapping[str, Any]:
     """`columns`: table → column → the personal columns and links it is made of. `made_of`: table → column →
     all columns that it comes from."""
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
@@ -142,7 +142,7 @@ class Masking:
         self.personal_data = personal_data
         self._key = key
 
-    def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def prepare_connection(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the connection what the expressions need. The key is a variable: it must not stand in the text
         of a statement."""
         if self._key:
@@ -150,19 +150,19 @@ class Masking:
             block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
             for pad, constant in (("inner", 0x36), ("outer", 0x5C)):  # RFC 2104
                 padded = bytes(byte ^ constant for byte in block)
-                rows(connection, f"set variable mask_{pad} = $1::blob", [padded])
+                fetch_rows(connection, f"set variable mask_{pad} = $1::blob", [padded])
         add_normal_form(connection)
         add_mask_addresses(connection)
 
-    def select(self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]) -> str:
+    def select_rows(self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]) -> str:
         """The rows that are shown of a relation in the catalog."""
-        shown = ", ".join(self.expression(name, column) for name, column in columns.items())
-        return f"select {shown} from {catalog}.{qualified(relation)}"
+        shown = ", ".join(self.mask_column(name, column) for name, column in columns.items())
+        return f"select {shown} from {catalog}.{quote_relation(relation)}"
 
-    def expression(self, name: str, column: PublishedColumn) -> str:
+    def mask_column(self, name: str, column: PublishedColumn) -> str:
         """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other texts lose
         addresses."""
-        text, is_open = quoted(name), not (column.is_personal or column.is_link)
+        text, is_open = quote_name(name), not (column.is_personal or column.is_link)
         if self.personal_data is PersonalData.KEEP or (is_open and _PLAIN_TYPE.fullmatch(column.sql_type)):
             return text
         if is_open and column.sql_type in _MASKED:
@@ -175,8 +175,8 @@ class Masking:
         return f"null::{column.sql_type} as {text}"
 
 
-def hashed(text: str, key: Secret) -> str:
-    """What a personal text is in a copy that hashes, as `Masking.expression` works it out."""
+def hash_text(text: str, key: Secret) -> str:
+    """What a personal text is in a copy that hashes, as `Masking.mask_column` works it out."""
     return hmac.new(key.reveal().encode(), normal_form(text).encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
 
@@ -186,17 +186,17 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
     WarehouseError when it is too short to be one.
     """
     if given:
-        return _checked(given, "MARKETING_PERSONAL_KEY")
+        return _check_key(given, "MARKETING_PERSONAL_KEY")
     path = make_folder(home) / "personal.key"
-    with exclusive(home):  # made once, whole or not at all
+    with hold_lock(home):  # made once, whole or not at all
         for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
             left.unlink()
         if not path.exists():
             write_file(path, f"{secrets.token_hex(32)}\n".encode())
-    return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
+    return _check_key(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 
-def _checked(key: Secret, where: str) -> Secret:
+def _check_key(key: Secret, where: str) -> Secret:
     text = key.reveal()
     if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
         raise WarehouseError(

@@ -17,13 +17,13 @@ from typing import Unpack
 
 import duckdb
 
-from warehouse.connection import Waits, connect
-from warehouse.dbt_project import Node, compiled, fingerprint
-from warehouse.duckdb_errors import discreet
+from warehouse.connection import Waits, open_database
+from warehouse.dbt_project import Node, compile_nodes, project_fingerprint
+from warehouse.duckdb_errors import mask_error
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact, row_counts, version_of
-from warehouse.sql import literal, qualified, quoted, rows, transaction, value
+from warehouse.schema import ensure_schema, kinds_of, note_fact, read_fact, read_facts, row_counts, version_of
+from warehouse.sql import fetch_rows, fetch_value, quote_name, quote_relation, quote_text, transaction
 
 
 class Status(Enum):
@@ -73,29 +73,31 @@ class BuildReport:
     outcomes: tuple[Outcome, ...] = ()
     is_full: bool = False
 
-    def of(self, *statuses: Status) -> list[Outcome]:
+    def with_status(self, *statuses: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
     def problems(self) -> list[str]:
         """What is wrong, a line each, without values from the data."""
-        return [outcome.sentence for outcome in self.of(Status.FAILED)]
+        return [outcome.sentence for outcome in self.with_status(Status.FAILED)]
 
     @property
     def problem(self) -> str:
         """What failed and what that means, in one sentence; empty when nothing did."""
         if not (found := self.problems):
             return ""
-        waiting = sorted({outcome.name for outcome in self.of(Status.SKIPPED) if not outcome.node.is_test})
-        kept = f"; not built because of that: {_some(waiting)}" if waiting else ""
-        return f"{_some(found)}{kept}"
+        waiting = sorted(
+            {outcome.name for outcome in self.with_status(Status.SKIPPED) if not outcome.node.is_test}
+        )
+        kept = f"; not built because of that: {_list_some(waiting)}" if waiting else ""
+        return f"{_list_some(found)}{kept}"
 
     @property
     def warnings(self) -> list[str]:
-        return [outcome.sentence for outcome in self.of(Status.WARNED)]
+        return [outcome.sentence for outcome in self.with_status(Status.WARNED)]
 
 
-def _some(texts: Sequence[str], most: int = 5) -> str:
+def _list_some(texts: Sequence[str], most: int = 5) -> str:
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return "; ".join(texts[:most]) + more
 
@@ -125,9 +127,9 @@ class ModelSettings:
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
 
-    def nodes(self) -> list[Node]:
+    def list_nodes(self) -> list[Node]:
         """The models and tests with these settings."""
-        return compiled(self.variables)
+        return compile_nodes(self.variables)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -140,7 +142,7 @@ class ModelSettings:
         }
 
 
-def build(
+def build_models(
     path: Path,
     settings: ModelSettings | None = None,
     *,
@@ -159,20 +161,20 @@ def build(
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    nodes = settings.nodes()
+    nodes = settings.list_nodes()
     with (
         _one_at_a_time,
-        connect(path, memory_limit=settings.memory, **waits) as connection,
+        open_database(path, memory_limit=settings.memory, **waits) as connection,
     ):
         ensure_schema(connection)
-        mark = _mark(connection, settings)
-        full = full or fact(connection, _MARK) != mark
-        blocked = _blocker(connection)
+        mark = _settings_mark(connection, settings)
+        full = full or read_fact(connection, _MARK) != mark
+        blocked = _find_blocker(connection)
         with transaction(connection):
             note_fact(connection, _BLOCKER, "the last build of the models did not finish")
         connection.execute("set preserve_insertion_order = false")  # takes less memory
         building = _Build(connection, nodes, is_full=full, is_selected=bool(select))
-        report = BuildReport(tuple(building.run(_chosen(nodes, select), on_node)), full)
+        report = BuildReport(tuple(building.run_nodes(_choose_nodes(nodes, select), on_node)), full)
         with transaction(connection):
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
@@ -181,7 +183,7 @@ def build(
     return report
 
 
-def _chosen(nodes: Sequence[Node], select: Sequence[str]) -> Sequence[Node]:
+def _choose_nodes(nodes: Sequence[Node], select: Sequence[str]) -> Sequence[Node]:
     """All, or the models of these names with their tests."""
     relations = {node.relation for node in nodes if node.name in select and not node.is_test}
     return [node for node in nodes if node.relation in relations] if select else nodes
@@ -201,50 +203,50 @@ class _Build:
         self._connection, self._is_full = connection, is_full
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
         #: What models and tests were built from last; none of it counts where all is made anew.
-        self._noted = {} if is_full or is_selected else facts(connection, _BUILT)
+        self._noted = {} if is_full or is_selected else read_facts(connection, _BUILT)
         self._existing = kinds_of(connection)
         self._versions: dict[str, str] = {}
         self._missing: set[str] = set()  # failed, or waiting for what did
         self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
 
-    def run(self, nodes: Sequence[Node], on_node: OnNode | None) -> Iterator[Outcome]:
+    def run_nodes(self, nodes: Sequence[Node], on_node: OnNode | None) -> Iterator[Outcome]:
         for number, node in enumerate(nodes, 1):
             if on_node:
                 on_node(number, len(nodes), "tests" if node.is_test else node.name)
             blocking = self._missing if node.is_test else self._missing | self._wrong
             is_blocked = not blocking.isdisjoint(node.needs)
-            outcome = Outcome(node, Status.SKIPPED) if is_blocked else self._run(node)
+            outcome = Outcome(node, Status.SKIPPED) if is_blocked else self._run_node(node)
             if outcome.status in (Status.FAILED, Status.SKIPPED):
                 (self._wrong if node.is_test else self._missing).add(node.relation)
             yield outcome
 
-    def _run(self, node: Node) -> Outcome:
+    def _run_node(self, node: Node) -> Outcome:
         began, failures = time.monotonic(), 0
         try:
             made_from = self._made_from(node)
             noted = self._noted.get(node.id) if node.relation in self._existing else None
-            if noted and noted == f"{made_from} {self._version(node.relation)}":
+            if noted and noted == f"{made_from} {self._relation_version(node.relation)}":
                 return Outcome(node, Status.UNCHANGED)  # as the last building left it
             with transaction(self._connection):
                 if node.is_test:
-                    failures = int(value(self._connection, f"select count(*) from ({node.sql})"))
+                    failures = int(fetch_value(self._connection, f"select count(*) from ({node.sql})"))
                 else:
                     present = self._existing.get(node.relation)
-                    self._existing[node.relation] = materialize(
+                    self._existing[node.relation] = materialize_model(
                         self._connection, node, present, is_full=self._is_full
                     )
                     self._versions.pop(node.relation, None)
-                built = "" if failures else f"{made_from} {self._version(node.relation)}"
+                built = "" if failures else f"{made_from} {self._relation_version(node.relation)}"
                 note_fact(self._connection, _BUILT + node.id, built)
         except duckdb.Error as problem:
-            return Outcome(node, Status.FAILED, time.monotonic() - began, message=discreet(problem))
+            return Outcome(node, Status.FAILED, time.monotonic() - began, message=mask_error(problem))
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
         return Outcome(node, status, time.monotonic() - began, failures)
 
     def _made_from(self, node: Node) -> str:
-        return _hash([node.sql, node.later_sql, *map(self._version, node.needs)])
+        return _hash_parts([node.sql, node.later_sql, *map(self._relation_version, node.needs)])
 
-    def _version(self, relation: str) -> str:
+    def _relation_version(self, relation: str) -> str:
         """Of a table: of its rows; of a view: of what they are made from."""
         if relation not in self._versions:
             if view := self._views.get(relation):
@@ -254,13 +256,13 @@ class _Build:
         return self._versions[relation]
 
 
-def _hash(parts: object) -> str:
+def _hash_parts(parts: object) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
 def table_sizes(path: Path) -> dict[str, int]:
     """Relation → rows, of what the models made; the views in `staging` are left out."""
-    with connect(path, read_only=True) as connection:
+    with open_database(path, read_only=True) as connection:
         made = [
             relation
             for relation, kind in kinds_of(connection).items()
@@ -272,27 +274,27 @@ def table_sizes(path: Path) -> dict[str, int]:
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """What blocks publishing the models of the open warehouse, a line each."""
-    found = _blocker(connection)
+    found = _find_blocker(connection)
     advice = "" if found == _NOT_BUILT else ". Correct that and run `marketing-sync sync`"
     return [f"{found}{advice}"] if found else []
 
 
-def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
-    found = fact(connection, _BLOCKER)
+def _find_blocker(connection: duckdb.DuckDBPyConnection) -> str:
+    found = read_fact(connection, _BLOCKER)
     return _NOT_BUILT if found is None else found
 
 
-def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
+def _settings_mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
     """What everything that is kept was made with: another mark, and it is made anew."""
-    zones = rows(connection, "select account, timezone from source.business order by all")
+    zones = fetch_rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
-    return _hash([fingerprint(), values, zones])
+    return _hash_parts([project_fingerprint(), values, zones])
 
 
 # ---- how a compiled model becomes a view or a table
 
 
-def materialize(
+def materialize_model(
     connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool
 ) -> str:
     """Make the model, with its descriptions as COMMENTs, within the caller's transaction; returns what it is,
@@ -300,45 +302,45 @@ def materialize(
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
-    made, name = "view" if node.kind == "view" else "table", qualified(node.relation)
+    made, name = "view" if node.kind == "view" else "table", quote_relation(node.relation)
     is_grown = node.kind == "incremental" and present == made and (node.is_kept or not is_full)
-    if not (is_grown and _merge(connection, node)):
-        rows(connection, f"create schema if not exists {quoted(node.schema)}")
+    if not (is_grown and _merge_rows(connection, node)):
+        fetch_rows(connection, f"create schema if not exists {quote_name(node.schema)}")
         if present not in (made, None):
-            rows(connection, f"drop {present} {name}")
+            fetch_rows(connection, f"drop {present} {name}")
         # one query, and no second statement behind it
-        rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")
+        fetch_rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")
     if is_full or not is_grown:
-        describe(connection, node, made)
+        describe_model(connection, node, made)
     return made
 
 
-def describe(connection: duckdb.DuckDBPyConnection, node: Node, made: str = "table") -> None:
+def describe_model(connection: duckdb.DuckDBPyConnection, node: Node, made: str = "table") -> None:
     """Give what was made its descriptions as COMMENTs."""
-    name = qualified(node.relation)
-    rows(connection, f"comment on {made} {name} is {literal(node.description)}")
-    for column in node.columns.keys() & _columns(connection, name).keys():
-        text = literal(node.columns[column])
-        rows(connection, f"comment on column {name}.{quoted(column)} is {text}")
+    name = quote_relation(node.relation)
+    fetch_rows(connection, f"comment on {made} {name} is {quote_text(node.description)}")
+    for column in node.columns.keys() & _read_columns(connection, name).keys():
+        text = quote_text(node.columns[column])
+        fetch_rows(connection, f"comment on column {name}.{quote_name(column)} is {text}")
 
 
-def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
+def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its columns are
     others than they were, and nothing speaks against making it anew."""
-    table = qualified(node.relation)
-    there, wanted = _columns(connection, table), _columns(connection, f"(\n{node.sql}\n)")
+    table = quote_relation(node.relation)
+    there, wanted = _read_columns(connection, table), _read_columns(connection, f"(\n{node.sql}\n)")
     if there != wanted and not node.is_kept:
         return False
     for name in wanted.keys() - there.keys():  # before its SQL is run, which may read them there
-        rows(connection, f"alter table {table} add column {quoted(name)} {wanted[name]}")
-    rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
+        fetch_rows(connection, f"alter table {table} add column {quote_name(name)} {wanted[name]}")
+    fetch_rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     if node.key:  # else it only grows
-        same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
-        rows(connection, f"delete from {table} as there using fresh where {same}")
-    rows(connection, f"insert into {table} by name from fresh")
-    rows(connection, "drop table fresh")
+        same = " and ".join(f"fresh.{quote_name(name)} = there.{quote_name(name)}" for name in node.key)
+        fetch_rows(connection, f"delete from {table} as there using fresh where {same}")
+    fetch_rows(connection, f"insert into {table} by name from fresh")
+    fetch_rows(connection, "drop table fresh")
     return True
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    return {name: sql_type for name, sql_type, *_ in rows(connection, f"describe {relation}")}
+def _read_columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    return {name: sql_type for name, sql_type, *_ in fetch_rows(connection, f"describe {relation}")}

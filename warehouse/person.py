@@ -12,7 +12,16 @@ from marketing_api.address import normal_form
 from warehouse.forgetting import CONTACT_IDS, OF_CONTACTS, Person
 from warehouse.masking import personal_of
 from warehouse.schema import SCHEMAS, kinds_of
-from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, query, quoted, records, rows
+from warehouse.sql import (
+    NORMAL_FORM,
+    add_normal_form,
+    fetch_records,
+    fetch_rows,
+    load_query,
+    quote_name,
+    quote_relation,
+    quote_text,
+)
 
 #: Tables that have the addresses of contacts: as they are, as they were, and as they were requested.
 _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
@@ -29,9 +38,9 @@ def find_person(
     add_normal_form(connection)
     shown = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
     tables = " union all ".join(f"select {shown} from {table}" for table in _CONTACTS if table in there)
-    found = rows(
+    found = fetch_rows(
         connection,
-        query("person").format(tables=tables),
+        load_query("person").format(tables=tables),
         {"account": account, "contact_id": contact_id, "address": wanted},
     )
     addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
@@ -46,7 +55,7 @@ def rows_about(connection: duckdb.DuckDBPyConnection, person: Person) -> dict[st
         if table.startswith("staging."):  # on its way to the marts
             continue
         about = condition_about([person], table, columns)
-        if listed := records(connection, f"select * from {qualified(table)} as t where {about}"):
+        if listed := fetch_records(connection, f"select * from {quote_relation(table)} as t where {about}"):
             found[table] = [{name: each for name, each in row.items() if each is not None} for row in listed]
     return found
 
@@ -54,7 +63,7 @@ def rows_about(connection: duckdb.DuckDBPyConnection, person: Person) -> dict[st
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:
     """The tables of all schemas with the types of their columns, contacts first. Views hold nothing that the
     tables do not."""
-    for schema, name, columns in rows(connection, query("tables"), {"schemas": list(SCHEMAS)}):
+    for schema, name, columns in fetch_rows(connection, load_query("tables"), {"schemas": list(SCHEMAS)}):
         yield f"{schema}.{name}", dict(columns)
 
 
@@ -67,14 +76,14 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
         terms.append(
             f"(t.account, t.contact_id) in ({_contacts_of(people)})"
             if "account" in columns
-            else f"t.contact_id in ({_listed(numbers)})"
+            else f"t.contact_id in ({_sql_list(numbers)})"
         )
     if table == "sync.requests":
         terms += _terms_of_requests(people)
     if table == "sync.rejected_records":  # entries that could not be read: nobody knows their members
         words = "|".join(rf"\b{number}\b" for number in numbers)
-        terms += [f"contains(lower(t.raw::varchar), {literal(address)})" for address in addresses]
-        terms += [f"regexp_matches(t.raw::varchar, {literal(words)})"] * bool(words)
+        terms += [f"contains(lower(t.raw::varchar), {quote_text(address)})" for address in addresses]
+        terms += [f"regexp_matches(t.raw::varchar, {quote_text(words)})"] * bool(words)
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 
 
@@ -82,10 +91,10 @@ def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
     """SQL conditions that a request's parameters name one of them."""
     params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
     email = NORMAL_FORM.format(f"({params} ->> 'email')")
-    yield f"{email} in ({_listed(_addresses_of(people))})"
-    spelled = ", ".join(f"{params} ->> {literal(name)}" for name in CONTACT_IDS)
+    yield f"{email} in ({_sql_list(_addresses_of(people))})"
+    spelled = ", ".join(f"{params} ->> {quote_text(name)}" for name in CONTACT_IDS)
     ids = f"(t.account, try_cast(coalesce({spelled}) as bigint)) in ({_contacts_of(people)})"
-    yield f"(t.operation in ({_listed(sorted(OF_CONTACTS))}) and {ids})"
+    yield f"(t.operation in ({_sql_list(sorted(OF_CONTACTS))}) and {ids})"
 
 
 def columns_beside(
@@ -99,8 +108,8 @@ def columns_beside(
 
 
 def _has_address(column: str, addresses: Collection[str]) -> str:
-    text = f"t.{quoted(column)}"
-    return f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in ({_listed(addresses)}))"
+    text = f"t.{quote_name(column)}"
+    return f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in ({_sql_list(addresses)}))"
 
 
 def _addresses_of(people: Collection[Person]) -> list[str]:
@@ -110,9 +119,9 @@ def _addresses_of(people: Collection[Person]) -> list[str]:
 def _contacts_of(people: Collection[Person]) -> str:
     """As a list of SQL."""
     contacts = [contact for person in people for contact in person.contacts]
-    return ", ".join(f"({literal(account)}, {number})" for account, number in contacts) or "(null, null)"
+    return ", ".join(f"({quote_text(account)}, {number})" for account, number in contacts) or "(null, null)"
 
 
-def _listed(values: Collection[str | int]) -> str:
+def _sql_list(values: Collection[str | int]) -> str:
     """As a list of SQL."""
-    return ", ".join(literal(each) if isinstance(each, str) else str(each) for each in values) or "null"
+    return ", ".join(quote_text(each) if isinstance(each, str) else str(each) for each in values) or "null"

@@ -42,7 +42,7 @@ class Kept:
     logs: int | None = 90
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and TypeError."""
         given = (part.split("=") for part in text.replace(" ", "").lower().split(","))
         kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in given})

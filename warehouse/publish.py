@@ -19,24 +19,33 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
+from warehouse.connection import MEMORY_LIMIT, Waits, open_database, open_private
 from warehouse.custom_tables import SCHEMA, CustomFile, CustomLimits, build_tables, read_files
-from warehouse.dbt_project import models
+from warehouse.dbt_project import load_models
 from warehouse.disk import (
     copy_locked,
-    exclusive,
+    hold_lock,
     make_folder,
     move_into_place,
     no_folder,
-    scratch,
-    sync,
+    open_scratch,
+    sync_disk,
 )
 from warehouse.disk import published_path as published_path
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, published_columns
 from warehouse.policies import PersonalData
-from warehouse.schema import SCHEMAS, comments, kinds_of, row_counts, statements
-from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
+from warehouse.schema import SCHEMAS, comment_statements, kinds_of, row_counts, table_statements
+from warehouse.sql import (
+    fetch_records,
+    fetch_rows,
+    fetch_value,
+    load_query,
+    quote_name,
+    quote_relation,
+    quote_text,
+    transaction,
+)
 from warehouse.tables import (
     CUSTOM_TABLES,
     FACTS,
@@ -70,7 +79,7 @@ class Published:
         return order.index(self.personal_data) < order.index(personal_data)
 
 
-def publish(
+def publish_copy(
     home: Path,
     masking: Masking | None = None,
     *,
@@ -85,9 +94,9 @@ def publish(
     stays, if it shows no more of people.
 
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
-    `connection.connect` raises."""
+    `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    write = partial(_publish, home, masking, check=check, limits=limits or CustomLimits(), **waits)
+    write = partial(_publish_within, home, masking, check=check, limits=limits or CustomLimits(), **waits)
     try:
         return write(carries=carries)
     except duckdb.Error:  # of the warehouse, or of what was carried over
@@ -96,7 +105,7 @@ def publish(
         return write(carries=False)
 
 
-def _publish(
+def _publish_within(
     home: Path,
     masking: Masking,
     *,
@@ -106,39 +115,45 @@ def _publish(
     **waits: Unpack[Waits],
 ) -> Published:
     path, target = home / "warehouse.duckdb", published_path(home)
-    warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
-    with turn(home), scratch(home, "publish") as workspace:
+    warehouse = partial(open_database, path, memory_limit=MEMORY_LIMIT, **waits)
+    with take_turn(home), open_scratch(home, "publish") as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
-        workspace.sweep()
-        snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
+        workspace.sweep_dead()
+        snapshot, temporary = (
+            workspace.place_file("warehouse.duckdb"),
+            workspace.place_file("published.duckdb"),
+        )
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
         current = _facts_or_none(target)
-        with private(spill=snapshot.with_suffix(".tmp")) as connection:
-            rows(connection, f"attach {literal(str(snapshot))} as warehouse")
-            rows(connection, "use warehouse")
+        with open_private(spill=snapshot.with_suffix(".tmp")) as connection:
+            fetch_rows(connection, f"attach {quote_text(str(snapshot))} as warehouse")
+            fetch_rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
-                rows(connection, f"attach {literal(str(target))} as before (read_only)")
+                fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
             _write_ours(connection, masking, temporary)
             custom = list(build_tables(read_files(home), temporary, limits))
             carries = carries and current is not None and not current.shows_more_than(masking.personal_data)
             counts = _finish(connection, temporary, custom, carries=carries)
-        published = _checked(temporary, counts)
+        published = _check_file(temporary, counts)
         put_in_place(temporary, home, masking.personal_data)
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
-                rows(connection, f"attach {literal(str(target))} as before (read_only)")
-                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes')}")
-                rows(connection, "detach before")
+                fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
+                fetch_rows(
+                    connection,
+                    f"insert into {SCHEMA_CHANGES.qualified} by name {load_query('lacking_changes')}",
+                )
+                fetch_rows(connection, "detach before")
     return published
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
     try:
-        current = facts(published_path(home))
+        current = read_published_facts(published_path(home))
         stays = (
             f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays"
             if current
@@ -153,26 +168,26 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
     """Write everything of the attached `warehouse` into a new file but the user's tables, and let go of it.
 
     A view that looks at the clock stays one, over the tables that are published; others become tables."""
-    masking.prepare(connection)
+    masking.prepare_connection(connection)
     relations = published_columns(connection, masking.personal_data)
     views = _clock_views(connection, relations)
-    commented = comments(connection, relations, views)
-    as_of = value(connection, NEWEST_READING)
-    rows(connection, f"attach {literal(str(path))} as published")
+    commented = comment_statements(connection, relations, views)
+    as_of = fetch_value(connection, NEWEST_READING)
+    fetch_rows(connection, f"attach {quote_text(str(path))} as published")
     with transaction(connection):  # one flush to disk instead of a thousand
         for schema in (*SCHEMAS, SCHEMA):
-            rows(connection, f"create schema published.{quoted(schema)}")
+            fetch_rows(connection, f"create schema published.{quote_name(schema)}")
         for relation in relations.keys() - views.keys():
-            shown = masking.select("warehouse", relation, relations[relation])
-            rows(connection, f"create table published.{qualified(relation)} as {shown}")
-        rows(connection, "use published")
-        for statement in chain(views.values(), *map(statements, TABLES_OF_COPY), *commented.values()):
-            rows(connection, statement)
+            shown = masking.select_rows("warehouse", relation, relations[relation])
+            fetch_rows(connection, f"create table published.{quote_relation(relation)} as {shown}")
+        fetch_rows(connection, "use published")
+        for statement in chain(views.values(), *map(table_statements, TABLES_OF_COPY), *commented.values()):
+            fetch_rows(connection, statement)
         said = asdict(Published(utc_now(), as_of, masking.personal_data))
-        rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+        fetch_rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
         _write_questions(connection)
-    rows(connection, "use warehouse")
-    rows(connection, "detach published")
+    fetch_rows(connection, "use warehouse")
+    fetch_rows(connection, "detach published")
 
 
 def _finish(
@@ -184,18 +199,18 @@ def _finish(
 ) -> dict[str, int]:
     """Write what follows from all tables, also from those of the user's; returns the number of rows of
     each."""
-    rows(connection, f"attach {literal(str(path))} as published")
-    rows(connection, "use published")
+    fetch_rows(connection, f"attach {quote_text(str(path))} as published")
+    fetch_rows(connection, "use published")
     for file, problem in custom:
         _note_custom(connection, file, problem, carries=carries)
     with transaction(connection):
         _note_changes(connection)
-        counts = _counts(connection)
+        counts = _count_rows(connection)
         totals = [len(counts), sum(counts.values())]
-        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
-    rows(connection, "use warehouse")
-    rows(connection, "checkpoint published")
-    rows(connection, "detach published")
+        fetch_rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
+    fetch_rows(connection, "use warehouse")
+    fetch_rows(connection, "checkpoint published")
+    fetch_rows(connection, "detach published")
     return counts
 
 
@@ -205,10 +220,10 @@ def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[st
         "select schema_name || '.' || view_name, sql from duckdb_views() "
         "where database_name = 'warehouse' and contains(sql, 'now()')"
     )
-    return {view: made for view, made in rows(connection, sql) if view in relations}
+    return {view: made for view, made in fetch_rows(connection, sql) if view in relations}
 
 
-def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Rows of each relation of the published file."""
     return row_counts(connection, kinds_of(connection).keys() - {FACTS.qualified})
 
@@ -218,38 +233,38 @@ def _note_custom(
 ) -> None:
     """Note what became of one of the user's tables. Where it failed, that of the file before stays, if it
     `carries` it over."""
-    table, comment = f"{SCHEMA}.{quoted(file.name)}", file.description
-    built_at = value(connection, f"select published_at from {FACTS.qualified}")
+    table, comment = f"{SCHEMA}.{quote_name(file.name)}", file.description
+    built_at = fetch_value(connection, f"select published_at from {FACTS.qualified}")
     if problem:
-        rows(connection, f"drop table if exists {table}")
+        fetch_rows(connection, f"drop table if exists {table}")
         built_at = _carry_over(connection, file) if carries else None
     if built_at:
         if problem:
             comment = f"Stale: its rows are of {built_at:%Y-%m-%d %H:%M} UTC ({problem}). {comment}"
-        rows(connection, f"comment on table {table} is {literal(comment)}")
+        fetch_rows(connection, f"comment on table {table} is {quote_text(comment)}")
     row = [file.table, built_at, bool(problem and built_at), problem or None]
-    rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?, ?)", row)
+    fetch_rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?, ?)", row)
 
 
 def _carry_over(connection: duckdb.DuckDBPyConnection, file: CustomFile) -> dt.datetime | None:
     """Copy the table from the file before; returns when it was made, None where there is none."""
-    before, name = f"before.{CUSTOM_TABLES.qualified}", quoted(file.name)
+    before, name = f"before.{CUSTOM_TABLES.qualified}", quote_name(file.name)
     with suppress(duckdb.Error):  # there is no such file or table, or it cannot be read
         sql = f"select built_at from {before} where lower(table_name) = lower(?) and built_at is not null"
-        found: dt.datetime | None = value(connection, sql, [file.table])
+        found: dt.datetime | None = fetch_value(connection, sql, [file.table])
         if found:
-            rows(connection, f"create table {SCHEMA}.{name} as from before.{SCHEMA}.{name}")
+            fetch_rows(connection, f"create table {SCHEMA}.{name} as from before.{SCHEMA}.{name}")
         return found
     return None
 
 
 def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
-    for mart, node in models().items():
+    for mart, node in load_models().items():
         asked = node.meta.get("questions", ())
         questions = [("question", question["ask"], question["sql"]) for question in asked]
         metrics = [("metric", name, sql) for name, sql in node.meta.get("metrics", {}).items()]
         for entry in [*questions, *metrics]:
-            rows(connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry])
+            fetch_rows(connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry])
 
 
 def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
@@ -258,20 +273,20 @@ def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
     It has what a process listed that was killed before the warehouse knew.
     """
     sql = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'"
-    tables = {name for (name,) in rows(connection, sql)}
+    tables = {name for (name,) in fetch_rows(connection, sql)}
     at = f"(select published_at from {FACTS.qualified})"
-    found = [f"select {at} as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
+    found = [f"select {at} as noticed_at, 'published' as origin, * from ({load_query('breaking_changes')})"]
     if SCHEMA_CHANGES.qualified in tables:
-        found.append(query("lacking_changes"))
+        found.append(load_query("lacking_changes"))
     if tables:
         changes = " union all by name ".join(found)
-        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")
+        fetch_rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")
 
 
-def _checked(path: Path, counts: dict[str, int]) -> Published:
+def _check_file(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
-    with reading(path) as connection:
-        published, found = read_facts(connection), _counts(connection)
+    with open_published(path) as connection:
+        published, found = read_facts(connection), _count_rows(connection)
     if found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(
@@ -301,8 +316,11 @@ def custom_problems(path: Path) -> list[str]:
 
 def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
     """None of a file that is not there, or from before it had the table."""
-    with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
-        return rows(connection, sql)
+    with (
+        suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException),
+        open_published(path) as connection,
+    ):
+        return fetch_rows(connection, sql)
     return []
 
 
@@ -315,20 +333,20 @@ KEPT = 3
 
 
 @contextmanager
-def reading(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand.
     Raises NothingPublished."""
     if not path.exists():
         raise NothingPublished(path)
-    with private(path, read_only=True, spill=scratch) as connection:
+    with open_private(path, read_only=True, spill=scratch) as connection:
         yield connection
 
 
-def facts(path: Path) -> Published | None:
+def read_published_facts(path: Path) -> Published | None:
     """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises
     PublishedLocked."""
     try:
-        with reading(path) as connection:
+        with open_published(path) as connection:
             return read_facts(connection)
     except NothingPublished:
         return None
@@ -341,18 +359,18 @@ def facts(path: Path) -> Published | None:
 def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
     """What the open copy says of itself."""
     names = ", ".join(field.name for field in fields(Published))
-    found = records(connection, f"select {names} from {FACTS.qualified}")[0]
+    found = fetch_records(connection, f"select {names} from {FACTS.qualified}")[0]
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 
 def _facts_or_none(path: Path) -> Published | None:
     """The same; None, too, when somebody has it open for writing."""
     with suppress(PublishedLocked):
-        return facts(path)
+        return read_published_facts(path)
     return None
 
 
-def earlier(home: Path) -> list[Path]:
+def list_earlier(home: Path) -> list[Path]:
     """The copies that can be gone back to, newest first."""
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
@@ -360,14 +378,14 @@ def earlier(home: Path) -> list[Path]:
 def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> None:
     """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
 
-    Earlier copies that show more of people than that allows go as well. Call it within `turn`.
+    Earlier copies that show more of people than that allows go as well. Call it within `take_turn`.
     """
     path = published_path(home)
     if no_folder(path).exists():
-        _keep(path, home)
+        _keep_current(path, home)
     temporary.chmod(0o600)
     move_into_place(temporary, path)
-    for rank, copy in enumerate(earlier(home)):
+    for rank, copy in enumerate(list_earlier(home)):
         if rank >= KEPT or not _is_allowed(copy, personal_data):
             copy.unlink()
 
@@ -377,11 +395,11 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Pu
 
     NotPublished when there is none, or none that shows no more of people than that allows;
     PublishedLocked."""
-    with turn(home):
-        for copy in earlier(home):
-            if _is_allowed(copy, personal_data) and (found := facts(copy)) is not None:
+    with take_turn(home):
+        for copy in list_earlier(home):
+            if _is_allowed(copy, personal_data) and (found := read_published_facts(copy)) is not None:
                 copy.replace(published_path(home))
-                sync(published_path(home).parent)
+                sync_disk(published_path(home).parent)
                 return found
     allowed = (
         "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
@@ -390,11 +408,11 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Pu
 
 
 @contextmanager
-def turn(home: Path) -> Iterator[None]:
+def take_turn(home: Path) -> Iterator[None]:
     """The folder of the published file, for one process at a time."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
-    with exclusive(folder / ".turn"):
+    with hold_lock(folder / ".turn"):
         yield
 
 
@@ -406,7 +424,7 @@ def _is_allowed(copy: Path, personal_data: PersonalData) -> bool:
     return found is not None and not found.shows_more_than(personal_data)
 
 
-def _keep(path: Path, home: Path) -> None:
+def _keep_current(path: Path, home: Path) -> None:
     """A second name for the current copy, so that its own can be given to the next one without a moment in
     between."""
     written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)

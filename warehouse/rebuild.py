@@ -20,8 +20,8 @@ from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.disk import Workspace
 from warehouse.errors import ArchiveError
 from warehouse.loads.load import APPLIED, Load
-from warehouse.schema import UNDECLARED, columns_of, comments, row_counts
-from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.schema import UNDECLARED, columns_of, comment_statements, row_counts
+from warehouse.sql import fetch_rows, fetch_value, quote_name, quote_text, transaction
 from warehouse.tables import KEPT, SYNC_TABLES, TABLES
 from warehouse.warehouse import Warehouse
 
@@ -44,7 +44,7 @@ class RebuildReport:
     since: dt.date | None = None
 
 
-def rebuild(
+def rebuild_warehouse(
     home: Path,
     *,
     archive: Archive | None = None,
@@ -54,31 +54,32 @@ def rebuild(
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost. Raises what `connection.connect` raises,
-    and ArchiveError when loads that the old file is made of cannot be made again, unless `accept_loss`."""
+    The old file stays locked meanwhile, so that no load gets lost. Raises what `connection.open_database`
+    raises, and ArchiveError when loads that the old file is made of cannot be made again, unless
+    `accept_loss`."""
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
         workspace = Workspace(home / "tmp" / "rebuild")
         stack.callback(workspace.close)
         old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
-        new = Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb")))
-        return _rebuild(old, new, accept_loss)
+        new = Warehouse(home, archive, file_name=str(workspace.place_file("warehouse.duckdb")))
+        return _rebuild_within(old, new, accept_loss)
 
 
-def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
-    with old.writing(as_far_as_it_goes=True) as connection:
-        rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
-        since = begin(new)
-        with new.writing() as empty:
+def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
+    with old.open_for_writing(as_far_as_it_goes=True) as connection:
+        fetch_rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+        since = begin_from_checkpoint(new)
+        with new.open_for_writing() as empty:
             done = [
                 report is not None
-                for report in new.replay(empty, map(Load.from_event, old.archive.ledger.loads()))
+                for report in new.replay_loads(empty, map(Load.from_event, old.archive.ledger.list_loads()))
             ]
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
             total = sum(row_counts(empty, (table.qualified for table in TABLES.values())).values())
             applied, again = (
-                set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
+                set(fetch_rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
                 for db in (connection, empty)
             )
         if (lost := applied - again) and not accept_loss:
@@ -94,15 +95,15 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
 
 def can_rebuild(archive: Archive) -> bool:
     """Whether anything was ever loaded."""
-    return any(archive.ledger.loads()) or bool(archive.files.names(CHECKPOINTS))
+    return any(archive.ledger.list_loads()) or bool(archive.files.list_names(CHECKPOINTS))
 
 
-def begin(new: Warehouse) -> dt.date | None:
+def begin_from_checkpoint(new: Warehouse) -> dt.date | None:
     """Begin the new file with the oldest checkpoint, which has all that came of bodies that are gone. Returns
     its day; None without one."""
-    if not (checkpoints := new.archive.files.names(CHECKPOINTS)):
+    if not (checkpoints := new.archive.files.list_names(CHECKPOINTS)):
         return None
-    new.archive.files.fetch(checkpoints[0], new.path)
+    new.archive.files.fetch_file(checkpoints[0], new.path)
     return day_of(checkpoints[0])
 
 
@@ -112,12 +113,12 @@ def day_of(checkpoint: str) -> dt.date:
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    own = value(connection, "select current_database()")
-    tables = rows(
+    own = fetch_value(connection, "select current_database()")
+    tables = fetch_rows(
         connection,
         f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all",
     )
-    views = rows(
+    views = fetch_rows(
         connection,
         f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'",
     )
@@ -127,24 +128,24 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         if schema != "source" and not (schema == "sync" and name in _MADE_ANEW)
     ]
     columns = columns_of(connection)
-    commented = comments(connection, {each: columns[each] for each in map(".".join, kept)})
-    rows(connection, f"attach {literal(str(path))} as rebuilt")
+    commented = comment_statements(connection, {each: columns[each] for each in map(".".join, kept)})
+    fetch_rows(connection, f"attach {quote_text(str(path))} as rebuilt")
     for schema, name in kept:
         with transaction(connection):
-            rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
-            for statement in _copying(schema, name, target="rebuilt."):
-                rows(connection, statement)
-    rows(connection, "use rebuilt")
+            fetch_rows(connection, f"create schema if not exists rebuilt.{quote_name(schema)}")
+            for statement in _copy_statements(schema, name, target="rebuilt."):
+                fetch_rows(connection, statement)
+    fetch_rows(connection, "use rebuilt")
     for statement in chain.from_iterable(commented.values()):
-        rows(connection, statement)
+        fetch_rows(connection, statement)
     _make_views(connection, [sql for (sql,) in views])
-    rows(connection, f"use {quoted(own)}")
-    rows(connection, "detach rebuilt")
+    fetch_rows(connection, f"use {quote_name(own)}")
+    fetch_rows(connection, "detach rebuilt")
 
 
-def _copying(schema: str, name: str, *, source: str = "", target: str = "") -> tuple[str, str]:
+def _copy_statements(schema: str, name: str, *, source: str = "", target: str = "") -> tuple[str, str]:
     """The statements that copy what is kept of a table from a catalog to another one."""
-    table, kept = f"{quoted(schema)}.{quoted(name)}", _KEPT_ROWS.get((schema, name), "true")
+    table, kept = f"{quote_name(schema)}.{quote_name(name)}", _KEPT_ROWS.get((schema, name), "true")
     make = f"create table if not exists {target}{table} as from {source}{table} limit 0"
     return make, f"insert into {target}{table} by name from {source}{table} where {kept}"
 
@@ -155,7 +156,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> 
     left = []
     for sql in views:
         try:
-            rows(connection, sql)
+            fetch_rows(connection, sql)
         except duckdb.Error:
             left.append(sql)
     if left and len(left) < len(views):

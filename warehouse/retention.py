@@ -14,16 +14,16 @@ import duckdb
 
 from marketing_api.exchange import id_at
 from warehouse.archive import Archive
-from warehouse.archive.compaction import retire
+from warehouse.archive.compaction import retire_files
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of
-from warehouse.connection import connect
-from warehouse.disk import exclusive, new_name, scratch
+from warehouse.connection import open_database
+from warehouse.disk import hold_lock, new_name, open_scratch
 from warehouse.forgetting import Forgotten
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
 from warehouse.rebuild import day_of
-from warehouse.sql import literal, query, quoted, rows, transaction
+from warehouse.sql import fetch_rows, load_query, quote_name, quote_text, transaction
 from warehouse.tables import ARCHIVE_FILES, COUPONS, REQUESTS, SYNC_TABLES, TABLES, SyncTable, Table
 from warehouse.warehouse import Warehouse
 
@@ -31,24 +31,24 @@ from warehouse.warehouse import Warehouse
 _SETTLED_DAYS = 2
 
 
-def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
+def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
     """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from before the
     last checkpoint, and make another one. So a rebuild reads again what was received in the last
     `kept.bodies` days at least, and in twice as many at most."""
-    with exclusive(home / ".backup"), Archive(home / "archive") as archive:
-        checkpoints = archive.files.names(CHECKPOINTS)
+    with hold_lock(home / ".backup"), Archive(home / "archive") as archive:
+        checkpoints = archive.files.list_names(CHECKPOINTS)
         if not _is_due(archive, checkpoints, kept, now):
-            archive.compact(now)
+            archive.compact_files(now)
             return
         if checkpoints:
             _drop_bodies(home, archive, checkpoints[-1], kept, now)
-            retire(home / "archive", archive.files, *checkpoints[:-1])
+            retire_files(home / "archive", archive.files, *checkpoints[:-1])
         make_checkpoint(home, archive, now)
 
 
 def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.datetime) -> bool:
     """Whether the last checkpoint, or without one the oldest request, is as old as bodies are kept."""
-    if kept.bodies is None or not (names := archive.ledger.names()):
+    if kept.bodies is None or not (names := archive.ledger.list_names()):
         return False
     last = day_of(checkpoints[-1]) if checkpoints else dt.date.fromisoformat(f"{month_of(names[0])}-01")
     return last <= (now - dt.timedelta(max(kept.bodies, _SETTLED_DAYS))).date()
@@ -57,12 +57,12 @@ def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.dateti
 def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime) -> None:
     """Those from before the checkpoint, but for what loads need that it does not have."""
     before = _id_on(day_of(checkpoint))
-    with scratch(home, "checkpoint") as workspace:
-        path = archive.files.fetch(checkpoint, workspace.file("checkpoint.duckdb"))
-        with connect(path, read_only=True) as connection:
+    with open_scratch(home, "checkpoint") as workspace:
+        path = archive.files.fetch_file(checkpoint, workspace.place_file("checkpoint.duckdb"))
+        with open_database(path, read_only=True) as connection:
             sql = "select load_id from sync.loads where outcome = ?"
-            applied = {load_id for (load_id,) in rows(connection, sql, [APPLIED])}
-    loads = map(Load.from_event, archive.ledger.loads())
+            applied = {load_id for (load_id,) in fetch_rows(connection, sql, [APPLIED])}
+    loads = map(Load.from_event, archive.ledger.list_loads())
     needed = [
         id_ for load in loads if load.load_id not in applied for id_ in load.request_ids if id_ < before
     ]
@@ -70,30 +70,30 @@ def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now:
     if kept.requests is not None:
         first = (now - dt.timedelta(max(kept.requests, _SETTLED_DAYS))).date().replace(day=1)
         rows_before = min(_id_on(first), before)
-    archive.compact(now, bodies_before=before, rows_before=rows_before, needed=needed)
+    archive.compact_files(now, bodies_before=before, rows_before=rows_before, needed=needed)
 
 
 def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
     """Copy the tables that follow from responses into the archive; return the name of the copy there."""
-    with scratch(home, "checkpoint") as workspace:
-        new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
-        with new.writing():
+    with open_scratch(home, "checkpoint") as workspace:
+        new = Warehouse(home, archive, file_name=str(workspace.place_file("checkpoint.duckdb")))
+        with new.open_for_writing():
             pass  # its tables are made
-        with Warehouse(home, archive).writing() as connection:
-            rows(connection, f"attach {literal(str(new.path))} as checkpoint")
-            for table, which in _tables():
-                names = ", ".join(quoted(column.name) for column in table.columns)
+        with Warehouse(home, archive).open_for_writing() as connection:
+            fetch_rows(connection, f"attach {quote_text(str(new.path))} as checkpoint")
+            for table, which in _list_tables():
+                names = ", ".join(quote_name(column.name) for column in table.columns)
                 copied = f"select {names} from {table.qualified} where {which}"
-                rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
+                fetch_rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
             # a rebuild tries them again
-            rows(connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED])
-            rows(connection, "detach checkpoint")
+            fetch_rows(connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED])
+            fetch_rows(connection, "detach checkpoint")
         name = f"checkpoints/{now.astimezone(dt.UTC):%Y-%m-%d}-{new_name()}.duckdb"
-        archive.files.put(new.path, name)
+        archive.files.put_file(new.path, name)
     return name
 
 
-def _tables() -> Iterator[tuple[Table | SyncTable, str]]:
+def _list_tables() -> Iterator[tuple[Table | SyncTable, str]]:
     """Tables that a rebuild makes by applying loads, each with the SQL condition of the rows."""
     for table in TABLES.values():
         yield table, "true"
@@ -104,10 +104,10 @@ def _tables() -> Iterator[tuple[Table | SyncTable, str]]:
 
 def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.datetime) -> None:
     """Drop every body behind a checkpoint of now, which is the only one then."""
-    with exclusive(home / ".backup"):
+    with hold_lock(home / ".backup"):
         made = make_checkpoint(home, archive, now)
         archive.drop_bodies(forgotten, now)
-        retire(home / "archive", archive.files, *({*archive.files.names(CHECKPOINTS)} - {made}))
+        retire_files(home / "archive", archive.files, *({*archive.files.list_names(CHECKPOINTS)} - {made}))
 
 
 def _id_on(day: dt.date) -> int:
@@ -130,16 +130,18 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     with transaction(connection):
         for name, days, is_before in old:
             if days is not None:
-                rows(connection, f"delete from {name} where {is_before} < ?", [now - dt.timedelta(days)])
+                fetch_rows(
+                    connection, f"delete from {name} where {is_before} < ?", [now - dt.timedelta(days)]
+                )
         if kept.deleted is not None:
-            rows(connection, query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
-            for schema, name in rows(connection, query("tables_of_contacts")):
+            fetch_rows(connection, load_query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
+            for schema, name in fetch_rows(connection, load_query("tables_of_contacts")):
                 which = "(account, contact_id) in (from gone)"
-                rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where {which}")
-            rows(connection, "drop table gone")
+                fetch_rows(connection, f"delete from {quote_name(schema)}.{quote_name(name)} where {which}")
+            fetch_rows(connection, "drop table gone")
 
 
-def sizes(home: Path) -> dict[str, int]:
+def measure_sizes(home: Path) -> dict[str, int]:
     """Bytes of the home's files and folders, by their names up to a dot; what has none before it, and locks,
     are `other`."""
     found: Counter[str] = Counter()
@@ -153,5 +155,5 @@ def sizes(home: Path) -> dict[str, int]:
 
 def note_sizes(connection: duckdb.DuckDBPyConnection, home: Path, now: dt.datetime) -> None:
     """Write down how large the parts are, for telling how they grow."""
-    for part, size in sizes(home).items():
-        rows(connection, "insert into sync.home_sizes values (?, ?, ?)", [now, part, size])
+    for part, size in measure_sizes(home).items():
+        fetch_rows(connection, "insert into sync.home_sizes values (?, ?, ?)", [now, part, size])

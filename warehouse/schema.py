@@ -12,7 +12,15 @@ from pathlib import Path
 import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
-from warehouse.sql import literal, qualified, query, quoted, rows, transaction, value
+from warehouse.sql import (
+    fetch_rows,
+    fetch_value,
+    load_query,
+    quote_name,
+    quote_relation,
+    quote_text,
+    transaction,
+)
 from warehouse.tables import ALL_TABLES, EMAIL, EMAIL_NORMALIZED, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends
@@ -38,18 +46,18 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
             "`marketing-sync rebuild`"
         )
     with transaction(connection):
-        for statement in _completing(connection, SCHEMA_VERSION if found is None else found):
+        for statement in _completing_statements(connection, SCHEMA_VERSION if found is None else found):
             try:
-                rows(connection, statement)
+                fetch_rows(connection, statement)
             except duckdb.ConversionException as problem:
                 raise WarehouseError(
                     f"`{statement}` does not fit the tables of the warehouse: run `marketing-sync rebuild`"
                 ) from problem
         stamp_version(connection, SCHEMA_VERSION)
-        note_fact(connection, "tables", _fingerprint())
+        note_fact(connection, "tables", _schema_fingerprint())
 
 
-def _completing(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator[str]:
+def _completing_statements(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator[str]:
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
     for each in sorted(MIGRATIONS):
@@ -62,15 +70,15 @@ def _completing(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator
             yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
     existing = columns_of(connection)
     for declared in ALL_TABLES:
-        yield from statements(declared, existing.get(declared.qualified))
+        yield from table_statements(declared, existing.get(declared.qualified))
 
 
 def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the tables are as this version declares them. Not to be called within a transaction."""
-    return fact(connection, "tables") == _fingerprint()
+    return read_fact(connection, "tables") == _schema_fingerprint()
 
 
-def _fingerprint() -> str:
+def _schema_fingerprint() -> str:
     """Of what the tables are declared as, and of the version: a migration may change rows alone."""
     return f"{SCHEMA_VERSION}-{_digest_of_tables()}"
 
@@ -91,7 +99,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
         "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where "
         "database_name = current_database()"
     )
-    for table, column, sql_type in rows(connection, sql):
+    for table, column, sql_type in fetch_rows(connection, sql):
         found.setdefault(table, {})[column] = sql_type
     return found
 
@@ -102,36 +110,40 @@ def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[
     of_file = (
         "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), current_database())"
     )
-    return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database]))
+    return dict(
+        fetch_rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database])
+    )
 
 
 def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:
-    return {each: value(connection, f"select count(*) from {qualified(each)}") for each in relations}
+    return {
+        each: fetch_value(connection, f"select count(*) from {quote_relation(each)}") for each in relations
+    }
 
 
 def version_of(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     """Another one when it has other rows; in another order they are the same."""
-    sql = f"select concat_ws('/', count(*), sum(hash(each))) from {qualified(relation)} as each"
-    return str(value(connection, sql))
+    sql = f"select concat_ws('/', count(*), sum(hash(each))) from {quote_relation(relation)} as each"
+    return str(fetch_value(connection, sql))
 
 
-def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
+def table_statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
     """The DDL that makes a table, or completes the one with the `existing` columns (name → type)."""
-    columns = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in table.columns)
+    columns = ", ".join(f"{quote_name(column.name)} {column.sql_type}" for column in table.columns)
     yield f"create table if not exists {table.qualified} ({columns})"
-    yield f"comment on table {table.qualified} is {literal(table.doc)}"
+    yield f"comment on table {table.qualified} is {quote_text(table.doc)}"
     for column in table.columns:
         if existing and column.name not in existing:
-            yield f"alter table {table.qualified} add column {quoted(column.name)} {column.sql_type}"
+            yield f"alter table {table.qualified} add column {quote_name(column.name)} {column.sql_type}"
         elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
             yield (
-                f"alter table {table.qualified} alter column {quoted(column.name)} set data type "
+                f"alter table {table.qualified} alter column {quote_name(column.name)} set data type "
                 f"{column.sql_type}"
             )
-        yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
+        yield f"comment on column {table.qualified}.{quote_name(column.name)} is {quote_text(column.comment)}"
 
 
-def comments(
+def comment_statements(
     connection: duckdb.DuckDBPyConnection,
     relations: Mapping[str, Container[str]],
     views: Container[str] = (),
@@ -144,36 +156,38 @@ def comments(
     of_column = f"schema_name || '.' || table_name, column_name, comment from duckdb_columns() {here}"
     sql = f"select {of_table} union all select {of_view} union all select {of_column} order by all"
     found: dict[str, list[str]] = {}
-    for name, column, comment in rows(connection, sql):
+    for name, column, comment in fetch_rows(connection, sql):
         if name in relations and column is None:
             kind = "view" if name in views else "table"
-            found.setdefault(name, []).append(f"comment on {kind} {qualified(name)} is {literal(comment)}")
+            found.setdefault(name, []).append(
+                f"comment on {kind} {quote_relation(name)} is {quote_text(comment)}"
+            )
         elif name in relations and column in relations[name]:
-            place = f"{qualified(name)}.{quoted(column)}"
-            found.setdefault(name, []).append(f"comment on column {place} is {literal(comment)}")
+            place = f"{quote_relation(name)}.{quote_name(column)}"
+            found.setdefault(name, []).append(f"comment on column {place} is {quote_text(comment)}")
     return found
 
 
-def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
+def read_fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
     """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be called within
     a transaction."""
     try:
-        found: str | None = value(connection, "select value from sync.meta where name = ?", [name])
+        found: str | None = fetch_value(connection, "select value from sync.meta where name = ?", [name])
     except duckdb.CatalogException:
         return None
     return found
 
 
-def facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, str]:
+def read_facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, str]:
     """What `sync.meta` has under names that begin so: what follows in the name → the fact."""
     sql = "select substr(name, length($prefix) + 1), value from sync.meta where starts_with(name, $prefix)"
-    return dict(rows(connection, sql, {"prefix": prefix}))
+    return dict(fetch_rows(connection, sql, {"prefix": prefix}))
 
 
 def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
     """Write it down in `sync.meta`, in the caller's transaction."""
-    rows(connection, "delete from sync.meta where name = ?", [name])
-    rows(connection, "insert into sync.meta values (?, ?)", [name, text])
+    fetch_rows(connection, "delete from sync.meta where name = ?", [name])
+    fetch_rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it.
@@ -188,14 +202,14 @@ MIGRATIONS: dict[int, Sequence[str]] = {}
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
     """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in
     its transaction."""
-    connection.execute(query("meta"))
+    connection.execute(load_query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
     """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within
     a transaction."""
-    found = fact(connection, "schema_version")
+    found = read_fact(connection, "schema_version")
     return None if found is None else int(found)
 
 

@@ -16,7 +16,7 @@ from warehouse.child import other_side
 from warehouse.duckdb_errors import is_locked, is_out_of_memory, query_problem
 from warehouse.errors import PublishedLocked
 from warehouse.sealed_query import OVERHEAD_BYTES, QueryFailed, Reply, SealedQuery
-from warehouse.sql import add_normal_form, literal, not_one_select, quoted, rows
+from warehouse.sql import add_normal_form, fetch_rows, not_one_select, quote_name, quote_text
 
 #: Longest message of a query, in characters.
 _MESSAGE_LENGTH = 500
@@ -31,7 +31,7 @@ from source.business where _deleted_at is null"""
 def seal_in(zone: str) -> tuple[str, ...]:
     """Settings for SQL that others wrote, in this order: the last makes them final. Times are in `zone`."""
     return (
-        f"set global timezone = {literal(zone)}",
+        f"set global timezone = {quote_text(zone)}",
         "set global max_temp_directory_size = '4GB'",  # by default nine tenths of the free disk
         "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
         "set autoload_known_extensions = false",
@@ -73,13 +73,13 @@ def open_sealed(query: SealedQuery) -> Iterator[duckdb.DuckDBPyConnection]:
         "temp_directory": str(Path(query.result).parent),
         "autoinstall_known_extensions": False,
     }
-    name, mode = quoted(Path(query.database).stem), "" if query.is_writable else "(read_only)"
+    name, mode = quote_name(Path(query.database).stem), "" if query.is_writable else "(read_only)"
     with duckdb.connect(config=config) as connection:
         add_normal_form(connection)
-        rows(connection, f"attach {literal(query.database)} as {name} {mode}")
-        rows(connection, f"use {name}")
+        fetch_rows(connection, f"attach {quote_text(query.database)} as {name} {mode}")
+        fetch_rows(connection, f"use {name}")
         for setting in seal_in(find_zone(connection, query)):
-            rows(connection, setting)
+            fetch_rows(connection, setting)
         yield connection
 
 
@@ -87,7 +87,7 @@ def find_zone(connection: duckdb.DuckDBPyConnection, query: SealedQuery) -> str:
     """The zone that all accounts have, as the marts take it; UTC where there are several."""
     if query.zones is None:
         return query.zone
-    found = {query.zones.get(account) or own or query.zone for account, own in rows(connection, _ZONES)}
+    found = {query.zones.get(account) or own or query.zone for account, own in fetch_rows(connection, _ZONES)}
     return found.pop() if len(found) == 1 else "UTC"
 
 

@@ -65,14 +65,14 @@ class SealedProcess:
         self._module, self._folder = module, folder
         self._child: Child | None = None
 
-    def run(self, query: SealedQuery, seconds: float) -> str:
+    def run_query(self, query: SealedQuery, seconds: float) -> str:
         """Have the module write the result of the query; returns its report. Raises QueryFailed."""
         try:
             if self._child is None:
                 self._child = Child(self._module, self._folder)
-                self._child.receive(START_S)
-            self._child.send(msgspec.json.encode(query).decode())
-            reply = msgspec.json.decode(self._child.receive(seconds), type=Reply)
+                self._child.receive_line(START_S)
+            self._child.send_line(msgspec.json.encode(query).decode())
+            reply = msgspec.json.decode(self._child.receive_line(seconds), type=Reply)
         except Silent:
             self._child = None
             raise QueryFailed(
@@ -88,10 +88,10 @@ class SealedProcess:
 
     def close(self) -> None:
         if self._child is not None:
-            self._child.end()
+            self._child.kill_child()
 
 
 def run_sealed(module: str, query: SealedQuery, seconds: float) -> str:
     """The same, of one query alone."""
     with closing(SealedProcess(module, Path(query.result).parent)) as process:
-        return process.run(query, seconds)
+        return process.run_query(query, seconds)

@@ -18,32 +18,32 @@ if TYPE_CHECKING:  # takes a fifth of a second to import
 Params = Sequence[Any] | Mapping[str, Any] | None
 
 
-def quoted(name: str) -> str:
-    """An SQL identifier; names such as `key`, `type` and `rows` are columns here."""
+def quote_name(name: str) -> str:
+    """An SQL identifier; names such as `key`, `type` and `fetch_rows` are columns here."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def qualified(relation: str) -> str:
+def quote_relation(relation: str) -> str:
     """The same of a table or view, from `schema.name`."""
-    return ".".join(map(quoted, relation.split(".", 1)))
+    return ".".join(map(quote_name, relation.split(".", 1)))
 
 
-def literal(text: str) -> str:
+def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 @cache
-def query(name: str) -> str:
+def load_query(name: str) -> str:
     """The longer queries stand in `queries/`, a file each."""
     return (Path(__file__).parent / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def statements(path: Path) -> Mapping[str, str]:
+def load_statements(path: Path) -> Mapping[str, str]:
     """Those of a file, by the names in the lines before them."""
     return dict(re.findall(r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 
-def rows(
+def fetch_rows(
     connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: "pa.Table"
 ) -> list[tuple[Any, ...]]:
     """Every row of the result, so that the connection is free for the next statement. The `given` tables are
@@ -56,16 +56,18 @@ def rows(
     return found
 
 
-def records(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> list[dict[str, Any]]:
+def fetch_records(
+    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None
+) -> list[dict[str, Any]]:
     """The same with the columns' names."""
     found = connection.execute(sql, params)
     names = [column[0] for column in found.description or ()]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> Any:
+def fetch_value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> Any:
     """The first column of the first row; None without one."""
-    found = rows(connection, sql, params)
+    found = fetch_rows(connection, sql, params)
     return found[0][0] if found else None
 
 

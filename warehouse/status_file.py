@@ -11,7 +11,7 @@ import msgspec
 
 from warehouse.bookkeeping import Run
 from warehouse.disk import write_file
-from warehouse.sql import query, records
+from warehouse.sql import fetch_records, load_query
 
 NAME = "status.json"
 
@@ -42,7 +42,7 @@ decode = msgspec.json.Decoder(HomeStatus).decode
 def write_status(connection: duckdb.DuckDBPyConnection, home: Path, run: Run) -> None:
     """When the run has ended. Its message may quote the service, and stays in the warehouse."""
     if run.ended_at:
-        accounts = records(connection, query("account_status"), {"at": run.ended_at})
+        accounts = fetch_records(connection, load_query("account_status"), {"at": run.ended_at})
         content = {"accounts": accounts, "run": replace(run, message="")}
         write_file(home / NAME, msgspec.json.encode(content))
 

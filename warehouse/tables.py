@@ -256,7 +256,7 @@ class Table:
     def values(self) -> tuple[Column, ...]:
         return tuple(column for column in self.record_columns if column.name not in self.key)
 
-    def column(self, name: str) -> Column:
+    def find_column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 
 
@@ -265,7 +265,7 @@ _WHOLE = Snapshot()
 TABLES: dict[str, Table] = {}
 
 
-def _table(name: str, record: type[Record], *key: str, load: LoadKind = _WHOLE) -> Table:
+def _declare_table(name: str, record: type[Record], *key: str, load: LoadKind = _WHOLE) -> Table:
     """By default the key is the fields that the record must have, and the rows are a listing of the
     account's."""
     required = (name for name, info in record.model_fields.items() if info.is_required())
@@ -273,24 +273,26 @@ def _table(name: str, record: type[Record], *key: str, load: LoadKind = _WHOLE) 
     return table
 
 
-BUSINESS = _table("business", account.Business)
+BUSINESS = _declare_table("business", account.Business)
 
-DIRECT_REVIEWS = _table("direct_reviews", reputation.DirectReview, load=Window(column="reviewed_at"))
-ONLINE_REVIEWS = _table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
-ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation.OnlineReviewChannel, load=Daily())
-SENTIMENT_MENTIONS = _table(
+DIRECT_REVIEWS = _declare_table("direct_reviews", reputation.DirectReview, load=Window(column="reviewed_at"))
+ONLINE_REVIEWS = _declare_table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
+ONLINE_REVIEW_CHANNELS = _declare_table(
+    "online_review_channels", reputation.OnlineReviewChannel, load=Daily()
+)
+SENTIMENT_MENTIONS = _declare_table(
     "sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on")
 )
-SENTIMENT_TOTALS = _table("sentiment_totals", reputation.SentimentTotals, load=Window())
-REVIEW_STATS = _table("review_stats", reputation.ReviewStats, load=Window(column="period_on"))
-SOCIAL_MEDIA_STATS = _table(
+SENTIMENT_TOTALS = _declare_table("sentiment_totals", reputation.SentimentTotals, load=Window())
+REVIEW_STATS = _declare_table("review_stats", reputation.ReviewStats, load=Window(column="period_on"))
+SOCIAL_MEDIA_STATS = _declare_table(
     "social_media_stats", reputation.SocialMediaStats, load=Window(column="period_on")
 )
-FEEDBACK_VIEWS = _table("feedback_views", reputation.FeedbackViews, load=Window(column="period_on"))
+FEEDBACK_VIEWS = _declare_table("feedback_views", reputation.FeedbackViews, load=Window(column="period_on"))
 
-SOCIAL_PROFILES = _table("social_profiles", social.SocialProfile)
-SOCIAL_POSTS = _table("social_posts", social.SocialPost, load=Window(column="scheduled_at"))
-SOCIAL_POST_DETAILS = _table(
+SOCIAL_PROFILES = _declare_table("social_profiles", social.SocialProfile)
+SOCIAL_POSTS = _declare_table("social_posts", social.SocialPost, load=Window(column="scheduled_at"))
+SOCIAL_POST_DETAILS = _declare_table(
     "social_post_details",
     social.SocialPostDetail,
     load=Snapshot(
@@ -300,51 +302,55 @@ SOCIAL_POST_DETAILS = _table(
         within="social_posts",
     ),
 )
-SOCIAL_LINKS = _table("social_links", social.SocialLink)
-SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, load=Daily())
+SOCIAL_LINKS = _declare_table("social_links", social.SocialLink)
+SOCIAL_LINK_CLICKS = _declare_table("social_link_clicks", social.SocialLinkClicks, load=Daily())
 
-CAMPAIGNS = _table(
+CAMPAIGNS = _declare_table(
     "campaigns",
     campaigns.Campaign,
     load=Snapshot(listing=campaigns.CAMPAIGNS, detail=campaigns.GETCAMPAIGN),
 )
-CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, load=Daily())
-CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, load=Daily())
-CAMPAIGN_CLICKERS = _table(
+CAMPAIGN_STATS = _declare_table("campaign_stats", campaigns.CampaignStats, load=Daily())
+CAMPAIGN_LINKS = _declare_table("campaign_links", campaigns.CampaignLink, load=Daily())
+CAMPAIGN_CLICKERS = _declare_table(
     "campaign_clickers",
     campaigns.CampaignClicker,
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table("lists", lists.ContactList, load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST))
-LIST_FIELDS = _table(
+LISTS = _declare_table(
+    "lists", lists.ContactList, load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST)
+)
+LIST_FIELDS = _declare_table(
     "list_fields",
     lists.ListField,
     load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists"),
 )
-AUDIENCES = _table("audiences", lists.Audience)
+AUDIENCES = _declare_table("audiences", lists.Audience)
 
-CONTACTS = _table(
+CONTACTS = _declare_table(
     "contacts",
     contacts.Contact,
     load=Snapshot(scope={"list_id": "listid"}, within="lists"),
 )
 _TIMELINE = Accumulate(contact_parameter="id")
-TIMELINE_EVENTS = _table("timeline_events", contacts.TimelineEvent, load=_TIMELINE)
-TIMELINE_VISITS = _table("timeline_visits", contacts.TimelineVisit, load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _table("timeline_automations", contacts.TimelineAutomation, load=_TIMELINE)
-COUPONS = _table(
+TIMELINE_EVENTS = _declare_table("timeline_events", contacts.TimelineEvent, load=_TIMELINE)
+TIMELINE_VISITS = _declare_table("timeline_visits", contacts.TimelineVisit, load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _declare_table("timeline_automations", contacts.TimelineAutomation, load=_TIMELINE)
+COUPONS = _declare_table(
     "coupons",
     contacts.Coupon,
     load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True),
 )
 
-USERS = _table("users", users.User)
-MANAGERS = _table("managers", users.Manager)
-USER_GROUPS = _table("user_groups", users.UserGroup)
+USERS = _declare_table("users", users.User)
+MANAGERS = _declare_table("managers", users.Manager)
+USER_GROUPS = _declare_table("user_groups", users.UserGroup)
 
-GOALS = _table("goals", goals.Goal, load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
-WEBHOOKS = _table("webhooks", webhooks.Webhook, load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW))
+GOALS = _declare_table("goals", goals.Goal, load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
+WEBHOOKS = _declare_table(
+    "webhooks", webhooks.Webhook, load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW)
+)
 
 
 # ---- what is known about the reading and the sending
@@ -369,7 +375,7 @@ class SyncTable:
         return f"sync.{self.name}"
 
 
-def _archived() -> Iterator[Column]:
+def _archived_columns() -> Iterator[Column]:
     for name, hint in get_type_hints(Row, include_extras=True).items():
         annotation, meta = get_args(hint)
         yield Column(name, sql_type(annotation), meta.description, **meta.extra)
@@ -378,12 +384,12 @@ def _archived() -> Iterator[Column]:
 REQUESTS = SyncTable(
     "requests",
     "Every request that was sent, with what came back: the archive without its bodies.",
-    tuple(_archived()),
+    tuple(_archived_columns()),
     key=("request_id",),
 )
 
 
-def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
+def _declare_sync_table(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
     made = (
         Column(column, row[0], row[1], "personal" in row, "internal" in row)
         for column, row in columns.items()
@@ -395,7 +401,7 @@ def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> Syn
 
 
 _TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))
-_BY_NAME = {name: _declared(name, **table) for name, table in _TOML.items()}
+_BY_NAME = {name: _declare_sync_table(name, **table) for name, table in _TOML.items()}
 #: Tables that only a published copy has: what it says of itself, what its marts answer, the user's tables.
 TABLES_OF_COPY = tuple(map(_BY_NAME.pop, ("published", "questions", "custom_tables")))
 FACTS, QUESTIONS, CUSTOM_TABLES = TABLES_OF_COPY

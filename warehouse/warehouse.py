@@ -22,7 +22,7 @@ from marketing_api import parsing
 from marketing_api.address import MASK
 from marketing_api.redaction import markdown_table
 from warehouse.archive import Archive
-from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
+from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, open_database
 from warehouse.disk import Workspace
 from warehouse.errors import (
     ArchiveDamaged,
@@ -45,14 +45,31 @@ from warehouse.loads.load import (
 )
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.scopes import known_keys
-from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
+from warehouse.loads.staging import (
+    LastLoaded,
+    ParseRows,
+    Staged,
+    are_current,
+    heads_of,
+    last_loaded,
+    stage_responses,
+)
 from warehouse.schema import ensure_schema
-from warehouse.sql import MASKED, Params, literal, query, quoted, rows, statements, transaction
+from warehouse.sql import (
+    MASKED,
+    Params,
+    fetch_rows,
+    load_query,
+    load_statements,
+    quote_name,
+    quote_text,
+    transaction,
+)
 from warehouse.tables import EXTRA, SOCIAL_POSTS, TABLES, Column, Table, Window
 
 log = logging.getLogger(__name__)
 
-_SHORT = statements(Path(__file__).parent / "queries" / "lookups.sql")
+_SHORT = load_statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
 #: A service may refuse every address without coupons: so many different ones have to be refused alike, and be
 #: such a part of all refusals, to be taken for that.
@@ -109,17 +126,17 @@ class Warehouse:
         self.archive = archive
         self.parse_rows: ParseRows = parsing.parse_rows
         self._connect = partial(
-            connect, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait
+            open_database, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait
         )
         self._workspace = Workspace(home / "tmp" / "loads")
-        self._workspace.sweep()
+        self._workspace.sweep_dead()
         self._numbers = itertools.count()
-        self._queue = LoadQueue(self._session)
+        self._queue = LoadQueue(self._open_session)
         self._is_prepared = False
 
     # -- loading
 
-    def apply(self, load: Load, *, urgency: int = 0) -> LoadReport:
+    def apply_load(self, load: Load, *, urgency: int = 0) -> LoadReport:
         """Apply a load: log it, then one transaction. Its responses are read from the archive.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was applied
@@ -128,60 +145,60 @@ class Warehouse:
         """
         staged: Staged | Exception
         try:
-            staged = self.stage(load)
+            staged = self.stage_load(load)
         except _PASSING:
             raise
         except Exception as problem:  # logged all the same: a later version may read the responses
             staged = problem
-        return self._queue.do(lambda session: self._apply(session, load, staged), urgency)
+        return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged), urgency)
 
-    def _apply(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
+    def _apply_staged(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
         if (report := session.recovered.pop(load.load_id, None)) is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
             return LoadReport(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
         logged = session.logged.get(load.load_id)
         if logged is None:
-            self.archive.ledger.log_loads(load.event())
+            self.archive.ledger.log_loads(load.to_event())
         if isinstance(staged, Exception):
             raise staged
         if not are_current(session.connection, load.account, staged.assumed):
-            staged.discard()
-            staged = self.stage(load, connection=session.connection)
-        return self.commit(session.connection, logged or load, staged)
+            staged.discard_files()
+            staged = self.stage_load(load, connection=session.connection)
+        return self.commit_load(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
         """Note that all of these (account, asset) was read: what differs from then on is news
         (`loads.drift`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
 
-        def note(session: _Session) -> None:
-            self.archive.ledger.log_loads(*(load.event() for load in loads))
+        def note_assets(session: _Session) -> None:
+            self.archive.ledger.log_loads(*(load.to_event() for load in loads))
             with transaction(session.connection):
                 for load in loads:
                     write_load(session.connection, load, None, ())
 
-        self._queue.do(note)
+        self._queue.run_in_turn(note_assets)
 
     # -- reading
 
-    def read(self, sql: str, params: Params = None) -> pa.Table:
-        with self.reading() as connection:
+    def run_query(self, sql: str, params: Params = None) -> pa.Table:
+        with self.open_for_reading() as connection:
             return connection.sql(sql, params=params).to_arrow_table()
 
-    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    def open_for_reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Keep the file open for several `read`s of this thread, which then cost no opening each."""
         if not self._is_prepared:
-            with self.writing():
+            with self.open_for_writing():
                 self._is_prepared = True
         return self._connect(read_only=True)
 
     @contextmanager
-    def writing(self, *, as_far_as_it_goes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    def open_for_writing(self, *, as_far_as_it_goes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file, open for writing and with all its tables, while nobody else has it; `as_far_as_it_goes`:
         or with those that it has."""
         with self._connect() as connection:
-            rows(connection, _UTC)
+            fetch_rows(connection, _UTC)
             with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
                 ensure_schema(connection)
             yield connection
@@ -190,24 +207,24 @@ class Warehouse:
     # results
 
     def list_ids(self, account: str) -> list[int]:
-        return self._column(_SHORT["list_ids"], account=account)
+        return self._fetch_column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
         """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists
         prevents it)."""
-        return self._column(_SHORT["vanished_list_ids"], account=account)
+        return self._fetch_column(_SHORT["vanished_list_ids"], account=account)
 
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
         """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all
         refusals so far, of an operation that had responses for others, and of (nearly) no address that has
         coupons."""
         limits = {"fewest": FEWEST, "share": SHARE, "contradicting": CONTRADICTING}
-        sql = query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
-        return set(self._column(sql, account=account, operation=operation, **limits))
+        sql = load_query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
+        return set(self._fetch_column(sql, account=account, operation=operation, **limits))
 
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
-        return self._column(_SHORT["domain_ids"], account=account)
+        return self._fetch_column(_SHORT["domain_ids"], account=account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
         """Key of each existing row → hash of its listing entry when its detail was requested
@@ -216,21 +233,21 @@ class Warehouse:
             f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} and "
             "_listing_hash is not null"
         )
-        return {tuple(key): hash_ for *key, hash_ in self._rows(sql, account=account)}
+        return {tuple(key): hash_ for *key, hash_ in self._fetch_rows(sql, account=account)}
 
     def accounts_read(self, table: Table) -> set[str]:
         """Those of which anything of the table was ever read, also that there is nothing."""
         sql = "select distinct account from sync.coverage where table_name = $table"
-        return set(self._column(sql, table=table.name))
+        return set(self._fetch_column(sql, table=table.name))
 
-    def holds(self, table: Table, account: str) -> bool:
+    def has_rows(self, table: Table, account: str) -> bool:
         """Whether the table has rows of the account that are there."""
         sql = f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"
-        return bool(self._column(sql, account=account))
+        return bool(self._fetch_column(sql, account=account))
 
     def known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> Iterator[str]:
         """What a listing with these parameters should show, by key (`parsing.item_keys`)."""
-        found = self.read(known_keys(table, params, zone), {"account": account}).column(0)
+        found = self.run_query(known_keys(table, params, zone), {"account": account}).column(0)
         return itertools.chain.from_iterable(chunk.to_pylist() for chunk in found.chunks)
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
@@ -239,8 +256,8 @@ class Warehouse:
 
         The calendar shows no change when a post is published; its detail does: the network's id, which is
         requested until it is there."""
-        sql = query("posts_needing_detail").format(row_hash=row_hash(SOCIAL_POSTS, "p"))
-        return self._rows(sql, account=account, networks=list(networks))
+        sql = load_query("posts_needing_detail").format(row_hash=row_hash(SOCIAL_POSTS, "p"))
+        return self._fetch_rows(sql, account=account, networks=list(networks))
 
     def covered_days(
         self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True
@@ -248,102 +265,102 @@ class Warehouse:
         """The ranges of days that were read completely (or not), both ends included, in order. A day was read
         when it was over in the account's zone before it was requested: at the latest when anything was that
         was requested later, whatever the clock showed."""
-        return self._rows(
-            query("covered_days"), account=account, table=table.name, zone=zone, is_complete=is_complete
+        return self._fetch_rows(
+            load_query("covered_days"), account=account, table=table.name, zone=zone, is_complete=is_complete
         )
 
     def listed_days(self, table: Table, account: str, first: dt.date, last: dt.date) -> list[dt.date]:
         """The days from `first` to `last` that a table of daily entries has rows of."""
         assert isinstance(table.load, Window)
-        day = quoted(table.load.column)
+        day = quote_name(table.load.column)
         sql = f"select distinct {day} from {table.qualified} where {_LIVE} and {day} between $first and $last"
-        return self._column(sql, account=account, first=first, last=last)
+        return self._fetch_column(sql, account=account, first=first, last=last)
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
 
-    def found(self, name: str, account: str, **params: Any) -> pa.Table:
+    def find_rows(self, name: str, account: str, **params: Any) -> pa.Table:
         """The rows of `queries/NAME.sql`, which says what its columns are, over one account."""
-        return self.read(query(name), {"account": account, **params})
+        return self.run_query(load_query(name), {"account": account, **params})
 
     def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
         """One row per contact that exists."""
         today = int(now.timestamp() // 86_400)
-        return self.found("timeline_candidates", account, today=today, days=HISTORY_DAYS)
+        return self.find_rows("timeline_candidates", account, today=today, days=HISTORY_DAYS)
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
         """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing`
         counts as requested."""
-        sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
-        return self.read(sql, {"account": account, "nothing": list(nothing)})
+        sql = load_query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
+        return self.run_query(sql, {"account": account, "nothing": list(nothing)})
 
     # -- what the service does not show
 
     def cut_timelines(self, account: str) -> int:
         """How many contacts have more timeline entries than the service served."""
-        return int(self._column(_SHORT["cut_timelines"], account=account)[0])
+        return int(self._fetch_column(_SHORT["cut_timelines"], account=account)[0])
 
     def unlabelled_fields(self, account: str) -> int:
         """How many custom fields of contacts are known by number only."""
-        return int(self._column(_SHORT["unlabelled_fields"], account=account)[0])
+        return int(self._fetch_column(_SHORT["unlabelled_fields"], account=account)[0])
 
     # -- checks of one table
 
-    def _count(self, rows: str, **params: Any) -> int:
-        return int(self._column(f"select count(*) from {rows}", **params)[0])
+    def _count_rows(self, rows: str, **params: Any) -> int:
+        return int(self._fetch_column(f"select count(*) from {rows}", **params)[0])
 
     def row_count(self, table: Table) -> int:
-        return self._count(f"{table.qualified} where {table.is_there}")
+        return self._count_rows(f"{table.qualified} where {table.is_there}")
 
     def duplicate_keys(self, table: Table) -> int:
         """Keys that more than one row has: uniqueness is checked, not enforced."""
-        key = ", ".join(["account", *map(quoted, table.key)])
-        return self._count(f"(select 1 from {table.qualified} group by {key} having count(*) > 1)")
+        key = ", ".join(["account", *map(quote_name, table.key)])
+        return self._count_rows(f"(select 1 from {table.qualified} group by {key} having count(*) > 1)")
 
     def rejected_count(self, table: Table) -> int:
         """Entries set aside because they could not be read."""
-        return self._count("sync.rejected_records where table_name = $table", table=table.name)
+        return self._count_rows("sync.rejected_records where table_name = $table", table=table.name)
 
-    def incomplete(self, table: Table) -> list[str]:
+    def list_incomplete(self, table: Table) -> list[str]:
         """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
 
         A range of days that a later complete reading holds as well is not mentioned.
         """
-        return self._column(query("incomplete"), table=table.name)
+        return self._fetch_column(load_query("incomplete"), table=table.name)
 
-    def preview(self, table: Table) -> str:
+    def preview_rows(self, table: Table) -> str:
         """The rows that changed last, as a Markdown table. Personal data is masked: this ends in Dagster's
         event log, which has other readers and is kept longer than the warehouse's rows."""
         columns = [
             column for column in table.columns if not column.name.startswith("_") and column is not EXTRA
         ]
-        shown = ", ".join(f"{_shown(column)} as {quoted(column.name)}" for column in columns)
-        found = self._rows(
+        shown = ", ".join(f"{_preview_expression(column)} as {quote_name(column.name)}" for column in columns)
+        found = self._fetch_rows(
             f"select {shown} from {table.qualified} where {table.is_there} order by _changed_at desc limit "
             f"{_PREVIEW_ROWS}"
         )
         return markdown_table([column.name for column in columns], found)
 
-    def _rows(self, sql: str, **params: Any) -> list[Any]:
-        return list(zip(*self.read(sql, params or None).to_pydict().values(), strict=True))
+    def _fetch_rows(self, sql: str, **params: Any) -> list[Any]:
+        return list(zip(*self.run_query(sql, params or None).to_pydict().values(), strict=True))
 
-    def _column(self, sql: str, **params: Any) -> list[Any]:
-        found: list[Any] = self.read(sql, params or None).column(0).to_pylist()
+    def _fetch_column(self, sql: str, **params: Any) -> list[Any]:
+        found: list[Any] = self.run_query(sql, params or None).column(0).to_pylist()
         return found
 
     # -- the parts of apply
 
-    def replay(
+    def replay_loads(
         self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]
     ) -> Iterator[LoadReport | None]:
         """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads
         says why)."""
-        done = {load_id for (load_id,) in rows(connection, "select load_id from sync.loads")}
+        done = {load_id for (load_id,) in fetch_rows(connection, "select load_id from sync.loads")}
         for load in loads:
             if load.load_id in done:
                 continue
             try:
                 try:
-                    yield self.commit(connection, load, self.stage(load, connection=connection))
+                    yield self.commit_load(connection, load, self.stage_load(load, connection=connection))
                 except (ArchiveDamaged, NotArchived) as problem:
                     self._commit_rest(connection, load, problem)
                     yield None
@@ -358,45 +375,45 @@ class Warehouse:
     def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
         """Apply what is left of a load whose responses cannot all be read. It counts as failed. Raises
         `problem` when nothing is left."""
-        left = self.archive.readable(load.request_ids)
+        left = self.archive.find_readable(load.request_ids)
         if not left:
             raise problem
         count = len(load.request_ids)
         gone = f"{count - len(left):,} of {count:,} responses cannot be read any more, the others are applied"
         log.warning("a load of %s: %s: %s", load.asset, gone, problem)
         rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
-        self.commit(
+        self.commit_load(
             connection,
             rest,
-            self.stage(rest, connection=connection),
+            self.stage_load(rest, connection=connection),
             instead_of=load,
             error=f"{gone}: {problem}"[:500],
         )
 
     def apply_logged(self) -> None:
         """Apply the loads that were logged and not applied, since they were interrupted."""
-        with self._session():
+        with self._open_session():
             pass
 
     @contextmanager
-    def _session(self) -> Iterator[_Session]:
+    def _open_session(self) -> Iterator[_Session]:
         """The file for as long as loads wait, with what was logged and not applied brought in first.
 
         Of a small load a second thread of DuckDB's would take a fifth more of the processor and none of the
         time."""
-        with self.writing() as connection:
-            rows(connection, _ONE_THREAD)
+        with self.open_for_writing() as connection:
+            fetch_rows(connection, _ONE_THREAD)
             logged = logged_last(connection, self.archive)
             waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
             if waiting:
                 log.warning(
                     "%d loads that were logged and not applied are applied from the archive", len(waiting)
                 )
-            reports = filter(None, self.replay(connection, waiting) if waiting else ())
+            reports = filter(None, self.replay_loads(connection, waiting) if waiting else ())
             yield _Session(connection, logged, {report.load_id: report for report in reports})
-            rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
+            fetch_rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
-    def commit(
+    def commit_load(
         self,
         connection: duckdb.DuckDBPyConnection,
         load: Load,
@@ -412,17 +429,17 @@ class Warehouse:
         """
         try:
             with closing(connection.cursor()) as own:
-                rows(own, _UTC)
+                fetch_rows(own, _UTC)
                 if staged.is_large:
-                    rows(own, _ALL_THREADS)
+                    fetch_rows(own, _ALL_THREADS)
                 with transaction(own):
                     reports = apply_tables(own, load, staged)
                     write_load(own, instead_of or load, staged.as_of, reports, error)
         finally:
-            staged.discard()
+            staged.discard_files()
         return LoadReport(load.load_id, {report.table: report for report in reports})
 
-    def stage(
+    def stage_load(
         self,
         load: Load,
         *,
@@ -434,18 +451,18 @@ class Warehouse:
         heads = heads_of(self.archive.rows(load.request_ids), tables)
         last: Mapping[int, LastLoaded] = {}
         if contacts := {head.contact for head in heads if head.contact is not None}:
-            with nullcontext(connection) if connection else self.reading() as known:
+            with nullcontext(connection) if connection else self.open_for_reading() as known:
                 last = last_loaded(known, load.account, contacts)
 
         def new_file(name: str) -> Path:
-            return self._workspace.file(f"{next(self._numbers)}-{name}")
+            return self._workspace.place_file(f"{next(self._numbers)}-{name}")
 
         zone, read = ZoneInfo(load.zone), self.archive.responses
-        return stage(heads, read, tables, zone, self.parse_rows, new_file, last)
+        return stage_responses(heads, read, tables, zone, self.parse_rows, new_file, last)
 
 
-def _shown(column: Column) -> str:
-    name = quoted(column.name)
+def _preview_expression(column: Column) -> str:
+    name = quote_name(column.name)
     if column.is_personal:
-        return f"case when {name} is not null then {literal(MASK)} end"
+        return f"case when {name} is not null then {quote_text(MASK)} end"
     return f"left({MASKED.format(f'{name}::varchar')}, {_PREVIEW_WIDTH})"

@@ -21,19 +21,19 @@ import msgspec
 from home.door import open_warehouse
 from home.settings import Settings
 from marketing_api.address import normal_form
-from marketing_api.clock import wall
+from marketing_api.clock import unix_now
 from marketing_api.contact_lookup import Shown
 from marketing_api.exchange import order_of
 from marketing_api.records.contacts import STATUSES
 from warehouse.errors import NoWarehouse
-from warehouse.sql import statements
+from warehouse.sql import load_statements
 from write_back.input import values
-from write_back.input.columns import fold, near
-from write_back.input.rows import Cell, InputError, as_seen, cell_of, held, shown, text_of
+from write_back.input.columns import fold_name, suggest_names
+from write_back.input.rows import Cell, InputError, as_seen, cell_of, cell_text, show_name, text_of
 from write_back.input.values import BadValue
 from write_back.item import Past
 
-_QUERIES = statements(Path(__file__).with_suffix(".sql"))
+_QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 #: From one night's reading to the next, and two hours to spare.
@@ -55,12 +55,14 @@ class Lists:
     by_name: Mapping[str, tuple[int, ...]]
 
     @staticmethod
-    def of(lists: Iterable[tuple[int, str | None]], fields: Iterable[tuple[int, str, str | None]]) -> Lists:
+    def from_rows(
+        lists: Iterable[tuple[int, str | None]], fields: Iterable[tuple[int, str, str | None]]
+    ) -> Lists:
         """From rows of source.lists and source.list_fields."""
         names = {list_id: name or str(list_id) for list_id, name in lists}
         by_name: dict[str, tuple[int, ...]] = {}
         for list_id, name in names.items():
-            by_name[_key(name)] = (*by_name.get(_key(name), ()), list_id)
+            by_name[_fold_name(name)] = (*by_name.get(_fold_name(name), ()), list_id)
         labels: dict[int, dict[str, str]] = {list_id: {} for list_id in names}
         for list_id, field_id, label in fields:
             labels.setdefault(list_id, {})[field_id] = label or field_id
@@ -72,36 +74,36 @@ class Lists:
         names = [each for labels in many for each in labels.values()] + [each for ids in many for each in ids]
         return list(dict.fromkeys(names))
 
-    def several(self, cell: Cell) -> tuple[int, ...]:
+    def find_lists(self, cell: Cell) -> tuple[int, ...]:
         """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
         between them."""
-        text = held(cell)
+        text = cell_text(cell)
         if text is None:
             raise BadValue("the list is missing")
-        if only := self._find(text):
+        if only := self._find_list(text):
             return (only,)
         if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
             raise BadValue(
-                f"{shown(text)} may be one id or several: write it without commas, or put ; between"
+                f"{show_name(text)} may be one id or several: write it without commas, or put ; between"
             )
         # a name may have a comma or semicolon in it, so the longest piece that is a name counts
         for pieces in (text.split(";"), text.replace(",", ";").split(";")):
-            found = {word: self._find(word) for word in filter(None, map(str.strip, pieces))}
+            found = {word: self._find_list(word) for word in filter(None, map(str.strip, pieces))}
             if found and all(found.values()):
                 return tuple(dict.fromkeys(filter(None, found.values())))
         if not found:
             raise BadValue("the list is missing")
         unknown = next(word for word, list_id in found.items() if not list_id)
-        raise BadValue(f"there is no list {shown(unknown)}{near(unknown, self.names.values())}")
+        raise BadValue(f"there is no list {show_name(unknown)}{suggest_names(unknown, self.names.values())}")
 
-    def _find(self, word: str) -> int | None:
+    def _find_list(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word
         if plain.isdecimal() and int(plain) in self.names:
             return int(plain)
-        found = self.by_name.get(_key(word), ())
+        found = self.by_name.get(_fold_name(word), ())
         if len(found) > 1:
             raise BadValue(
-                f"{len(found)} lists are called {shown(word)}: name the list by its id, "
+                f"{len(found)} lists are called {show_name(word)}: name the list by its id, "
                 f"{' or '.join(map(str, found))}"
             )
         return found[0] if found else None
@@ -112,20 +114,21 @@ class Lists:
         named = _fields_by_name(self.fields.get(list_id, {}))
         found: dict[str, str] = {}
         for title in titles:
-            same = named.get(fold(title), [])
+            same = named.get(fold_name(title), [])
             if len(same) > 1:
-                name = shown(self.names[list_id])
+                name = show_name(self.names[list_id])
                 raise BadValue(
-                    f"list {name} has {len(same)} fields {shown(title)}: name the column by the field's id"
+                    f"list {name} has {len(same)} fields {show_name(title)}: name the column by the "
+                    "field's id"
                 )
             if same:
                 found[title] = same[0]
         if len(set(found.values())) < len(found):
-            raise BadValue(f"two columns name the same field of list {shown(self.names[list_id])}")
+            raise BadValue(f"two columns name the same field of list {show_name(self.names[list_id])}")
         return found
 
 
-def _key(name: str) -> str:
+def _fold_name(name: str) -> str:
     return as_seen(name).casefold()
 
 
@@ -134,8 +137,8 @@ def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
     id → label."""
     found: dict[str, list[str]] = {}
     for field_id, label in labels.items():
-        found.setdefault(fold(label), []).append(field_id)
-    return found | {fold(field_id): [field_id] for field_id in labels}
+        found.setdefault(fold_name(label), []).append(field_id)
+    return found | {fold_name(field_id): [field_id] for field_id in labels}
 
 
 # ---- what the warehouse knows
@@ -174,30 +177,30 @@ class Known:
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by the normal form of the address, those without any left out; of each address active ones
         first, then the oldest."""
-        return self._members("by_address", addresses, with_fields=with_fields)
+        return self._find_members("by_address", addresses, with_fields=with_fields)
 
-    def gone(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
+    def find_gone(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
         """Those who are on a list no more, as they were last seen there."""
-        return self._members("gone", addresses)
+        return self._find_members("gone", addresses)
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
-        return self._members("by_id", ids)
+        return self._find_members("by_id", ids)
 
-    def _members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
+    def _find_members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
-        for key, *member in self._query(statement, dict.fromkeys(keys), **params):
+        for key, *member in self._query_rows(statement, dict.fromkeys(keys), **params):
             found.setdefault(key, []).append(Member._make(member))
         return found
 
     def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        return {list_id: set(keys) for list_id, keys in self._query("shown_fields", list_ids)}
+        return {list_id: set(keys) for list_id, keys in self._query_rows("shown_fields", list_ids)}
 
-    def timelines(self, minutes: Iterable[tuple[int, int]]) -> dict[tuple[int, int], list[Shown]]:
+    def find_events(self, minutes: Iterable[tuple[int, int]]) -> dict[tuple[int, int], list[Shown]]:
         """What timelines show in these minutes (contact id, unix minute)."""
         found: dict[tuple[int, int], list[Shown]] = {}
-        for contact_id, at, texts in self._query("timelines", minutes):
+        for contact_id, at, texts in self._query_rows("timelines", minutes):
             found.setdefault((contact_id, at // 60), []).append(Shown(tuple(texts), at, None))
         return found
 
@@ -205,11 +208,11 @@ class Known:
         """Those whose timeline was read in this night, or the last."""
         return {
             contact_id
-            for contact_id, at in self._query("timelines_read", dict.fromkeys(contact_ids))
-            if wall() - at < _NIGHT_S
+            for contact_id, at in self._query_rows("timelines_read", dict.fromkeys(contact_ids))
+            if unix_now() - at < _NIGHT_S
         }
 
-    def _query(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
+    def _query_rows(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
         """The rows for these `keys`, none without any. They go as JSON: for a table of Python's, DuckDB
         imports pandas where it is installed, which takes longer than the query."""
         if not (several := list(keys)):
@@ -228,7 +231,7 @@ class Known:
 
 def load_known(settings: Settings, account: str) -> Known:
     """What the warehouse knows of the account. Raises InputError when business or lists were never read, and
-    what `warehouse.connection.connect` raises."""
+    what `warehouse.connection.open_database` raises."""
     try:
         with open_warehouse(settings, read_only=True, memory_limit=None) as connection:
             business, lists, fields, read = (
@@ -246,11 +249,11 @@ def load_known(settings: Settings, account: str) -> Known:
     as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
     own = (each.timezone for each in settings.accounts if each.account == account)
-    zone = _zone(*own, business[0][0], settings.timezone)
-    return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
+    zone = _first_zone(*own, business[0][0], settings.timezone)
+    return Known(settings, account, zone, Lists.from_rows(lists, fields), as_of, read_at, is_all_known)
 
 
-def _zone(*names: str | None) -> ZoneInfo:
+def _first_zone(*names: str | None) -> ZoneInfo:
     """The first that is one: an account may name a zone that nobody knows."""
     for name in filter(None, names):
         try:
@@ -291,13 +294,13 @@ class Person(NamedTuple):
         """What effects call the contact, or whoever has the address."""
         return str(contact_id or self.address)
 
-    def subjects(self, things: Iterable[object]) -> list[str]:
+    def list_subjects(self, things: Iterable[object]) -> list[str]:
         """All that effects may call them, with each of the things that happen to them."""
         names = [*map(str, self.ids), *([self.address] if self.address else [])]
         return [f"{name}|{thing}" for thing in things for name in names]
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return self.email or str(self.who.contact_id)
 
 
@@ -306,8 +309,8 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     email, number = (cells[name][index] if name in cells else None for name in ("email", "contact_id"))
     if email is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
-    address = None if email is None else values.address(email)
-    contact_id = None if number is None else values.identifier(number, "the contact id")
+    address = None if email is None else values.read_address(email)
+    contact_id = None if number is None else values.read_id(number, "the contact id")
     return Who(address, contact_id, normal_form(address or ""))
 
 
@@ -327,7 +330,7 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
         return _encode(self).decode()
 
     @staticmethod
-    def read(text: str) -> Content:
+    def from_text(text: str) -> Content:
         return msgspec.json.decode(text, type=Content)
 
 
@@ -350,19 +353,19 @@ class ListReader:
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
         ids = {name: same[0] for name, same in _fields_by_name(labels).items() if len(same) == 1}
         #: The field that a key of a response stands for: its id, or its label where only one has it.
-        self._field_of = cache(lambda key: ids.get(fold(key)))
+        self._field_of = cache(lambda key: ids.get(fold_name(key)))
         self._shown = set(map(self._field_of, shown_keys))
 
-    def present(self, members: list[Member], past: Past | None, as_of: float | None) -> Present:
-        status, fields = self._read(members)
+    def find_present(self, members: list[Member], past: Past | None, as_of: float | None) -> Present:
+        status, fields = self._read_common(members)
         is_newer = past is not None and past.is_newer(as_of)
         if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):
             return Present(bool(members), status, fields)
-        return self._overlaid(Present(bool(members), status, fields), past, is_newer=is_newer)
+        return self._overlay_past(Present(bool(members), status, fields), past, is_newer=is_newer)
 
-    def _overlaid(self, read: Present, past: Past, *, is_newer: bool) -> Present:
+    def _overlay_past(self, read: Present, past: Past, *, is_newer: bool) -> Present:
         """What was read, with what was sent over it."""
-        sent, fields = Content.read(past.content), dict(read.fields)
+        sent, fields = Content.from_text(past.content), dict(read.fields)
         if past.is_drifted:  # neither as it was before, nor as it was sent
             left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
             return read._replace(status=None if sent.status is not None else read.status, fields=left)
@@ -377,15 +380,15 @@ class ListReader:
         value = now.fields.get(field_id)
         return value == text if value is not None else not text and field_id in self._shown
 
-    def empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
+    def find_empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
         """Of these, those that are known to have no value yet."""
         return {field_id: text for field_id, text in fields.items() if self.is_so(now, field_id, "")}
 
-    def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
+    def _read_common(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
         """Status and fields that all the contacts have alike (a sync changes every contact with the address
         on the list)."""
         statuses = {member.status_code for member in members}
-        first, *others = [self._fields(member.fields) for member in members] or [{}]
+        first, *others = [self._read_fields(member.fields) for member in members] or [{}]
         alike = {
             field_id: text
             for field_id, text in first.items()
@@ -393,20 +396,20 @@ class ListReader:
         }
         return statuses.pop() if len(statuses) == 1 else None, alike
 
-    def _fields(self, shown: str | None) -> dict[str, str]:
+    def _read_fields(self, shown: str | None) -> dict[str, str]:
         values = _decode(shown) if shown else None
         if not isinstance(values, dict):
             return {}
-        pairs = ((self._field_of(key), _text(value)) for key, value in values.items())
+        pairs = ((self._field_of(key), _comparable_text(value)) for key, value in values.items())
         return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
 
-def _text(value: Any) -> str | None:
+def _comparable_text(value: Any) -> str | None:
     """None for what cannot be compared."""
     if type(value) is str:
         return value.strip()
     if isinstance(value, dict):
-        return _text(value["value"]) if "value" in value else None
+        return _comparable_text(value["value"]) if "value" in value else None
     if value is None or value == []:
         return ""
     return None if isinstance(value, list) else text_of(cell_of(value)) or ""

@@ -23,16 +23,16 @@ from marketing_api.address import normal_form
 from warehouse.loads.listing import FEW
 from write_back.account_state import Lists, load_known
 from write_back.input import values
-from write_back.input.columns import fold, pick
+from write_back.input.columns import fold_name, pick_columns
 from write_back.input.query import read_query
-from write_back.input.rows import Cell, InputError, Rows, shown, text_of
+from write_back.input.rows import Cell, InputError, Rows, show_name, text_of
 from write_back.input.values import BadValue
 from write_back.item import Options, Source
 from write_back.kinds import CONTACTS, TAGS
 from write_back.kinds.tags import ADD, REMOVE
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claim, Outbox, open_outbox
-from write_back.push_service import Watch, enqueue, finish_push, plan_push
+from write_back.push_service import Watch, enqueue_push, finish_push, plan_push
 from write_back.tag_claims import SOURCE, sort_unwanted
 
 FILE = "activations.toml"
@@ -77,7 +77,7 @@ def check_nightly(settings: Settings) -> int:
     return sum(sync.enabled for sync in read_audience_syncs(settings.folder).values())
 
 
-def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
+def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
     """Those named, whether enabled or not; all enabled ones when none is named. Raises SettingsError."""
     if unknown := [name for name in names if name not in syncs]:
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
@@ -161,11 +161,17 @@ def read_audiences(
     with open_outbox(settings.home) as outbox:
         resting = {name: _as_pushed(settings, outbox, sync) for name, sync in syncs.items()}
         here = {(each.account, name) for name, each in resting.items()}
-        gone = [_gone(outbox, *each) for each in outbox.claimers() if not here & {each, ("", each[1])}]
-    read = [_read(settings, resting.pop(sync.name), accept_shrink) for sync in chosen(syncs, names)]
-    audiences = _agreed(read if names or not syncs else [*read, *gone])
+        gone = [
+            _gone_audience(outbox, *each)
+            for each in outbox.list_claimers()
+            if not here & {each, ("", each[1])}
+        ]
+    read = [
+        _read_audience(settings, resting.pop(sync.name), accept_shrink) for sync in choose_syncs(syncs, names)
+    ]
+    audiences = _check_agreement(read if names or not syncs else [*read, *gone])
     wanted = {
-        account: _wanted(settings, account, [*audiences, *resting.values()])
+        account: _find_wanted(settings, account, [*audiences, *resting.values()])
         for account in {each.account for each in audiences}
     }
     return [replace(each, wanted=wanted[each.account]) for each in audiences]
@@ -174,21 +180,21 @@ def read_audiences(
 def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
     """What it claims. No account: it is not clear which one is meant."""
     try:
-        account = _account(settings, sync)
+        account = _find_account(settings, sync)
     except InputError as problem:
         return Audience(sync, "", problem=problem)
-    return Audience(sync, account, claims=outbox.claims(account, sync.name))
+    return Audience(sync, account, claims=outbox.find_claims(account, sync.name))
 
 
-def _read(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
+def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
     """With everybody in its result. Whatever is wrong with it is its own."""
     if audience.problem is not None:
         return audience
     try:
         known = load_known(settings, audience.account)
-        found = _found(audience, read_query(settings, audience.sync.query, known.zone.key))
+        found = _group_people(audience, read_query(settings, audience.sync.query, known.zone.key))
         if audience.sync.list:
-            found = replace(found, says=_says(found, known.lists))
+            found = replace(found, says=_read_effects(found, known.lists))
         if not accept_shrink:
             _check_shrink(settings, found)
     except Exception as problem:
@@ -196,14 +202,14 @@ def _read(settings: Settings, audience: Audience, accept_shrink: bool) -> Audien
     return found
 
 
-def _gone(outbox: Outbox, account: str, name: str) -> Audience:
-    claims = outbox.claims(account, name)
+def _gone_audience(outbox: Outbox, account: str, name: str) -> Audience:
+    claims = outbox.find_claims(account, name)
     takes_away = any(claim.takes_away for claim in claims.values())
     sync = AudienceSync(name, "", untag_when_gone=takes_away)
     return Audience(sync, account, claims=claims, is_gone=True)
 
 
-def _account(settings: Settings, sync: AudienceSync) -> str:
+def _find_account(settings: Settings, sync: AudienceSync) -> str:
     try:
         return account_of(settings, sync.account)
     except SettingsError as problem:
@@ -211,15 +217,15 @@ def _account(settings: Settings, sync: AudienceSync) -> str:
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 
-def _found(audience: Audience, people: Rows) -> Audience:
+def _group_people(audience: Audience, people: Rows) -> Audience:
     """With each person of the result once. Whoever has rows that disagree is rejected."""
-    sync, (title, *more) = audience.sync, _columns(audience.sync, people)
+    sync, (title, *more) = audience.sync, _find_columns(audience.sync, people)
     keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, place)
-    faults = _unread(people, keys, (title, *more)) | _disagreeing(people, keys, places, more)
-    left = people.at(places.values()).cells
+    faults = _find_unread(people, keys, (title, *more)) | _find_disagreeing(people, keys, places, more)
+    left = people.take_rows(places.values()).cells
     return replace(
         audience,
         who=list(places),
@@ -231,7 +237,7 @@ def _found(audience: Audience, people: Rows) -> Audience:
     )
 
 
-def _unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
+def _find_unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     """Why a person's rows could not be read."""
     faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in names)]
     reasons = {number: reason for each in faulty for number, reason in each.items()}
@@ -240,12 +246,12 @@ def _unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str
     }
 
 
-def _disagreeing(
+def _find_disagreeing(
     people: Rows, keys: Sequence[str], places: Mapping[str, int], names: Iterable[str]
 ) -> dict[str, str]:
     """Of whom a row says something else than the first one."""
     return {
-        key: f"rows of this person disagree about {shown(name)}: let the query say one value"
+        key: f"rows of this person disagree about {show_name(name)}: let the query say one value"
         for name in names
         for key, cell in zip(keys, people.cells[name], strict=True)
         if key in places and people.cells[name][places[key]] != cell
@@ -254,11 +260,11 @@ def _disagreeing(
 
 def _tags_of(sync: AudienceSync) -> Sequence[str]:
     try:
-        found = values.tags(sync.tag) if sync.tag else ()
+        found = values.read_tags(sync.tag) if sync.tag else ()
     except BadValue as problem:
         raise InputError(f"its tag: {problem}") from None
     if len(found) > 1:
-        names = ", ".join(map(shown, found))
+        names = ", ".join(map(show_name, found))
         raise InputError(f"its tag would be {len(found)} tags, {names}: write an entry for each of them")
     return found
 
@@ -267,15 +273,15 @@ def _tags_of(sync: AudienceSync) -> Sequence[str]:
 _NOT_SENT = ("list", "listid", "contactid")
 
 
-def _columns(sync: AudienceSync, people: Rows) -> list[str]:
+def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
     """The column that says who it is, an address or for tags a contact id; then what is said on a list."""
-    there = {fold(column): column for column in reversed(people.columns)}
+    there = {fold_name(column): column for column in reversed(people.columns)}
     names = {"email": "email", "contactid": "contact_id"} if sync.tag else {"email": "email"}
     found = [there[name] for name in names if name in there][:1]
     if not found:
         raise InputError(f"its query has no column {' or '.join(names.values())}")
     if sync.list:
-        found += [name for name in people.columns if name not in found and fold(name) not in _NOT_SENT]
+        found += [name for name in people.columns if name not in found and fold_name(name) not in _NOT_SENT]
     return found
 
 
@@ -290,12 +296,12 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
     return columns
 
 
-def _says(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, list[Cell]]]:
+def _read_effects(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, list[Cell]]]:
     """What its columns are. InputError when there is no such list, or two columns name one field."""
-    picked = pick(_rows(audience, ()), CONTACTS.columns, Options(), lists.field_names())
+    picked = pick_columns(_make_rows(audience, ()), CONTACTS.columns, Options(), lists.field_names())
     also = {name: picked.cells[name] for name in ("status", "ip_address") if name in picked.cells}
     try:
-        names = {one: lists.columns_of(one, picked.fields) for one in lists.several(audience.sync.list)}
+        names = {one: lists.columns_of(one, picked.fields) for one in lists.find_lists(audience.sync.list)}
     except BadValue as problem:
         raise InputError(str(problem)) from None
     return {
@@ -305,7 +311,7 @@ def _says(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, 
     }
 
 
-def _agreed(audiences: Sequence[Audience]) -> list[Audience]:
+def _check_agreement(audiences: Sequence[Audience]) -> list[Audience]:
     """Entries that put the same people on a list with other values would undo each other every time: what
     they say of those is rejected in all of them."""
     faults = [dict(each.faults) for each in audiences]
@@ -320,7 +326,7 @@ def _agreed(audiences: Sequence[Audience]) -> list[Audience]:
                     continue
                 value, other, there = said.setdefault((audience.account, thing, who), (text, one, place))
                 if value != text:
-                    words = f"activation {{}} says something else about {shown(title)} of this person"
+                    words = f"activation {{}} says something else about {show_name(title)} of this person"
                     faults[one][place] = words.format(audiences[other].sync.name)
                     faults[other][there] = words.format(audience.sync.name)
     return [replace(each, faults=of) for each, of in zip(audiences, faults, strict=True)]
@@ -329,13 +335,13 @@ def _agreed(audiences: Sequence[Audience]) -> list[Audience]:
 # ---- what is wanted, over all entries, and what is not any more
 
 
-def _wanted(settings: Settings, account: str, audiences: Iterable[Audience]) -> Wanted:
+def _find_wanted(settings: Settings, account: str, audiences: Iterable[Audience]) -> Wanted:
     theirs = [each for each in audiences if each.account == account]
     said: dict[str, None] = {}
     for each in theirs:
         if not each.is_gone:
             said |= each.subjects if each.tags else dict.fromkeys(each.claimed)
-    addresses = _addresses(settings, account, chain(said, *(each.claims for each in theirs)))
+    addresses = _find_addresses(settings, account, chain(said, *(each.claims for each in theirs)))
     covered = {_by_address(subject, addresses) for subject in said}
     return Wanted(set(map(str.casefold, said)), covered, addresses)
 
@@ -346,7 +352,7 @@ def _by_address(subject: str, addresses: Mapping[str, str]) -> str:
     return f"{addresses.get(who, who)}{bar}{tag}".casefold()
 
 
-def _addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dict[str, str]:
+def _find_addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dict[str, str]:
     """Contact id → address, of those that are named by id and known."""
     ids = {int(who) for subject in subjects if (who := subject.partition("|")[0]).isdecimal()}
     found = load_known(settings, account).by_id(ids) if ids else {}
@@ -358,7 +364,7 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
     loss of people."""
     if not found.sync.untag_when_gone:
         return
-    addresses = _addresses(settings, found.account, [*found.who, *found.claims])
+    addresses = _find_addresses(settings, found.account, [*found.who, *found.claims])
     now = {addresses.get(who, who) for who in found.who}
     before = {_by_address(subject, addresses).partition("|")[0] for subject in found.claimed}
     lost, limit = len(before - now), settings.shrink_limit
@@ -386,7 +392,7 @@ class Difference:
     stay: int
 
 
-def difference(
+def find_difference(
     settings: Settings,
     audience: Audience,
     *,
@@ -410,8 +416,10 @@ def difference(
         reject_limit=reject_limit,
         verify=sync.verify,
     )
-    planned = plan_push(settings, order, _rows(audience, taken))
-    return Difference(audience, planned, _changing(audience.claims, now), len(taken), len(given) - len(taken))
+    planned = plan_push(settings, order, _make_rows(audience, taken))
+    return Difference(
+        audience, planned, _find_changed_claims(audience.claims, now), len(taken), len(given) - len(taken)
+    )
 
 
 def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
@@ -429,12 +437,12 @@ def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], l
     return given, [*held, *left]
 
 
-def _changing(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
+def _find_changed_claims(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
     """The claims that differ; None: no more."""
     return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
 
 
-def _rows(audience: Audience, taken: Sequence[str]) -> Rows:
+def _make_rows(audience: Audience, taken: Sequence[str]) -> Rows:
     """Of everybody, and of tags that are taken away."""
     cells = audience.cells
     if not audience.sync.list:
@@ -458,5 +466,5 @@ def push_difference(settings: Settings, found: Difference, watch: Watch = nullco
             outbox.claim_subjects(account, name, found.claims)
             return []
         ran = Ran("push_activations", account)
-        ran.push_id = enqueue(settings, found.planned, run=ran.run, claims=(name, found.claims))
+        ran.push_id = enqueue_push(settings, found.planned, run=ran.run, claims=(name, found.claims))
         return finish_push(settings, outbox, ran, watch)

@@ -1,8 +1,9 @@
 """Nobody is subscribed again by the way: the one rule of which status may be sent about whom.
 
-Whatever could subscribe somebody passes `decide`, with the statuses that the service showed just before
-(`kinds`, `call`), or that are known when a push is planned. A status counts on whichever list a person has
-it, under the same address or the same contact id. Pure: who is looked up, and when, is not decided here.
+Whatever could subscribe somebody passes `decide_status`, with the statuses that the service showed just
+before (`kinds`, `call`), or that are known when a push is planned. A status counts on whichever list a
+person has it, under the same address or the same contact id. Pure: who is looked up, and when, is not
+decided here.
 """
 
 from collections.abc import Collection
@@ -19,7 +20,7 @@ LEFT = "unsubscribed, bounced or unconfirmed on some list: left so without --res
 _REACH = {ACTIVE: 2, UNCONFIRMED: 1}
 
 
-def subscribes(status: str | None) -> bool:
+def may_subscribe(status: str | None) -> bool:
     """Whether somebody could be subscribed by being given the status."""
     return status in _REACH
 
@@ -38,7 +39,7 @@ class Decision(NamedTuple):
     is_left: bool = False
 
 
-def decide(
+def decide_status(
     present: Collection[str | None],
     wanted: str | None,
     *,

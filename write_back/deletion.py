@@ -15,7 +15,7 @@ from marketing_api.client import Client
 from marketing_api.contact_lookup import Directory, Found, read_list
 from marketing_api.errors import OutcomeUnknown, Refused
 from marketing_api.records.contacts import DELETECONTACT
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 
 #: Seconds between two looks at the lists, since the service's queue may take as long to show a deletion.
 _PAUSES_S = (1, 2, 4, 8, 15)
@@ -53,7 +53,7 @@ class Deletion:
     def _is_theirs(self, one: Found) -> bool:
         return one.contact_id in self.contact_ids or normal_form(one.email or "") in self.addresses
 
-    def delete(self, listed: Collection[OnList]) -> str:
+    def delete_contacts(self, listed: Collection[OnList]) -> str:
         """Delete `listed` and what the lists show after that. Why they are not known to be gone, or nothing.
         Raises whatever else a request raises."""
         taken: set[OnList] = set()
@@ -88,4 +88,4 @@ def read_list_ids(settings: Settings, account: str, contact_ids: Collection[int]
         "where account = ? and list_contains(?, contact_id) and _deleted_at is null"
     )
     with open_warehouse(settings, read_only=True) as connection:
-        return {list_id for (list_id,) in rows(connection, sql, [account, [*contact_ids]])}
+        return {list_id for (list_id,) in fetch_rows(connection, sql, [account, [*contact_ids]])}

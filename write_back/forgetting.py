@@ -58,11 +58,11 @@ def delete_from_pushes(
     written again. Raises OutboxError."""
     for path in sorted(pushes_of(home).glob("*/rows.parquet")):
         push_id = int(path.parent.name)
-        push, rows = outbox.push(push_id), kept_rows(path)
+        push, rows = outbox.find_push(push_id), kept_rows(path)
         if push is None or rows is None or not (theirs := rows_about(rows, push.account, forgotten, {})):
             continue
         yield path, len(theirs)
         if apply:
-            left = rows.at(sorted(set(range(len(rows))) - theirs))
+            left = rows.take_rows(sorted(set(range(len(rows))) - theirs))
             keep_rows(path, left, left.numbers)
             write_rejections(home, outbox, push_id)

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from home.formatting import plural
+from home.formatting import count_of
 from marketing_api.clock import utc_now
 from warehouse.forgetting import Forgotten
 from write_back.input.rows import Rows
@@ -56,7 +56,7 @@ class Planned:
 
     @property
     def limit_words(self) -> str:
-        share = f"{100 * self.order.reject_limit:g} % of {plural(self._limited_count, 'row')}"
+        share = f"{100 * self.order.reject_limit:g} % of {count_of(self._limited_count, 'row')}"
         return f"at most {self.limit:,} may be invalid, {share}"
 
     @property
@@ -66,7 +66,7 @@ class Planned:
         if bad <= self.limit:
             return None
         return (
-            f"{plural(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, or allow "
+            f"{count_of(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, or allow "
             "more with --reject-limit (in the launchpad: reject_limit)"
         )
 

@@ -74,35 +74,35 @@ class Planning(ABC):
         self._warnings: dict[str, None] = {}
         self._counted = Counter[str]()
 
-    def plan(self) -> Plan:
+    def make_plan(self) -> Plan:
         """Give every row its fate. Raises InputError for columns that cannot be used."""
-        self.run()
-        return self._result()
+        self.plan_rows()
+        return self._make_result()
 
     @abstractmethod
-    def run(self) -> None:
+    def plan_rows(self) -> None:
         """Give every row its fate."""
 
     # ---- rows, and whom they are about
 
-    def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
+    def read_rows(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
         read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
         for index, number in enumerate(self.rows.numbers):
             if number in faults:
-                self.reject(number, faults[number])
-            elif (row := self.attempt(number, read_row, index, number)) is not None:
+                self.reject_row(number, faults[number])
+            elif (row := self.try_row(number, read_row, index, number)) is not None:
                 yield row
 
-    def people(self, rows: Sequence[R], *, needs_address: str = "") -> Iterator[tuple[R, Person]]:
+    def find_people(self, rows: Sequence[R], *, needs_address: str = "") -> Iterator[tuple[R, Person]]:
         """The rows with whom they are about; those are rejected that are about nobody, or about a contact
         without a known address where something `needs_address`."""
         everybody = {row.who for row in rows}
         by_id = self.known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
         by_address = self.known.by_address(who.key for who in everybody if who.contact_id is None)
 
-        def found(who: Who) -> Person:
+        def find_person(who: Who) -> Person:
             if who.contact_id is None:
                 members = by_address.get(who.key, [])
                 ids = list(dict.fromkeys(one.contact_id for one in members))
@@ -121,7 +121,7 @@ class Planning(ABC):
             return Person(who, members, [who.contact_id], email, normal_form(email or ""))
 
         for row in rows:
-            if (person := self.attempt(row.number, found, row.who)) is not None:
+            if (person := self.try_row(row.number, find_person, row.who)) is not None:
                 yield row, person
 
     def not_said(
@@ -141,9 +141,9 @@ class Planning(ABC):
 
     # ---- what was done before
 
-    def last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
+    def find_last(self, subjects: Iterable[str]) -> Mapping[str, Past]:
         """The last thing done about each by this kind of push."""
-        return self.outbox.last(self.known.account, dict.fromkeys(subjects), self.kind)
+        return self.outbox.find_last(self.known.account, dict.fromkeys(subjects), self.kind)
 
     def is_settled(
         self, row: int, person: Person, standing: str | Past | None, contact_id: int | None
@@ -153,20 +153,20 @@ class Planning(ABC):
         if isinstance(standing, Past):
             self.reject_as_before(row, standing)
         elif standing:
-            self.leave(row, standing, person.email, contact_id)
+            self.leave_row(row, standing, person.email, contact_id)
         return standing is not None
 
     # ---- fates
 
-    def attempt(self, row: int, do: Callable[..., T], *given: object) -> T | None:
+    def try_row(self, row: int, do: Callable[..., T], *given: object) -> T | None:
         """What it returns; None, and the row is rejected, when it raises BadValue."""
         try:
             return do(*given)
         except BadValue as problem:
-            self.reject(row, str(problem))
+            self.reject_row(row, str(problem))
             return None
 
-    def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
+    def reject_row(self, row: int, reason: str, *, by_service: bool = False) -> None:
         self._bad.setdefault(row, Reason((row,), reason, by_service))
 
     def reject_as_before(self, row: int, past: Past) -> None:
@@ -178,12 +178,14 @@ class Planning(ABC):
             if past.is_drifted
             else f"the service rejected this before{reason}"
         )
-        self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
+        self.reject_row(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
-    def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
+    def leave_row(
+        self, row: int, reason: str, email: str | None = None, contact_id: int | None = None
+    ) -> None:
         self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
 
-    def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
+    def send_item(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
         """One request; its rows are new or changed, new as soon as one of their items is.
         `is_unknown_address`: to the warehouse."""
         self._items.append(item)
@@ -194,31 +196,31 @@ class Planning(ABC):
 
     # ---- what a person should see
 
-    def change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
+    def note_change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
         if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
             self._of_column[column] += 1
             self._changes.append(Change(row, what, column, old, new))
 
-    def addition(self, row: int, email: str, list_name: str, values: Mapping[str, str]) -> None:
+    def note_addition(self, row: int, email: str, list_name: str, values: Mapping[str, str]) -> None:
         """A new contact of a list, for a sample of its own: in that of changes, the first new rows would
         leave no room for others."""
         if len(self._additions) < MAX_ADDITIONS:
             said = "; ".join([list_name, *(f"{title}: {text}" for title, text in values.items() if text)])
             self._additions.append(Change(row, email, "list", None, said))
 
-    def warn(self, text: str) -> None:
+    def add_warning(self, text: str) -> None:
         self._warnings[text] = None
 
-    def count(self, text: str, number: int = 1) -> None:
+    def count_warning(self, text: str, number: int = 1) -> None:
         """A warning that is given once, after the number of rows that it is about."""
         self._counted[text] += number
 
-    def _result(self) -> Plan:
+    def _make_result(self) -> Plan:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
         rejected first."""
         sent, bad = self._sent, self._bad
         if partly := len(bad.keys() & sent):
-            self.count(
+            self.count_warning(
                 "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
                 "sends it again)",
                 partly,
@@ -300,7 +302,7 @@ def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) ->
     return replace(plan, bad=tuple(bad), told=tuple(known))
 
 
-def bound(operation: Operation, **values: Any) -> Mapping[str, str]:
+def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:
     """The wire parameters; an id that is None is looked up when it is sent. BadValue when the operation's
     declaration refuses them."""
     lacks_id = values.get("id", 0) is None
@@ -313,7 +315,7 @@ def bound(operation: Operation, **values: Any) -> Mapping[str, str]:
     return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
 
 
-def standing(pasts: Sequence[Past | None], content: str, *, again: bool = False) -> str | Past | None:
+def find_standing(pasts: Sequence[Past | None], content: str, *, again: bool = False) -> str | Past | None:
     """What keeps a change from being sent that is about all of these: why there is nothing to do, or who
     refused it. `again`: what is done is no reason."""
     same = [past for past in pasts if past is not None and past.content == content]

@@ -19,18 +19,18 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from home import output
-from home.formatting import plural
+from home.formatting import count_of
 from home.output import PushResult
 from marketing_api.address import mask_addresses
 from marketing_api.redaction import plain
 from write_back.consent import LEFT
-from write_back.input.rows import shown
+from write_back.input.rows import show_name
 from write_back.item import DONE, OPEN, Plan, Reason, State
 from write_back.kinds import KINDS
 from write_back.kinds.kind import Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import Entry, Outbox, Push
-from write_back.refusals import known
+from write_back.refusals import find_refusal
 from write_back.rejected_rows import RejectedRows, write_rejections
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
@@ -48,27 +48,29 @@ _UNREAD = {
 # ---- what a push came to
 
 
-def explained(each: Reason) -> output.Reason:
+def explain_reason(each: Reason) -> output.Reason:
     """The reason with what is known of it."""
-    refusal = known(each.reason) if each.by_service else None
+    refusal = find_refusal(each.reason) if each.by_service else None
     what = (refusal.is_permanent, refusal.remedy) if refusal else ()
     return output.Reason(list(each.rows), each.reason, each.by_service, *what)
 
 
-def grouped(reasons: Iterable[Reason | output.Reason], *, is_discreet: bool = False) -> list[output.Reason]:
+def group_reasons(
+    reasons: Iterable[Reason | output.Reason], *, is_discreet: bool = False
+) -> list[output.Reason]:
     """Equal reasons as one that has the rows of all, the most frequent first."""
     rows: dict[tuple[str, bool], list[int]] = {}
     for each in reasons:
         reason = _without_values(each.reason) if is_discreet else each.reason
         rows.setdefault((reason, each.by_service), []).extend(each.rows)
     most_first = sorted(rows.items(), key=lambda item: -len(item[1]))
-    return [explained(Reason(tuple(several), *same)) for same, several in most_first]
+    return [explain_reason(Reason(tuple(several), *same)) for same, several in most_first]
 
 
 def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None) -> PushResult:
     """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is the own
     push of ended before everything was sent."""
-    push, counts = outbox.push(push_id), outbox.counts(push_id)
+    push, counts = outbox.find_push(push_id), outbox.count_states(push_id)
     assert push is not None  # none is ever removed
     rejected: list[Reason] = []
     waiting: list[Reason] = []
@@ -91,27 +93,27 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
         row_count=push.row_count,
         rows=counts.rows,
         requests=counts.requests,
-        reasons=grouped(sorted(rejected, key=lambda each: each.rows)),
-        waiting=list(map(explained, waiting)),
+        reasons=group_reasons(sorted(rejected, key=lambda each: each.rows)),
+        waiting=list(map(explain_reason, waiting)),
         mismatches=dict(mismatches),
         drifted=counts.drifted,
-        left_unsubscribed=grouped(left),
-        open=_sum(counts.requests, OPEN),
-        shortfall=_sum(counts.rows, (*OPEN, State.REJECTED)) + counts.drifted,
+        left_unsubscribed=group_reasons(left),
+        open=_sum_counts(counts.requests, OPEN),
+        shortfall=_sum_counts(counts.rows, (*OPEN, State.REJECTED)) + counts.drifted,
         requests_sent=None,
         stopped=stopped,
         rejected_csv=None if rejected_csv is None else str(rejected_csv),
-        unverified=_unverified(push) if counts.rows.get(State.APPLIED) else None,
+        unverified=_describe_unverified(push) if counts.rows.get(State.APPLIED) else None,
     )
 
 
-def _unverified(push: Push) -> str:
+def _describe_unverified(push: Push) -> str:
     if type(KINDS[push.kind]).read_back is Kind.read_back:
         return f"no operation of the service shows {push.kind}"
     return _UNREAD[str(push.options.get("verify", "sample"))]
 
 
-def _sum(counts: Mapping[str, int], states: Iterable[State]) -> int:
+def _sum_counts(counts: Mapping[str, int], states: Iterable[State]) -> int:
     return sum(counts.get(state, 0) for state in states)
 
 
@@ -123,8 +125,8 @@ def _is_left(entry: Entry) -> bool:
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     """The push in a list of many."""
-    counts, begun_at = outbox.counts(push.push_id), dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
-    sent, rejected, left = (_sum(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN))
+    counts, begun_at = outbox.count_states(push.push_id), dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
+    sent, rejected, left = (_sum_counts(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN))
     named = (push.push_id, begun_at, push.kind, push.source, push.row_count)
     return output.PushLine(*named, sent, rejected, left, counts.drifted)
 
@@ -148,9 +150,9 @@ def needs_person(result: PushResult) -> dict[str, int]:
 # ---- in words
 
 
-def lines(text: str, *values: object) -> list[str]:
+def render_lines(text: str, *values: object) -> list[str]:
     """The text of that name in `push_report.jinja`, filled with the values."""
-    return str(getattr(_texts(), text)(*values)).removesuffix("\n").split("\n")
+    return str(getattr(_load_texts(), text)(*values)).removesuffix("\n").split("\n")
 
 
 def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
@@ -158,33 +160,33 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
     counts = list(_plan_counts(plan, planned.limit_words))
-    return _public(lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
+    return _mask_lines(render_lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
 
 
 def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
     """What came of it; `is_discreet` as in `plan_lines`."""
     counts = [
         (words, count, result.unverified if state == State.APPLIED else "")
-        for state, words in _texts().STATES.items()
+        for state, words in _load_texts().STATES.items()
         if (count := result.rows.get(state))
     ]
     may_pass = any(each.by_service and not each.is_permanent for each in result.reasons)
-    return _public(lines("result", result, counts, may_pass, is_discreet), is_discreet)
+    return _mask_lines(render_lines("result", result, counts, may_pass, is_discreet), is_discreet)
 
 
-def _public(text: list[str], is_discreet: bool) -> list[str]:
+def _mask_lines(text: list[str], is_discreet: bool) -> list[str]:
     return list(map(mask_addresses, text)) if is_discreet else text
 
 
-def headline(result: PushResult) -> str:
+def write_headline(result: PushResult) -> str:
     """What is not as it was meant to be, a sentence with numbers; without addresses."""
     return (
         f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they were meant "
-        f"to be ({problem(result, result.rows.get(State.REJECTED, 0))})"
+        f"to be ({describe_problem(result, result.rows.get(State.REJECTED, 0))})"
     )
 
 
-def problem(result: PushResult, rejected: int) -> str:
+def describe_problem(result: PushResult, rejected: int) -> str:
     """The same in counts; `rejected`: what counts of that."""
     parts = {"rejected": rejected, "open": result.open, "with a mismatch on read-back": result.drifted}
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
@@ -198,7 +200,7 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     for each in result.reasons:
         reasons[_without_words(each), each.remedy] += len(each.rows)
     return {
-        "text": "\n".join(lines("alert", result, needs, reasons.most_common())),
+        "text": "\n".join(render_lines("alert", result, needs, reasons.most_common())),
         "job": ran.job,
         "run_id": ran.run,
         "push": result.push,
@@ -211,7 +213,7 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
 def _without_words(each: output.Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
     if each.by_service:
-        return refusal.name if (refusal := known(each.reason)) else "other words of the service"
+        return refusal.name if (refusal := find_refusal(each.reason)) else "other words of the service"
     return _without_values(each.reason)
 
 
@@ -219,7 +221,7 @@ def _without_values(reason: str) -> str:
     return _VALUE.sub("…", mask_addresses(reason))
 
 
-def say(text: Iterable[str], stream: object = None) -> None:
+def print_lines(text: Iterable[str], stream: object = None) -> None:
     """Print lines; one that is wider than the terminal is not cut."""
     for line in text:
         print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
@@ -237,8 +239,8 @@ def plan_document(planned: Planned) -> output.PushPlan:
         rows=plan.row_count,
         new=plan.new_count,
         changed=plan.changed_count,
-        idle={each.reason: len(each.rows) for each in grouped(plan.idle)},
-        invalid=list(map(explained, plan.bad)),
+        idle={each.reason: len(each.rows) for each in group_reasons(plan.idle)},
+        invalid=list(map(explain_reason, plan.bad)),
         changes=list(plan.changes),
         additions=list(plan.additions),
         columns=dict(plan.columns),
@@ -257,7 +259,7 @@ def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
             output.RejectedRow(
                 row.push_id or 0,
                 each.kind,
-                explained(row.why),
+                explain_reason(row.why),
                 dict(zip(each.columns, row.cells, strict=True)),
             )
             for each in several
@@ -270,13 +272,13 @@ def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
 
 
 @cache
-def _texts() -> Any:
+def _load_texts() -> Any:
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
     made.filters |= {
-        "of": plural,
+        "of": count_of,
         "number": "{:,}".format,
-        "grouped": grouped,
-        "shown": lambda name: shown(name)[1:-1],
+        "grouped": group_reasons,
+        "shown": lambda name: show_name(name)[1:-1],
     }
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
@@ -287,7 +289,7 @@ def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
     checked = plan.bad_count
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
-    for each in grouped(plan.idle):
+    for each in group_reasons(plan.idle):
         yield each.reason, len(each.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""

@@ -30,7 +30,7 @@ from home.settings import Settings, SettingsError, account_of, estimated_rate
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
 from warehouse.archive.suppression import load_forgotten
-from warehouse.disk import scratch
+from warehouse.disk import open_scratch
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
 from write_back.input.columns import has_needed, without_repeated
@@ -38,7 +38,7 @@ from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
 from write_back.item import Options, Plan
-from write_back.kinds import Kind, make_plan, verify
+from write_back.kinds import Kind, make_plan, verify_pushes
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, open_outbox
 from write_back.outbox.store import check_not_held, sender_lock
@@ -91,12 +91,12 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with in_use(settings.home), open_outbox(settings.home) as outbox:
-            return _plan(settings, order, _read(settings, order) if rows is None else rows, outbox)
+            return _make_plan(settings, order, _read_rows(settings, order) if rows is None else rows, outbox)
     finally:
         gc.enable()
 
 
-def _read(settings: Settings, order: Order) -> Rows:
+def _read_rows(settings: Settings, order: Order) -> Rows:
     options = order.options
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
@@ -110,7 +110,7 @@ def _read(settings: Settings, order: Order) -> Rows:
     )
 
 
-def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
+def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
     forgotten = load_forgotten(archive_of(settings.home))
     rows = without_forgotten(rows, order.account, forgotten, order.options.mapping)
@@ -129,7 +129,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     return Planned(order, rows, plan, revision, forgotten, estimated_rate(settings, order.account))
 
 
-def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:
+def enqueue_push(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:
     """Take the plan into the outbox; the push's number. From here on it survives anything. InputError when
     too many rows are bad.
 
@@ -141,7 +141,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | 
     with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
         forgotten = load_forgotten(archive_of(settings.home))
         if (outbox.revision, forgotten) != (planned.revision, planned.forgotten):
-            planned = _plan(settings, order, planned.rows, outbox)
+            planned = _make_plan(settings, order, planned.rows, outbox)
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
         plan, rows = planned.plan, planned.rows
@@ -149,7 +149,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | 
             plan = replace(plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad))
         wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
         typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
-        return outbox.enqueue(
+        return outbox.enqueue_plan(
             plan,
             run=run,
             options=asdict(order.options) | {"verify": order.verify, "map": typed},
@@ -191,21 +191,21 @@ class PushRun:
     def requests_sent(self) -> int:
         return self.client.statistics.requests if hasattr(self, "client") else 0
 
-    def take(self, *steps: Callable[[PushRun], None]) -> Ran:
+    def take_steps(self, *steps: Callable[[PushRun], None]) -> Ran:
         """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
         home, account = self.settings.home, self.ran.account
         if self.ran.earlier or self.outbox.has_left(account):
             check_not_held(outbox_of(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(home), is_sender, _open_client(self.settings, account) as self.client:
-                self._recognise()
+                self._recognise_account()
                 for step in steps:
                     step(self)
             self.ran.requests += self.client.statistics.requests
             self.ran.waited_s += self.client.statistics.waited_s
         return self.ran
 
-    def _recognise(self) -> None:
+    def _recognise_account(self) -> None:
         """Request whose account it is, ahead of everything else. Raises OtherBusiness."""
         try:
             self.client.fetch(operations.ME.bind())
@@ -217,12 +217,12 @@ class PushRun:
     def send_open(self) -> None:
         if pushes := {each.push_id for each in self.outbox.open_by_push(self.ran.account)}:
             sending = Sending(
-                self.outbox, self.client, self.ran.account, stop=self.halt, on_progress=self._sent
+                self.outbox, self.client, self.ran.account, stop=self.halt, on_progress=self._note_progress
             )
-            self.ran.stopped = self._unrecognised or sending.run()
+            self.ran.stopped = self._unrecognised or sending.send_all()
             self.ran.earlier = frozenset(pushes).difference([self.ran.push_id])
 
-    def _sent(self, done: int, total: int, unknown: int) -> None:
+    def _note_progress(self, done: int, total: int, unknown: int) -> None:
         self._phase = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
 
     def read_back(self) -> None:
@@ -232,17 +232,19 @@ class PushRun:
         if not pushes or self.ran.stopped:
             return
         self._phase = ("reading back", 0, 0, "")
-        labels, stopped = self._labels(), self._unrecognised
+        labels, stopped = self._load_labels(), self._unrecognised
         ways: defaultdict[str, set[int]] = defaultdict(set)
-        for push in filter(None, map(self.outbox.push, pushes)):
+        for push in filter(None, map(self.outbox.find_push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
         for how, several in ways.items():
-            stopped = stopped or verify(self.outbox, self.client, several, how, labels=labels, stop=self.halt)
+            stopped = stopped or verify_pushes(
+                self.outbox, self.client, several, how, labels=labels, stop=self.halt
+            )
         if not stopped:
             self.outbox.note_read_back(pushes)
         self.ran.stopped, self.ran.earlier = stopped, pushes.difference([self.ran.push_id])
 
-    def _labels(self) -> Labels:
+    def _load_labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the
         warehouse: sending is over, and reading back goes by ids then."""
         try:
@@ -255,24 +257,28 @@ class PushRun:
 def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     """The account's client, under the account's limit, with every request in the archive. Opening it sends
     nothing; it sends nothing more once another business responds."""
-    from home.accounts import chosen, connections
+    from home.accounts import choose_account, open_connections
     from home.identity import Recognition
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
 
-    def record(exchange: Exchange) -> None:
+    def keep_record(exchange: Exchange) -> None:
         """What a push reads is as of the middle of its own changes: kept without its body, it is never taken
         for a sync's response."""
-        archive.record(replace(exchange, body=b"") if exchange.call.operation.is_read else exchange)
+        archive.record_exchange(replace(exchange, body=b"") if exchange.call.operation.is_read else exchange)
 
-    with connections(settings) as accounts:
-        connection = chosen(settings, accounts, account)
+    with open_connections(settings) as accounts:
+        connection = choose_account(settings, accounts, account)
         accept = Recognition(settings, connection, notes=True)
         with (
             open_archive(settings.home) as archive,
-            scratch(settings.home, "spool") as spool,
+            open_scratch(settings.home, "spool") as spool,
             Client(
-                connection, RateLimiter.shared(connection), record=record, spool=spool.folder(), accept=accept
+                connection,
+                RateLimiter.share_limit(connection),
+                record=keep_record,
+                spool=spool.open_folder(),
+                accept=accept,
             ) as client,
         ):
             yield client
@@ -289,7 +295,7 @@ def _say_who_sends(holder: str) -> None:
 # ---- conclude
 
 
-def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResult]:
+def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResult]:
     """What came of the run's own push, if it has one, and of each that it went on with (what it cost stands
     in the first), written down in rejected.csv, sync.runs, sync.requests and sync.writebacks, and posted to
     the alert address where it needs a person. While somebody else has the warehouse, the tables follow with
@@ -299,7 +305,7 @@ def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResult]:
     if not results:
         return []
     results[0].requests_sent = ran.requests
-    outbox.prune(settings.kept.skipped)
+    outbox.prune_rows(settings.kept.skipped)
     from write_back.writebacks_export import export_run  # what it needs, a plan does without
 
     for result in results:
@@ -316,7 +322,7 @@ def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch = nul
     Nothing left: no request at all."""
     run = PushRun(settings, outbox, ran)
     with watch(run):
-        return conclude(settings, outbox, run.take(PushRun.send_open, PushRun.read_back))
+        return conclude_push(settings, outbox, run.take_steps(PushRun.send_open, PushRun.read_back))
 
 
 #: What shows how far a run is, or stops it.

@@ -30,11 +30,11 @@ REFUSALS = tuple(
 )
 
 
-def known(message: str | None) -> Refusal | None:
+def find_refusal(message: str | None) -> Refusal | None:
     """What is known of the service's message, as the outbox keeps it."""
     return next((each for each in REFUSALS if each.pattern.search((message or "").lower())), None)
 
 
 def is_permanent(message: str | None) -> bool:
     """Unknown words may pass."""
-    return (refusal := known(message)) is not None and refusal.is_permanent
+    return (refusal := find_refusal(message)) is not None and refusal.is_permanent

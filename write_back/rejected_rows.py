@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from home.door import pushes_of
 from warehouse.disk import make_folder, write_file
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
-from write_back.input.values import proposal
+from write_back.input.values import propose_address
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Entry, Outbox
 
@@ -66,9 +66,9 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
     numbers and reasons."""
     found: dict[str, RejectedRows] = {}
     latest: dict[tuple[str, object, object], RejectedRow] = {}
-    for number, entries in groupby(outbox.rejected(account, push_id), key=lambda entry: entry.push_id):
-        if push := outbox.push(number):
-            kept = _kept(home, number, entries)
+    for number, entries in groupby(outbox.list_rejected(account, push_id), key=lambda entry: entry.push_id):
+        if push := outbox.find_push(number):
+            kept = _read_kept(home, number, entries)
             options = {name: value for name in _REPEATED if (value := push.options.get(name))}
             group = str((push.kind, kept.columns, options))
             found.setdefault(group, RejectedRows(kept.columns, [], push.kind, options))
@@ -78,14 +78,14 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
     return list(found.values())
 
 
-def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
+def _read_kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
     """The rows of a push that these entries are about."""
     reasons = [entry.why for entry in entries]
     lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
-    return _given(kept_rows(folder_of(home, push_id) / "rows.parquet") or lost, reasons, push_id)
+    return _make_rejected(kept_rows(folder_of(home, push_id) / "rows.parquet") or lost, reasons, push_id)
 
 
-def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
+def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
     why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
     found = [
@@ -107,11 +107,11 @@ def write_copy(path: Path, rejected: RejectedRows) -> Path:
     """Write the rows over no file that is there; where they are."""
     others = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     free = next(each for each in chain([path], others) if not each.exists())
-    _write(free, rejected)
+    _write_rows(free, rejected)
     return free
 
 
-def _write(path: Path, rejected: RejectedRows) -> Path | None:
+def _write_rows(path: Path, rejected: RejectedRows) -> Path | None:
     """Write the rows to a file for its owner alone; None, and no file, when there are none."""
     path.unlink(missing_ok=True)
     if not rejected.rows:
@@ -126,29 +126,29 @@ def _write(path: Path, rejected: RejectedRows) -> Path | None:
 def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     """The rows behind what is said of each; no spreadsheet runs any of it."""
     writer = csv.writer(stream)
-    writer.writerow([*INFORMATION, *map(defused, rejected.columns)])
+    writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
     for each in rejected.rows:
         reason = each.why.reason
         # an address stands in this file alone, since reasons are logged, too
-        proposed = next(filter(None, (proposal(cell, reason) for cell in each.cells)), "")
+        proposed = next(filter(None, (propose_address(cell, reason) for cell in each.cells)), "")
         reason = f"{reason}: {proposed}" if proposed else reason
-        writer.writerow([*each.why.rows, defused(reason), each.push_id, *map(defused, each.cells)])
+        writer.writerow([*each.why.rows, defuse_cell(reason), each.push_id, *map(defuse_cell, each.cells)])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     """Write what a plan that is not sent rejects, in a file of its own for each input."""
     name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
-    return _write(folder_of(home, None) / name, _given(rows, plan.bad, None))
+    return _write_rows(folder_of(home, None) / name, _make_rejected(rows, plan.bad, None))
 
 
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    entries = outbox.items(push_id, [State.REJECTED])
-    rejected = _kept(home, push_id, entries) if entries else RejectedRows((), [])
-    return _write(folder_of(home, push_id) / "rejected.csv", rejected)
+    entries = outbox.list_entries(push_id, [State.REJECTED])
+    rejected = _read_kept(home, push_id, entries) if entries else RejectedRows((), [])
+    return _write_rows(folder_of(home, push_id) / "rejected.csv", rejected)
 
 
-def defused(text: str) -> str:
+def defuse_cell(text: str) -> str:
     """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away again.
     Numbers stay numbers."""
     if text[:1] in _ENDS_CELL or (text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)):
@@ -159,7 +159,7 @@ def defused(text: str) -> str:
 def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
     wanted = set(numbers)
-    kept = rows.at(place for place, number in enumerate(rows.numbers) if number in wanted)
+    kept = rows.take_rows(place for place, number in enumerate(rows.numbers) if number in wanted)
     cells = {name: pa.array(list(map(kept_text, column)), pa.string()) for name, column in kept.cells.items()}
     table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
     stream = pa.BufferOutputStream()

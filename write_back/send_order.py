@@ -2,10 +2,10 @@
 Pure bookkeeping.
 
 Two entries collide when they touch the same subject, or the same person, unless the order of both says
-nothing (neither is `Kind.is_idempotent`), or are alike (`Kind.ambiguity`): with two such unknown at once, an
-activity in a timeline would not tell whose it is, nor whether the other one is still on its way. An entry
-holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the same
-thing waiting. Not here: sending (`send`), when an unknown one is looked for."""
+nothing (neither is `Kind.is_idempotent`), or are alike (`Kind.ambiguity_key`): with two such unknown at
+once, an activity in a timeline would not tell whose it is, nor whether the other one is still on its way. An
+entry holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the
+same thing waiting. Not here: sending (`send`), when an unknown one is looked for."""
 
 import heapq
 from collections import deque
@@ -49,17 +49,17 @@ class Schedule:
         """Entries that are not over."""
         return len(self._keys)
 
-    def add(self, item_id: int, keys: Mapping[str, bool], *, is_ready: bool = True) -> None:
+    def add_item(self, item_id: int, keys: Mapping[str, bool], *, is_ready: bool = True) -> None:
         """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its outcome is
         unknown)."""
         self._keys[item_id] = list(keys)
         self._blocked[item_id] = sum(
-            not self._join(item_id, name, is_shared) for name, is_shared in keys.items()
+            not self._join_queue(item_id, name, is_shared) for name, is_shared in keys.items()
         )
         if not self._blocked[item_id] and is_ready:
             heapq.heappush(self._ready, item_id)
 
-    def _join(self, item_id: int, name: str, is_shared: bool = False) -> bool:
+    def _join_queue(self, item_id: int, name: str, is_shared: bool = False) -> bool:
         """Whether it stands in front already."""
         queue = self._queues.setdefault(name, deque())
         if not queue or not (is_shared and queue[-1].is_shared):
@@ -67,18 +67,18 @@ class Schedule:
         queue[-1].ids.add(item_id)
         return len(queue) == 1
 
-    def hold(self, item_id: int, name: str) -> bool:
+    def hold_key(self, item_id: int, name: str) -> bool:
         """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed
         out again afterwards."""
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
-            self._blocked[item_id] += not self._join(item_id, name)
+            self._blocked[item_id] += not self._join_queue(item_id, name)
         is_held = item_id in self._queues[name][0].ids
         if not is_held:
             self._out.discard(item_id)
         return is_held
 
-    def next(self) -> int | None:
+    def next_item(self) -> int | None:
         """The first that may go now; it is handed out once, until `again`."""
         while self._ready:
             item_id = heapq.heappop(self._ready)
@@ -89,12 +89,12 @@ class Schedule:
                 return item_id
         return None
 
-    def again(self, item_id: int) -> None:
+    def hand_back(self, item_id: int) -> None:
         """It was handed out, and is to be handed out once more."""
         self._out.discard(item_id)
         heapq.heappush(self._ready, item_id)
 
-    def finish(self, item_id: int) -> None:
+    def finish_item(self, item_id: int) -> None:
         """It is over: whoever waited for it may go."""
         self._out.discard(item_id)
         for name in self._keys.pop(item_id):

@@ -1,8 +1,8 @@
 """Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows,
 each effect once.
 
-    with outbox.sending("main"):
-        stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).run()
+    with outbox.hold_sender("main"):
+        stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).send_all()
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent
 again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), which
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.address import normal_form
-from marketing_api.clock import SteadyClock, wall
+from marketing_api.clock import SteadyClock, unix_now
 from marketing_api.contact_lookup import Directory, Found, is_nobody
 from marketing_api.errors import (
     AuthenticationFailed,
@@ -71,8 +71,8 @@ class _Task:
 
 
 class Sending:
-    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All but `_deliver` runs
-    in the caller's thread.
+    """Sends what is open of an account. Only for who holds `outbox.hold_sender(account)`. All but
+    `_deliver_task` runs in the caller's thread.
 
     Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
     `on_progress` is given how many requests of the outbox are done, how many there are, and how many are
@@ -106,17 +106,17 @@ class Sending:
         self._stopped: str | None = None
         self._now = SteadyClock().seconds
 
-    def run(self) -> str | None:
+    def send_all(self) -> str | None:
         """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be
         kept: that item counts as unknown from then on."""
-        self._outbox.recover(self._account)
+        self._outbox.recover_sent(self._account)
         self._total, self._batches = self._outbox.open_batches(self._account)
         self._take_in(next(self._batches))
         try:
-            while self._step():
+            while self._take_step():
                 pass
         except BaseException:
-            self._halt("an error")
+            self._stop_sending("an error")
             while self._under_way:  # what was sent is settled as far as that goes
                 with suppress(Exception):
                     self._take_results(_LOOK_S)
@@ -126,22 +126,24 @@ class Sending:
         return self._stopped
 
     def _take_in(self, entries: list[Entry]) -> None:
-        subjects = self._outbox.subjects(entry.item_id for entry in entries)
+        subjects = self._outbox.find_subjects(entry.item_id for entry in entries)
         for entry in entries:
             task = self._tasks[entry.item_id] = _Task(entry, KINDS[entry.kind])
             is_unknown = entry.state is State.UNKNOWN
             keys = keys_of(entry, subjects.get(entry.item_id, ()))
-            self._schedule.add(entry.item_id, keys, is_ready=not is_unknown)
+            self._schedule.add_item(entry.item_id, keys, is_ready=not is_unknown)
             if is_unknown:
-                self._hold(task)
-                self._lose(task, self._now())  # how long ago an earlier process lost it, no clock tells
+                self._hold_task(task)
+                self._look_for_task(
+                    task, self._now()
+                )  # how long ago an earlier process lost it, no clock tells
 
     # ---- giving out
 
-    def _step(self) -> bool:
+    def _take_step(self) -> bool:
         """Give out work and take in one result; False when there is nothing more to be done."""
         if self._stop.is_set() or self._client.is_stopped:
-            self._halt("stopped")
+            self._stop_sending("stopped")
         if self._stopped is None:
             self._give_out()
         due = min(self._due.values(), default=math.inf)
@@ -156,38 +158,40 @@ class Sending:
             if self._due.pop(task, None) is None:  # looked for together with another one
                 continue
             if task not in self._unknown:
-                self._schedule.again(task.item_id)
+                self._schedule.hand_back(task.item_id)
             elif task.kind.is_idempotent:
                 self._send_again(task)
             else:
                 self._look_for(task)
-        while len(self._under_way) < self._policy.workers and (ready := self._next()) is not None:
-            self._begin(self._tasks[ready])
+        while len(self._under_way) < self._policy.workers and (ready := self._next_item()) is not None:
+            self._begin_task(self._tasks[ready])
 
-    def _next(self) -> int | None:
+    def _next_item(self) -> int | None:
         """The first item that may go now. More are taken in once there is none: in memory are those under
         way and those that wait for them."""
-        while (ready := self._schedule.next()) is None and (batch := next(self._batches, None)) is not None:
+        while (ready := self._schedule.next_item()) is None and (
+            batch := next(self._batches, None)
+        ) is not None:
             self._take_in(batch)
         return ready
 
-    def _begin(self, task: _Task) -> None:
+    def _begin_task(self, task: _Task) -> None:
         if task in self._unknown:  # what stood before it is over; its own time is still to come
             return
         if task.entry.needs_look_up and not task.contact_ids:
-            self._do(
-                lambda: self._directory.find(task.entry.email or ""),
+            self._run_in_worker(
+                lambda: self._directory.find_contacts(task.entry.email or ""),
                 lambda found: self._on_found(task, found),
             )
-        elif self._hold(task):
-            self._do(lambda: self._deliver(task), lambda result: self._on_sent(task, result))
+        elif self._hold_task(task):
+            self._run_in_worker(lambda: self._deliver_task(task), lambda result: self._on_sent(task, result))
 
-    def _hold(self, task: _Task) -> bool:
+    def _hold_task(self, task: _Task) -> bool:
         """Whether nobody could take it for one that is on its way."""
-        alike = task.kind.ambiguity(task.entry, task.contact_id)
-        return alike is None or self._schedule.hold(task.item_id, f"alike {alike}")
+        alike = task.kind.ambiguity_key(task.entry, task.contact_id)
+        return alike is None or self._schedule.hold_key(task.item_id, f"alike {alike}")
 
-    def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
+    def _run_in_worker(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
         self._under_way[self._pool.submit(work)] = then
 
@@ -202,12 +206,12 @@ class Sending:
             then(problem if isinstance(problem, MarketingApiError) else future.result())
         return bool(done)
 
-    def _halt(self, reason: str) -> None:
+    def _stop_sending(self, reason: str) -> None:
         self._stopped = self._stopped or reason
 
-    def _end(self, task: _Task, state: State, **more: Any) -> None:
-        """Commit that it is over, and how; `more` as `Outbox.settle` takes it."""
-        self._outbox.settle(task.item_id, state, **more)
+    def _settle_task(self, task: _Task, state: State, **more: Any) -> None:
+        """Commit that it is over, and how; `more` as `Outbox.settle_item` takes it."""
+        self._outbox.settle_item(task.item_id, state, **more)
         self._done += state is not State.SKIPPED
         self._let_go(task)
 
@@ -215,7 +219,7 @@ class Sending:
         self._unknown.pop(task, None)
         self._due.pop(task, None)
         del self._tasks[task.item_id]
-        self._schedule.finish(task.item_id)
+        self._schedule.finish_item(task.item_id)
 
     # ---- what came back
 
@@ -225,13 +229,15 @@ class Sending:
         match result:
             case None:
                 self._let_go(task)
-            case str() if result == UNCHANGED and task.entry.attempts and self._outbox.claim(task.item_id):
-                self._end(task, State.APPLIED, message=_DONE_EARLIER)
+            case str() if (
+                result == UNCHANGED and task.entry.attempts and self._outbox.claim_item(task.item_id)
+            ):
+                self._settle_task(task, State.APPLIED, message=_DONE_EARLIER)
             case str():
-                self._end(task, State.SKIPPED, message=result)
+                self._settle_task(task, State.SKIPPED, message=result)
             case Response():
                 contact_id = task.kind.new_contact_id(result)
-                self._end(task, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
+                self._settle_task(task, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
             case OutcomeUnknown():
                 self._on_lost(task, result)
             case Refused():
@@ -239,35 +245,35 @@ class Sending:
             case NotAvailable():
                 self._on_unavailable(task, str(result))
             case InvalidCall():
-                self._end(task, State.REJECTED, message=str(result))
+                self._settle_task(task, State.REJECTED, message=str(result))
             case _:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
-                self._outbox.unclaim(task.item_id)
-                self._halt(_why(result))
+                self._outbox.unclaim_item(task.item_id)
+                self._stop_sending(_describe_stop(result))
 
     def _on_lost(self, task: _Task, problem: OutcomeUnknown) -> None:
-        self._outbox.settle(task.item_id, State.UNKNOWN, message=str(problem))
+        self._outbox.settle_item(task.item_id, State.UNKNOWN, message=str(problem))
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
-        self._lose(task, self._now())
+        self._look_for_task(task, self._now())
         if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
-            self._halt(f"{count} requests in a row had no whole answer; the last: {problem}")
+            self._stop_sending(f"{count} requests in a row had no whole answer; the last: {problem}")
 
     def _on_refused(self, task: _Task, problem: Refused) -> None:
         if says_absent(str(problem)) and self._is_early(task.entry):
-            self._outbox.unclaim(task.item_id)
+            self._outbox.unclaim_item(task.item_id)
             self._try_later(task)
         else:
-            self._end(task, State.REJECTED, message=str(problem))
+            self._settle_task(task, State.REJECTED, message=str(problem))
 
     def _on_unavailable(self, task: _Task, reason: str) -> None:
         """Error 1002: nothing happened."""
-        self._outbox.unclaim(task.item_id)
+        self._outbox.unclaim_item(task.item_id)
         task.unavailable += 1
         if (count := self._in_row[NotAvailable]) >= self._policy.unavailable_in_row:
-            self._halt(f"{reason}, {count} times in a row")
+            self._stop_sending(f"{reason}, {count} times in a row")
         elif task.unavailable >= self._policy.attempts:
-            self._end(task, State.REJECTED, message=reason)
+            self._settle_task(task, State.REJECTED, message=reason)
         else:
-            self._schedule.again(task.item_id)
+            self._schedule.hand_back(task.item_id)
 
     def _is_early(self, entry: Entry) -> bool:
         """Whether who is not there may only not show yet: the same address was synced just now, and that is
@@ -275,7 +281,7 @@ class Sending:
         if entry.email is None:
             return False
         synced_at = self._outbox.synced_at(entry.account, CONTACTS, entry.email)
-        return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
+        return synced_at is not None and abs(unix_now() - synced_at) < self._policy.verify_wait_s
 
     def _try_later(self, task: _Task) -> None:
         self._due[task] = self._now() + self._policy.verify_every_s
@@ -284,20 +290,20 @@ class Sending:
 
     def _on_found(self, task: _Task, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
-            self._end(task, State.REJECTED, message=f"its address was not looked up: {found}")
+            self._settle_task(task, State.REJECTED, message=f"its address was not looked up: {found}")
         elif isinstance(found, MarketingApiError):
-            self._halt(_why(found))
-        elif contact_ids := task.kind.chosen(found):
+            self._stop_sending(_describe_stop(found))
+        elif contact_ids := task.kind.choose_contacts(found):
             if self._was_sent_before(task, contact_ids[0]):
-                self._end(task, State.SKIPPED, message="sent before")
+                self._settle_task(task, State.SKIPPED, message="sent before")
             else:
                 task.contact_ids = contact_ids
-                self._begin(task)
+                self._begin_task(task)
         elif self._is_early(task.entry):
-            self._directory.forget(task.entry.email or "")
+            self._directory.forget_address(task.entry.email or "")
             self._try_later(task)
         else:
-            self._end(task, State.REJECTED, message="no contact has this address")
+            self._settle_task(task, State.REJECTED, message="no contact has this address")
 
     def _was_sent_before(self, task: _Task, contact_id: int) -> bool:
         """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go
@@ -305,14 +311,14 @@ class Sending:
         if task.kind.is_idempotent:
             return False
         item_id, prefix = task.item_id, len(normal_form(task.entry.email or ""))
-        subjects = self._outbox.subjects([item_id]).get(item_id, ())
+        subjects = self._outbox.find_subjects([item_id]).get(item_id, ())
         names = [f"{contact_id}{subject[prefix:]}" for subject in subjects]
-        pasts = self._outbox.last(self._account, names, task.kind)
+        pasts = self._outbox.find_last(self._account, names, task.kind)
         return any(past.state in DONE for past in pasts.values())
 
     # ---- unknown outcomes
 
-    def _lose(self, task: _Task, since: float) -> None:
+    def _look_for_task(self, task: _Task, since: float) -> None:
         wait_s = self._policy.first_look_s
         if task.kind.is_idempotent:
             wait_s = self._policy.repeat_s * 3 ** max(task.entry.attempts - 1, 0)
@@ -326,8 +332,10 @@ class Sending:
         for each in together[1:]:
             del self._due[each]
         item_ids, settled = [each.item_id for each in together], began - self._policy.last_look_s
-        self._do(
-            lambda: kind.look(self._outbox, self._client.fetch, self._account, contact_id, item_ids, settled),
+        self._run_in_worker(
+            lambda: kind.look_for_items(
+                self._outbox, self._client.fetch, self._account, contact_id, item_ids, settled
+            ),
             lambda looked: self._on_looked(together, looked, began),
         )
 
@@ -335,22 +343,24 @@ class Sending:
         self, together: list[_Task], looked: Mapping[int, Presence] | MarketingApiError, began: float
     ) -> None:
         if isinstance(looked, Stopped):
-            self._halt(_why(looked))
+            self._stop_sending(_describe_stop(looked))
             return
         for task in together:
             if isinstance(looked, Mapping):
-                self._judge(task, looked.get(task.item_id, Presence.ABSENT), began)
+                self._judge_presence(task, looked.get(task.item_id, Presence.ABSENT), began)
             elif isinstance(looked, Refused) and is_nobody(looked):
-                self._end(task, State.REJECTED, message=f"the contact is not there any more: {looked}")
+                self._settle_task(
+                    task, State.REJECTED, message=f"the contact is not there any more: {looked}"
+                )
             else:
                 self._give_up(task, f"it could not be looked for: {looked}")
 
-    def _judge(self, task: _Task, presence: Presence, began: float) -> None:
+    def _judge_presence(self, task: _Task, presence: Presence, began: float) -> None:
         """What a look that began then tells of it."""
         since = self._unknown[task]
         first, last = since + self._policy.first_look_s, since + self._policy.last_look_s
         if presence is Presence.THERE:
-            self._end(task, State.APPLIED, message=presence.value)
+            self._settle_task(task, State.APPLIED, message=presence.value)
         elif presence is Presence.HIDDEN:
             self._give_up(task, presence.value)
         elif began >= last:
@@ -363,17 +373,17 @@ class Sending:
             self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
             return
         del self._unknown[task]
-        self._outbox.settle(task.item_id, State.PLANNED)
-        self._schedule.again(task.item_id)
+        self._outbox.settle_item(task.item_id, State.PLANNED)
+        self._schedule.hand_back(task.item_id)
 
     def _give_up(self, task: _Task, why: str) -> None:
         """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it
         retried."""
-        self._outbox.settle(task.item_id, State.UNKNOWN, message=why)
+        self._outbox.settle_item(task.item_id, State.UNKNOWN, message=why)
 
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
-    def _deliver(self, task: _Task) -> Response | str | None:
+    def _deliver_task(self, task: _Task) -> Response | str | None:
         """The last response; why nothing is sent; None when it was cancelled meanwhile. Each of the contacts
         of its address is written to.
 
@@ -381,14 +391,14 @@ class Sending:
         """
         entry, kind = task.entry, task.kind
 
-        def claim() -> None:
+        def claim_item() -> None:
             if self._stopped is not None:
                 raise Stopped("nothing more is to be sent")
             contact_id = task.contact_ids[0] if task.contact_ids else None
-            if not self._outbox.claim(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
+            if not self._outbox.claim_item(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
                 raise _NotPlanned
 
-        outgoing = kind.outgoing(entry, task.contact_ids, self._directory)
+        outgoing = kind.prepare_requests(entry, task.contact_ids, self._directory)
         if not outgoing.calls:
             return outgoing.left
         first, *rest = (
@@ -396,14 +406,14 @@ class Sending:
             for call in outgoing.calls
         )
         try:
-            response = self._client.write(first, before=claim)
+            response = self._client.write(first, before=claim_item)
         except _NotPlanned:
             return None
         for call in rest:
-            response = self._again(call)
+            response = self._send_following(call)
         return response
 
-    def _again(self, call: Call) -> Response:
+    def _send_following(self, call: Call) -> Response:
         """What follows on the first request of an item. From there on, what is not known to be done is
         unknown."""
         try:
@@ -416,6 +426,6 @@ class _NotPlanned(Exception):
     """Somebody cancelled the item before its turn came."""
 
 
-def _why(problem: MarketingApiError) -> str:
+def _describe_stop(problem: MarketingApiError) -> str:
     """Why nothing more is sent."""
     return "stopped" if isinstance(problem, Stopped) else str(problem)

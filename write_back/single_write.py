@@ -15,7 +15,7 @@ from marketing_api.records.contacts import (
     STATUSES,
     SYNCCONTACT,
 )
-from write_back.consent import decide, is_raised
+from write_back.consent import decide_status, is_raised
 
 _WORDS = {"active": "active", "disactive": "unsubscribed"}
 
@@ -29,33 +29,33 @@ def find_raised(call: Call, directory: Directory) -> set[str]:
 
 def _of_added(call: Call, directory: Directory) -> set[str]:
     """`synccontact` leaves whoever is on the list as they are where it says no status."""
-    email, status = call.params.get("email"), _meant(call)
+    email, status = call.params.get("email"), _read_status(call)
     if not email:
         return set()
     found = directory.find_now(email)
     lists = map(int, call.params["listid"].split(","))
-    return {word for list_id in lists for word in _raised(found, list_id, status)}
+    return {word for list_id in lists for word in _find_raised(found, list_id, status)}
 
 
 def _of_edited(call: Call, directory: Directory) -> set[str]:
     """A new address brings its own history with it."""
-    found = _contact(call, directory)
-    status = _meant(call) or next((one.status for one in found), None)
+    found = _find_contacts(call, directory)
+    status = _read_status(call) or next((one.status for one in found), None)
     emails = {call.params.get("email"), *(one.email for one in found)} - {None, ""}
-    if _meant(call) is None and "email" not in call.params:
+    if _read_status(call) is None and "email" not in call.params:
         return set()
     everywhere = [*found, *(one for email in emails for one in directory.find_now(email or ""))]
-    return {_shown(one) for one in everywhere if is_raised(one.status, status)}
+    return {_describe_contact(one) for one in everywhere if is_raised(one.status, status)}
 
 
 def _of_moved(call: Call, directory: Directory) -> set[str]:
     """A move takes the contact's own status along."""
-    moved = _contact(call, directory)
+    moved = _find_contacts(call, directory)
     email, status = next(((one.email, one.status) for one in moved), (None, None))
     if not email or status is None:
         return set()
     found = [one for one in directory.find_now(email) if one.contact_id != int(call.params["id"])]
-    return _raised(found, int(call.params["listid"]), status)
+    return _find_raised(found, int(call.params["listid"]), status)
 
 
 _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
@@ -66,23 +66,23 @@ _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
 }
 
 
-def _contact(call: Call, directory: Directory) -> list[Found]:
+def _find_contacts(call: Call, directory: Directory) -> list[Found]:
     return list(read_found(directory.fetch(GETCONTACT.bind(id=call.params["id"]))))
 
 
-def _raised(found: Sequence[Found], list_id: int, status: str | None) -> set[str]:
+def _find_raised(found: Sequence[Found], list_id: int, status: str | None) -> set[str]:
     here = [one.status for one in found if one.list_id == list_id]
     elsewhere = [one.status for one in found if one.list_id != list_id]
-    if not decide(here, status, elsewhere=elsewhere).is_left:
+    if not decide_status(here, status, elsewhere=elsewhere).is_left:
         return set()
-    return {_shown(one) for one in found if is_raised(one.status, status or "active")}
+    return {_describe_contact(one) for one in found if is_raised(one.status, status or "active")}
 
 
-def _shown(one: Found) -> str:
+def _describe_contact(one: Found) -> str:
     return one.status or "of an unknown status"
 
 
-def _meant(call: Call) -> str | None:
+def _read_status(call: Call) -> str | None:
     """The status that the call says, a word or a code."""
     said = call.params.get("status", "").lower()
     return STATUSES.get(int(said)) if said.isdecimal() else _WORDS.get(said)

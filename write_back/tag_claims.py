@@ -11,7 +11,7 @@ from marketing_api.address import normal_form
 from write_back.account_state import Known, Member
 from write_back.item import Past
 from write_back.kinds import TAGS
-from write_back.kinds.tags import ADD, latest
+from write_back.kinds.tags import ADD, find_latest
 from write_back.outbox.outbox import Claim, Outbox
 
 #: What the source of an audience sync's push begins with.
@@ -67,23 +67,25 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
     members = known.by_id({contact_id for several in contacts.values() for contact_id in several})
     names = {
         subject: [_list_names(who, one, members) for one in contacts[subject]] or [[who]]
-        for subject, (who, _) in zip(subjects, map(_split, subjects), strict=True)
+        for subject, (who, _) in zip(subjects, map(_split_subject, subjects), strict=True)
     }
     everything = {
-        f"{name}|{_split(subject)[1]}" for subject, several in names.items() for name in chain(*several)
+        f"{name}|{_split_subject(subject)[1]}"
+        for subject, several in names.items()
+        for name in chain(*several)
     }
-    pasts = outbox.last(known.account, everything, TAGS)
+    pasts = outbox.find_last(known.account, everything, TAGS)
 
-    def describe(subject: str) -> ClaimedTag:
-        tag, known_ids = _split(subject)[1], [one for one in contacts[subject] if one in members]
-        last = filter(None, (latest(pasts, each, tag) for each in names[subject]))
+    def describe_tag(subject: str) -> ClaimedTag:
+        tag, known_ids = _split_subject(subject)[1], [one for one in contacts[subject] if one in members]
+        last = filter(None, (find_latest(pasts, each, tag) for each in names[subject]))
         if subject not in earlier:
             return ClaimedTag(subject, list(last), [subject], [], bool(known_ids))
         named = [f"{one}|{tag}" for one in known_ids] or [subject]
         renamed = [f"{name}|{tag}" for name in chain(*names[subject])]
         return ClaimedTag(subject, list(last), named, renamed, bool(known_ids))
 
-    return list(map(describe, subjects))
+    return list(map(describe_tag, subjects))
 
 
 def _find_contacts(
@@ -91,16 +93,18 @@ def _find_contacts(
 ) -> tuple[dict[str, list[int]], Collection[str]]:
     """The contacts of each claim; and the claims of an address that nobody has any more, whose contacts are
     those that had it when the tag was given."""
-    by_address = known.by_address(who for who, _ in map(_split, subjects) if not who.isdecimal())
+    by_address = known.by_address(who for who, _ in map(_split_subject, subjects) if not who.isdecimal())
 
     def find_now(who: str) -> list[int]:
         return [int(who)] if who.isdecimal() else [one.contact_id for one in by_address.get(who, ())]
 
-    contacts = {subject: list(dict.fromkeys(find_now(_split(subject)[0]))) for subject in subjects}
-    pasts = outbox.last(known.account, (one for one, found in contacts.items() if not found), TAGS)
-    noted = outbox.subjects(past.item_id for past in pasts.values())
+    contacts = {subject: list(dict.fromkeys(find_now(_split_subject(subject)[0]))) for subject in subjects}
+    pasts = outbox.find_last(known.account, (one for one, found in contacts.items() if not found), TAGS)
+    noted = outbox.find_subjects(past.item_id for past in pasts.values())
     for subject, past in pasts.items():
-        same = (who for who, tag in map(_split, noted[past.item_id]) if tag == _split(subject)[1])
+        same = (
+            who for who, tag in map(_split_subject, noted[past.item_id]) if tag == _split_subject(subject)[1]
+        )
         contacts[subject] = [int(who) for who in same if who.isdecimal()]
     return contacts, pasts.keys()
 
@@ -111,6 +115,6 @@ def _list_names(who: str, contact_id: int, members: Mapping[int, Sequence[Member
     return list(dict.fromkeys([str(contact_id), who, *now]))
 
 
-def _split(subject: str) -> tuple[str, str]:
+def _split_subject(subject: str) -> tuple[str, str]:
     who, _, tag = subject.partition("|")
     return who, tag

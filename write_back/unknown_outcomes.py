@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from marketing_api.contact_lookup import Shown, Timeline
-from marketing_api.write_result import unescaped
+from marketing_api.write_result import unescape_html
 from write_back.input.values import MAX_DESCRIPTION
 from write_back.outbox.outbox import Entry
 
@@ -48,7 +48,7 @@ class Wanted:
     is_settled: bool = True
 
 
-def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+def find_wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
     """`settled_before`: what was done by then (unix seconds) shows."""
     at = entry.expected.get("at")
     return Wanted(
@@ -68,18 +68,18 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
     part like those that are unknown, and goes first only where its likeness is as sure."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
-    taken = match_entries({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
+    taken = match_entries({item.item_id: _match_costs(item, timeline.entries) for item in ordered}, first)
     oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
     oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
 
-    def presence(item: Wanted) -> Presence:
+    def find_presence(item: Wanted) -> Presence:
         if item.item_id in taken:
             return Presence.THERE
         if timeline.is_cut and _is_before(item, oldest, oldest_local):
             return Presence.HIDDEN
         return Presence.ABSENT
 
-    return {item.item_id: presence(item) for item in ordered}
+    return {item.item_id: find_presence(item) for item in ordered}
 
 
 def is_shown(item: Wanted, timeline: Timeline) -> bool:
@@ -128,7 +128,7 @@ def match_entries(costs: Mapping[int, Mapping[int, int]], first: Collection[int]
     return {item: entry for entry, item in item_of.items()}
 
 
-def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+def _match_costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
     """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may
     wait."""
     found = {}
@@ -168,11 +168,11 @@ _LONGEST = 2 * MAX_DESCRIPTION
 def _likeness_of_text(description: str, text: str) -> int | None:
     """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200
     on its beginning."""
-    ours, theirs = _plain(description), _plain(text[:_LONGEST])
+    ours, theirs = _simplify_text(description), _simplify_text(text[:_LONGEST])
     if ours == theirs:
         return 0
-    letters = _letters(ours)
-    if letters and letters == _letters(theirs):
+    letters = _letters_of(ours)
+    if letters and letters == _letters_of(theirs):
         return 1
     if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
         return 2 + round(100 * (1 - len(ours) / len(theirs)))
@@ -182,10 +182,10 @@ def _likeness_of_text(description: str, text: str) -> int | None:
     return None
 
 
-def _plain(text: str) -> str:
+def _simplify_text(text: str) -> str:
     """Entities resolved (twice, for what was escaped once more), one blank for many."""
-    return " ".join(unicodedata.normalize("NFC", unescaped(unescaped(text))).split())
+    return " ".join(unicodedata.normalize("NFC", unescape_html(unescape_html(text))).split())
 
 
-def _letters(text: str) -> str:
+def _letters_of(text: str) -> str:
     return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()

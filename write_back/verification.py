@@ -53,11 +53,11 @@ class ReadBack:
     policy: RetryPolicy
     drifted: set[int] = field(default_factory=set)
 
-    def current(self, entries: list[Entry]) -> list[Entry]:
+    def drop_outdated(self, entries: list[Entry]) -> list[Entry]:
         """Without those of whose subjects a later item has changed one since. They are of one kind."""
-        subjects = self.outbox.subjects(entry.item_id for entry in entries)
+        subjects = self.outbox.find_subjects(entry.item_id for entry in entries)
         everything = {subject for several in subjects.values() for subject in several}
-        last = self.outbox.last(entries[0].account, everything, entries[0].kind) if entries else {}
+        last = self.outbox.find_last(entries[0].account, everything, entries[0].kind) if entries else {}
 
         def is_last(entry: Entry) -> bool:
             pasts = (last.get(subject) for subject in subjects.get(entry.item_id, ()))
@@ -65,7 +65,7 @@ class ReadBack:
 
         return list(filter(is_last, entries))
 
-    def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
+    def poll_entries(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has
         drifted."""
         left = {entry.item_id: entry for entry in entries}
@@ -76,31 +76,31 @@ class ReadBack:
         while left:
             looked_at = now()
             readings = see(list(left.values()))
-            with self.outbox.change():
+            with self.outbox.open_change():
                 for item_id, found in readings.items():
                     entry = left.pop(item_id, None)
                     late = looked_at >= changed.get(item_id, 0.0) + self.policy.verify_wait_s
                     if isinstance(found, Compared) and (found.is_as_intended or late):
-                        self._keep(item_id, found, entry)
+                        self._keep_result(item_id, found, entry)
                     elif entry is not None and not late:  # what cannot be read by then is left as it is
                         left[item_id] = entry
             if left:
                 wait_until = max(map(changed.__getitem__, left)) + self.policy.verify_wait_s
-                self._rest(min(pause, max(0.01, wait_until - now())))
+                self._pause(min(pause, max(0.01, wait_until - now())))
                 pause *= 2
 
-    def _rest(self, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
         """Raises Stopped."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self.stop.wait(min(left, 0.2)) or self.client.is_stopped:
                 raise Stopped("stopped while waiting for the service's queue")
 
-    def _keep(self, item_id: int, found: Compared, entry: Entry | None) -> None:
+    def _keep_result(self, item_id: int, found: Compared, entry: Entry | None) -> None:
         """Of what was read beside those that were chosen, only good news is kept: it may still be queued."""
         if found.is_as_intended:
             message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
-            self.outbox.settle(item_id, State.VERIFIED, message=message, drift={})
+            self.outbox.settle_item(item_id, State.VERIFIED, message=message, drift={})
         elif entry is not None:
-            self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=found.drift)
+            self.outbox.settle_item(item_id, entry.state, message="mismatch on read-back", drift=found.drift)
             self.drifted.add(item_id)

@@ -36,7 +36,7 @@ def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
         changed = outbox.changed_since(shown_revision(connection, since))
-        return write_changes(connection, since, map(_row, changed))
+        return write_changes(connection, since, map(_make_row, changed))
 
 
 def try_to_export(settings: Settings) -> None:
@@ -65,7 +65,7 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
     return None
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _make_row(entry: Entry) -> dict[str, Any]:
     """What the table does not have is left out there."""
     kind, row = KINDS[entry.kind], {each.name: getattr(entry, each.name) for each in fields(entry)}
     for name in ("planned_at", "sent_at", "done_at", "verified_at"):

@@ -1,7 +1,7 @@
 """The requests that may be made, as columns of numbers: what planning computes with.
 
-Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`Warehouse.found`),
-what is made of them (`change_chances`, `order`)."""
+Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from
+(`Warehouse.find_rows`), what is made of them (`change_chances`, `order`)."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -83,8 +83,8 @@ class Candidates(Deadlines):
 
 def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
     """The candidates in the rows of `queries/timeline_candidates.sql` or `coupon_candidates.sql`."""
-    requested = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds())
-    first_seen, registered = seconds(rows["first_seen_at"]), seconds(rows["registered_at"])
+    requested = requested_by(unix_seconds(rows["asked_at"]), now, max_age.total_seconds())
+    first_seen, registered = unix_seconds(rows["first_seen_at"]), unix_seconds(rows["registered_at"])
     active = None
     if ACTIVE[0] in rows.column_names:
         active = np.stack([_fill_zeros(rows[name]) for name in ACTIVE])
@@ -92,7 +92,7 @@ def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
         history_began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     else:  # the first response is no change
         changes = np.maximum(_fill_zeros(rows["times_changed"]).astype(np.int64) - 1, 0)
-        history_began = seconds(rows["first_asked_at"])
+        history_began = unix_seconds(rows["first_asked_at"])
     return Candidates(
         requested=requested,
         deadline=np.where(np.isnan(requested), first_seen, requested) + max_age.total_seconds(),
@@ -101,7 +101,7 @@ def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
         history_days=np.maximum(np.nan_to_num((requested - history_began) / DAY_S), 0.0),
         active=active,
         signals={
-            name: noticed_by(seconds(rows[f"{name}_at"]), now)
+            name: noticed_by(unix_seconds(rows[f"{name}_at"]), now)
             for name in SIGNALS
             if f"{name}_at" in rows.column_names
         },
@@ -120,7 +120,7 @@ def noticed_by(at: Floats, now: float) -> Floats:
     return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
-def seconds(column: pa.ChunkedArray) -> Floats:
+def unix_seconds(column: pa.ChunkedArray) -> Floats:
     """Moments or days as unix seconds, chunk by chunk: whole columns in between would double what planning
     needs."""
     kind = pa.timestamp("us", "UTC" if pa.types.is_timestamp(column.type) else None)

@@ -15,9 +15,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assets.planning.candidates import DAY_S, Deadlines, Floats, from_arrow, noticed_by, requested_by, seconds
+from assets.planning.candidates import (
+    DAY_S,
+    Deadlines,
+    Floats,
+    from_arrow,
+    noticed_by,
+    requested_by,
+    unix_seconds,
+)
 from assets.planning.change_chances import change_chances
-from assets.planning.order import REASONS, Order, Reason, by_reason, find_reasons, in_full, in_words, order
+from assets.planning.order import (
+    REASONS,
+    Order,
+    Reason,
+    by_reason,
+    find_reasons,
+    in_full,
+    in_words,
+    order_requests,
+)
 from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
@@ -29,7 +46,7 @@ USABLE = 0.97
 _SPARE_SHARE, _SPARE_LEAST = 0.02, 5
 
 
-def allowance(
+def find_allowance(
     left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1
 ) -> int | None:
     """Requests that one account may still send tonight; None: no limit.
@@ -85,15 +102,15 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     listing since, or as old as the age rule allows; of those with time left, an even share a night."""
     moment = now.timestamp()
     ages = max_ages(rows, moment) * DAY_S
-    requested = requested_by(seconds(rows["asked_at"]), moment, ages)
-    is_changed = noticed_by(seconds(rows["row_at"]), moment) > requested
+    requested = requested_by(unix_seconds(rows["asked_at"]), moment, ages)
+    is_changed = noticed_by(unix_seconds(rows["row_at"]), moment) > requested
     deadline = np.where(np.isnan(requested), moment, requested) + ages
     calls = Deadlines(requested, deadline)
     why = np.full(len(calls), REASONS.index(Reason.ROW), np.int8)
     found = (
         in_full(calls)
         if rules.requests_all
-        else order(calls, is_changed.astype(float), why, moment, limit=None)
+        else order_requests(calls, is_changed.astype(float), why, moment, limit=None)
     )
     chosen = np.zeros(len(calls), bool)
     chosen[found.positions] = True
@@ -109,7 +126,7 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
 
 def max_ages(rows: pa.Table, now: float) -> Floats:
     """Days that each campaign's statistics may be old, by `AGE_RULE`. One of unknown age counts as young."""
-    alive = np.fmax(np.fmax(seconds(rows["created_at"]), seconds(rows["moved_on"])), -np.inf)
+    alive = np.fmax(np.fmax(unix_seconds(rows["created_at"]), unix_seconds(rows["moved_on"])), -np.inf)
     days = (now - np.where(np.isfinite(alive), alive, now)) / DAY_S
     limits, ages = (np.array(column) for column in zip(*AGE_RULE, strict=True))
     return ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
@@ -144,7 +161,7 @@ class PlanEntry:
         return self.total - len(self.keys) - self.late - self.waiting
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """How many are requested and why, and that the others are not due: for the run's log and the
         terminal."""
         rest = f"; {self.not_due:,} are not due, `--all` requests them too" if self.not_due else ""
@@ -202,10 +219,10 @@ def plan_contacts(
         chance, why = (
             np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why")
         )
-        found = order(together, chance, why, now.timestamp(), limit=rules.limit)
+        found = order_requests(together, chance, why, now.timestamp(), limit=rules.limit)
     entries, first = {}, 0
     for name, part in parts.items():
-        entries[name] = part.entry(found, first)
+        entries[name] = part.make_entry(found, first)
         first += len(part.deadlines)
     nights = max(rules.max_age / dt.timedelta(days=1), 1.0)
     return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / nights)))
@@ -222,7 +239,7 @@ class _Part:
         self.why = find_reasons(candidates)
         self.deadlines = Deadlines(candidates.requested, candidates.deadline)
 
-    def entry(self, found: Order, first: int) -> PlanEntry:
+    def make_entry(self, found: Order, first: int) -> PlanEntry:
         """This part of an order over all parts, of which it begins at position `first`."""
         here = slice(first, first + len(self.deadlines))
         mine = (found.positions >= first) & (found.positions < here.stop)
@@ -268,21 +285,21 @@ class Planner:
     )
     _campaigns: CampaignPlan | None = None
 
-    def contacts(self) -> ContactPlan:
+    def make_contact_plan(self) -> ContactPlan:
         """Timelines and coupons under what is left of the budget."""
         with self._lock:
             if self._contacts is None:
                 self._contacts = self._plan_contacts()
             return self._contacts
 
-    def campaigns(self) -> CampaignPlan:
+    def make_campaign_plan(self) -> CampaignPlan:
         with self._lock:
             if self._campaigns is None:
-                rows = self.warehouse.found("campaign_candidates", self.account)
+                rows = self.warehouse.find_rows("campaign_candidates", self.account)
                 self._campaigns = plan_campaigns(rows, self.now(), self.rules)
             return self._campaigns
 
-    def candidates(self, asset: str) -> pa.Table:
+    def find_candidates(self, asset: str) -> pa.Table:
         """The rows of all that could be requested (`warehouse.warehouse`)."""
         if asset == TIMELINES:
             return self.warehouse.timeline_candidates(self.account, self._made_at or self.now())
@@ -295,7 +312,7 @@ class Planner:
 
     def _plan_contacts(self) -> ContactPlan:
         rules = replace(self.rules, limit=self.allowance())
-        counted = self.warehouse.read(
+        counted = self.warehouse.run_query(
             "select count(*) from source.contacts where account = ?", [self.account]
         )
         size = counted.column(0)[0].as_py()
@@ -303,12 +320,12 @@ class Planner:
         # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as
         # much.
         candidates = {
-            name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets
+            name: partial(self.find_candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets
         }
         with _ONE_LARGE if size > _LARGE else nullcontext():
             return plan_contacts(candidates, rules, self._made_at)
 
-    def planned(self) -> Planned | None:
+    def export_plan(self) -> Planned | None:
         """What was planned for contacts, for `sync.plans`; None when nothing was."""
         with self._lock:
             if self._made_at is None or self._contacts is None:

@@ -88,7 +88,7 @@ def in_full(candidates: Deadlines) -> Order:
     return Order(np.arange(count), reasons, count, none, none)
 
 
-def order(
+def order_requests(
     candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None
 ) -> Order:
     """What to request within `limit` requests (None: as many as are worth it). The same input gives the same
@@ -102,13 +102,13 @@ def order(
     budget = len(candidates) if limit is None else limit
     needed = int(choice.is_new.sum()) + choice.count_turns(np.flatnonzero(choice.is_new))
     if needed > budget:
-        return choice.order(*choice.spend(budget), why, needed)
+        return choice.make_order(*choice.spend_budget(budget), why, needed)
     worth_it = choice.by_chance(choice.is_new | (chance >= WORTH))
     turns = 0
     for _ in range(3):  # what is requested for its chance needs no turn, so fewer of these are more turns
         turns = min(choice.count_turns(worth_it[: budget - turns]), budget)
     picked = worth_it[: budget - turns]
-    return choice.order(picked, choice.by_deadline(picked, turns), why, needed)
+    return choice.make_order(picked, choice.by_deadline(picked, turns), why, needed)
 
 
 class _Choice:
@@ -128,19 +128,19 @@ class _Choice:
     def by_deadline(self, leaving_out: Ints, size: int) -> Ints:
         """The first `size` positions that were requested before and are not in `leaving_out`: by the night of
         their deadline, then the most probable."""
-        found = np.flatnonzero(self._others(leaving_out))
+        found = np.flatnonzero(self._others_than(leaving_out))
         return found[np.lexsort((-self.chance[found], self._nights[found]))[:size]]
 
     def count_turns(self, leaving_out: Ints) -> int:
         """How many of the others have to be requested tonight."""
-        return smoothed_size(np.maximum(self._nights[self._others(leaving_out)], 0), self._done_tonight)
+        return smoothed_size(np.maximum(self._nights[self._others_than(leaving_out)], 0), self._done_tonight)
 
-    def _others(self, leaving_out: Ints) -> Flags:
+    def _others_than(self, leaving_out: Ints) -> Flags:
         found = ~self.is_new
         found[leaving_out] = False
         return found
 
-    def spend(self, limit: int) -> tuple[Ints, Ints]:
+    def spend_budget(self, limit: int) -> tuple[Ints, Ints]:
         """A budget that can't keep the maximum age: first what has waited for rounds, then what has probably
         changed, then the oldest. What was never noticed has its turn that way."""
         a_round = len(self.chance) / max(limit, 1) * DAY_S
@@ -152,7 +152,7 @@ class _Choice:
         oldest = self.by_deadline(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
         return picked, np.concatenate([turns, oldest])
 
-    def order(self, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
+    def make_order(self, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
         """Deadlines of tonight first, then the picked, then turns that could wait."""
         is_due = self._nights <= 0
         due, later = turns[is_due[turns]], turns[~is_due[turns]]

@@ -3,8 +3,8 @@
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, missing
-from marketing_api.records.shapes import Entry, Params, each, objects
+from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, mark_missing
+from marketing_api.records.shapes import Entry, Params, as_objects, shape_entries
 
 
 class Business(Record):
@@ -21,12 +21,12 @@ class Business(Record):
     )
 
 
-def business(payload: Any, params: Params) -> Rows:
-    """`business`: one object. No account is without its business: an empty one tells nothing."""
+def read_business(payload: Any, params: Params) -> Rows:
+    """`read_business`: one object. No account is without its business: an empty one tells nothing."""
     yield from (
-        each(Business, objects(payload), _with_short_name)
-        if objects(payload)
-        else [missing(Business, "business")]
+        shape_entries(Business, as_objects(payload), _with_short_name)
+        if as_objects(payload)
+        else [mark_missing(Business, "business")]
     )
 
 
@@ -38,4 +38,4 @@ def _with_short_name(entry: Entry) -> Entry:
 
 
 AREA = Area("account")
-ME = AREA.filling("app/me", business, Business)
+ME = AREA.declare_rows("app/me", read_business, Business)

@@ -19,22 +19,22 @@ from marketing_api.records.fields import (
     Unread,
     field,
     key,
-    missing,
+    mark_missing,
 )
 from marketing_api.records.shapes import (
     CutEntry,
     Entry,
     Params,
-    each,
-    entries,
+    as_object,
+    as_objects,
+    first_member,
     is_full,
     is_numbered,
     is_scalar,
     is_whole,
     items_of,
-    mapping,
-    member,
-    objects,
+    list_entries,
+    shape_entries,
 )
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
@@ -103,25 +103,25 @@ class CampaignClicker(Record):
 _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 
-def campaigns(payload: Any, params: Params) -> Rows:
-    """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without
-    groups (row 16)."""
+def read_campaigns(payload: Any, params: Params) -> Rows:
+    """`read_campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns
+    without groups (row 16)."""
     filtered, items = params.get("filter", "all").lower(), items_of(payload)
     is_grouped = isinstance(items, dict)
     for name, group in items.items() if is_grouped else [("", items)]:
         if isinstance(group, dict) and "id" in group:  # a campaign in the place of a group
             data, name = [group], ""
         else:
-            data = _data(group)
+            data = _find_group_entries(group)
             if is_grouped and data in (None, "") and not is_whole(group, data):
-                yield missing(Campaign, name)
+                yield mark_missing(Campaign, name)
         status = "" if name.isdecimal() else name
         if not status and filtered != "all":
             status = filtered
-        yield from each(Campaign, data, partial(_campaign, group=status))
+        yield from shape_entries(Campaign, data, partial(_shape_campaign, group=status))
 
 
-def _data(group: Any) -> Any:
+def _find_group_entries(group: Any) -> Any:
     """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be
     a mere count of 0."""
     if not isinstance(group, dict) or "data" in group:
@@ -129,10 +129,10 @@ def _data(group: Any) -> Any:
     if is_numbered(group) or any(isinstance(item, dict) for item in group.values()):
         return group
     is_empty = group.get("count") in (None, 0, "0") and not any(map(is_full, group.values()))
-    return [] if is_empty else found if (found := member(group, "data")) else [group]
+    return [] if is_empty else found if (found := first_member(group, "data")) else [group]
 
 
-def _campaign(entry: Entry, group: str) -> Entry:
+def _shape_campaign(entry: Entry, group: str) -> Entry:
     status, kind = group or entry.get("status"), entry.get("type")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
@@ -141,29 +141,30 @@ def _campaign(entry: Entry, group: str) -> Entry:
     return raw if is_nothing(status) else {**raw, "status": status}
 
 
-def campaign(payload: Any, params: Params) -> Rows:
+def read_campaign(payload: Any, params: Params) -> Rows:
     """`item`: one campaign; its group is not given, its type is the one requested."""
     requested = {"type": params["type"]} if "type" in params else {}
-    yield from each(Campaign, objects(payload), known=requested)
+    yield from shape_entries(Campaign, as_objects(payload), known=requested)
 
 
-def statistics(payload: Any, params: Params) -> Rows:
-    """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
-    if not objects(payload):
-        yield missing(CampaignClicker, "campaign")
-    for entry in objects(payload):
+def read_statistics(payload: Any, params: Params) -> Rows:
+    """`read_campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message,
+    clickers?}]}."""
+    if not as_objects(payload):
+        yield mark_missing(CampaignClicker, "campaign")
+    for entry in as_objects(payload):
         if not isinstance(entry, dict):
             yield CampaignStats, entry
             continue
-        campaign_id, clicks = params.get("id", entry.get("id")), member(entry, "clicks")
+        campaign_id, clicks = params.get("id", entry.get("id")), first_member(entry, "clicks")
         yield CampaignStats, _stats_of(entry, campaign_id)
         if not is_whole(None, clicks):
-            yield missing(CampaignClicker, "clicks")
-        yield from _clicks(clicks, campaign_id)
+            yield mark_missing(CampaignClicker, "clicks")
+        yield from _merge_links(clicks, campaign_id)
 
 
 def _stats_of(entry: Entry, campaign_id: Any) -> Any:
-    stats = member(entry, "stats")
+    stats = first_member(entry, "stats")
     if stats not in (None, "") and is_scalar(stats):
         return stats
     beside = {
@@ -172,9 +173,9 @@ def _stats_of(entry: Entry, campaign_id: Any) -> Any:
         if name.lower() not in ("stats", "clicks", "id") or (name.lower() == "id" and not is_scalar(value))
     }
     if stats not in (None, ""):
-        return {**beside, **_stats(stats, campaign_id)}
+        return {**beside, **_shape_stats(stats, campaign_id)}
     reason = "stats: missing from the response"
-    return Unread(entry, reason) if beside else missing(CampaignStats, "stats")[1]
+    return Unread(entry, reason) if beside else mark_missing(CampaignStats, "stats")[1]
 
 
 _STATS = {
@@ -186,10 +187,10 @@ _STATS = {
 }
 
 
-def _stats(stats: Any, campaign_id: Any) -> Entry:
+def _shape_stats(stats: Any, campaign_id: Any) -> Entry:
     """Counts and percentages; what is neither is left to the record to refuse."""
     raw: Entry = {"campaign_id": campaign_id}
-    for name, value in mapping(stats).items():
+    for name, value in as_object(stats).items():
         if (column := _STATS.get(name.lower())) is None:
             raw[name] = value
             continue
@@ -209,23 +210,23 @@ class _Link:
     unknown: Entry = attribute(default_factory=dict)
     is_whole: bool = True
 
-    def add(self, entry: Entry) -> Rows:
+    def add_entry(self, entry: Entry) -> Rows:
         """Take in an entry; what of its clickers is missing or cannot be read."""
         self.message = self.message or entry.get("message")
         for name, value in entry.items():
             if name.lower() == "clickers":  # absent when there are none (row 25)
-                yield from self._add(value)
+                yield from self._add_clickers(value)
             elif name not in ("url", "message"):
                 self.unknown[name] = value
 
-    def _add(self, clickers: Any) -> Rows:
+    def _add_clickers(self, clickers: Any) -> Rows:
         if not isinstance(clickers, (list, dict)):
             self.is_whole = False
-            yield missing(CampaignClicker, "clickers")
+            yield mark_missing(CampaignClicker, "clickers")
             if not is_nothing(clickers):
                 yield CampaignClicker, Unread(clickers, "clickers: not a list")
             return
-        for clicker in _clickers(clickers):
+        for clicker in _list_clickers(clickers):
             if isinstance(clicker, CutEntry):
                 continue
             try:
@@ -243,17 +244,17 @@ class _Link:
         return {"clicker_count": len(counts), "click_count": sum(counts)}
 
 
-def _clicks(clicks: Any, campaign_id: Any) -> Rows:
+def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
     """Links and clickers: several entries for a URL are one link, several of an address on it one clicker
     with the sum."""
     links: dict[str, _Link] = {}
-    for entry in entries(clicks):
+    for entry in list_entries(clicks):
         url = entry.get("url") if isinstance(entry, dict) else None
         if not isinstance(url, str):
             reason = "url: not a text" if isinstance(entry, dict) else "not an object"
             yield CampaignLink, Unread(entry, reason)
             continue
-        yield from links.setdefault(url, _Link()).add(entry)
+        yield from links.setdefault(url, _Link()).add_entry(entry)
     for url, link in links.items():
         place = {"campaign_id": campaign_id, "url": url}
         yield CampaignLink, {**link.unknown, **place, "message": link.message, **link.totals}
@@ -261,11 +262,11 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
             yield CampaignClicker, {**place, "email": email, "click_count": count}
 
 
-def _clickers(clickers: Any) -> Iterator[Any]:
+def _list_clickers(clickers: Any) -> Iterator[Any]:
     """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one clicker as
     it is."""
     if not isinstance(clickers, dict) or not clickers or is_numbered(clickers):
-        yield from entries(clickers)
+        yield from list_entries(clickers)
     elif any("@" in name for name in clickers):
         yield from map(list, clickers.items())
     else:
@@ -273,6 +274,8 @@ def _clickers(clickers: Any) -> Iterator[Any]:
 
 
 AREA = Area("campaigns")
-CAMPAIGNS = AREA.filling("emailmarketing/campaigns", campaigns, Campaign)
-GETCAMPAIGN = AREA.filling("emailmarketing/getcampaign", campaign, Campaign)
-STATS = AREA.filling("emailmarketing/stats", statistics, CampaignStats, CampaignLink, CampaignClicker)
+CAMPAIGNS = AREA.declare_rows("emailmarketing/campaigns", read_campaigns, Campaign)
+GETCAMPAIGN = AREA.declare_rows("emailmarketing/getcampaign", read_campaign, Campaign)
+STATS = AREA.declare_rows(
+    "emailmarketing/stats", read_statistics, CampaignStats, CampaignLink, CampaignClicker
+)

@@ -22,16 +22,16 @@ from marketing_api.records.fields import (
 from marketing_api.records.shapes import (
     Entry,
     Params,
-    each,
-    entries,
+    add_keys,
+    as_object,
+    first_member,
     is_full,
     is_numbered,
     is_scalar,
     items_of,
-    keyed,
-    lift,
-    mapping,
-    member,
+    lift_members,
+    list_entries,
+    shape_entries,
 )
 from marketing_api.records.values import is_no_moment, is_nothing, read_int, read_or_none
 
@@ -108,32 +108,32 @@ _STATUS = {
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, params: Params) -> Rows:
-    """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an
-    array with one entry per list by e-mail, observation 4) fill no table: an object looked up by id does
+def read_contacts(payload: Any, params: Params) -> Rows:
+    """`read_contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id,
+    an array with one entry per list by e-mail, observation 4) fill no table: an object looked up by id does
     not tell its list."""
     requested = {"list_id": params["listid"]} if "listid" in params else {}
-    for entry in entries(items_of(payload)):
-        yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
+    for entry in list_entries(items_of(payload)):
+        yield Contact, _shape_contact(entry, requested) if isinstance(entry, dict) else entry
 
 
-def _contact(entry: Entry, requested: dict[str, str]) -> Entry:
+def _shape_contact(entry: Entry, requested: dict[str, str]) -> Entry:
     """A million of these are read from one response, so the usual entry takes no loop of its own."""
     raw = {**entry, **requested}
     if "status" in raw:
-        raw["status"], raw["status_code"] = _status(raw["status"])
+        raw["status"], raw["status_code"] = _read_status(raw["status"])
     if requested and "listid" in raw:
         del raw["listid"]
     beside = {} if entry.keys() <= _NAMED else {name: raw.pop(name) for name in entry if name not in _NAMED}
     if "fields" in raw and (isinstance(raw["fields"], (dict, list)) or is_nothing(raw["fields"])):
         fields = raw.pop("fields")
-        raw["custom_fields"] = beside | ({} if is_nothing(fields) else mapping(fields))
+        raw["custom_fields"] = beside | ({} if is_nothing(fields) else as_object(fields))
     elif beside:
         raw["custom_fields"] = beside
     return raw
 
 
-def _status(value: Any) -> tuple[Any, Any]:
+def _read_status(value: Any) -> tuple[Any, Any]:
     """Word and code, whichever of them came; an unknown code has no word, an unknown word no code."""
     if (
         isinstance(value, str)
@@ -146,9 +146,9 @@ def _status(value: Any) -> tuple[Any, Any]:
     return (value, None) if code is None else (STATUSES.get(code), code)  # a word, or to be set aside
 
 
-def coupons(payload: Any, params: Params) -> Rows:
-    """`coupons`: […]."""
-    for record, raw in each(
+def read_coupons(payload: Any, params: Params) -> Rows:
+    """`read_coupons`: […]."""
+    for record, raw in shape_entries(
         Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload
     ):
         if isinstance(raw, dict) and "email" in params:
@@ -156,19 +156,21 @@ def coupons(payload: Any, params: Params) -> Rows:
         yield record, raw
 
 
-def timeline(payload: Any, params: Params) -> Rows:
+def read_timeline(payload: Any, params: Params) -> Rows:
     """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data,
     count}}."""
     contact = params.get("id", payload.get("id"))
     for record, name, key_column, moment_column, identity in _PARTS:
-        for raw in keyed(entries(_data(member(payload, name))), key_column, identity):
+        for raw in add_keys(
+            list_entries(_find_part_entries(first_member(payload, name))), key_column, identity
+        ):
             if isinstance(raw, dict):
-                moment = _moment(raw)
+                moment = _find_moment(raw)
                 raw.pop("datetime", None)
                 raw.pop("timestamp", None)
                 raw |= {moment_column: moment, "contact_id": contact}
                 if record is TimelineVisit:
-                    lift(raw, "utm", _UTM)
+                    lift_members(raw, "utm", _UTM)
                 elif is_numbered(details := raw.get("details")) and all(
                     isinstance(item, dict) for item in details.values()
                 ):
@@ -176,18 +178,18 @@ def timeline(payload: Any, params: Params) -> Rows:
             yield record, raw
 
 
-def _data(wrapper: Any) -> Any:
+def _find_part_entries(wrapper: Any) -> Any:
     """The entries of a part; a wrapper that holds something under a name that nobody knows is set aside as a
     whole."""
     if not isinstance(wrapper, dict) or is_numbered(wrapper):
         return wrapper
-    found = member(wrapper, "data", "items")
+    found = first_member(wrapper, "data", "items")
     if found is None and is_scalar(wrapper.get("id")):
         return wrapper  # an entry, which is the only one
     return [[wrapper]] if found is None and any(map(is_full, wrapper.values())) else found
 
 
-def _moment(raw: Entry) -> Any:
+def _find_moment(raw: Entry) -> Any:
     """The timestamp where one is given, since the text is in local time (observation 21)."""
     timestamp = raw.get("timestamp")
     return raw.get("datetime") if is_no_moment(timestamp) else timestamp
@@ -195,7 +197,11 @@ def _moment(raw: Entry) -> Any:
 
 def _visit_identity(raw: Entry) -> tuple[Any, ...]:
     utm = raw.get("utm")
-    return raw.get("link"), *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()), _moment(raw)
+    return (
+        raw.get("link"),
+        *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()),
+        _find_moment(raw),
+    )
 
 
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
@@ -209,7 +215,7 @@ _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[Entry], Iterable[Any]
         "timeline",
         "event_key",
         "occurred_at",
-        lambda raw: (raw.get("key"), raw.get("snippet"), _moment(raw)),
+        lambda raw: (raw.get("key"), raw.get("snippet"), _find_moment(raw)),
     ),
     (TimelineVisit, "utm", "visit_key", "visited_at", _visit_identity),
     (
@@ -217,19 +223,19 @@ _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[Entry], Iterable[Any]
         "automated",
         "automation_key",
         "triggered_at",
-        lambda raw: (raw.get("name"), raw.get("type"), _moment(raw)),
+        lambda raw: (raw.get("name"), raw.get("type"), _find_moment(raw)),
     ),
 )
 
 
 AREA = Area("contacts")
-GETCONTACTS = AREA.filling("emailmarketing/getcontacts", contacts, Contact)
+GETCONTACTS = AREA.declare_rows("emailmarketing/getcontacts", read_contacts, Contact)
 GETCONTACTBYEMAIL = AREA["emailmarketing/getcontactbyemail"]
 GETCONTACT = AREA["emailmarketing/getcontact"]
-TIMELINE = AREA.filling(
-    "emailmarketing/getcontacttimeline", timeline, TimelineEvent, TimelineVisit, TimelineAutomation
+TIMELINE = AREA.declare_rows(
+    "emailmarketing/getcontacttimeline", read_timeline, TimelineEvent, TimelineVisit, TimelineAutomation
 )
-GETCOUPON = AREA.filling("emailmarketing/getcoupon", coupons, Coupon)
+GETCOUPON = AREA.declare_rows("emailmarketing/getcoupon", read_coupons, Coupon)
 
 ADDCONTACT = AREA["emailmarketing/addcontact"]
 EDITCONTACT = AREA["emailmarketing/editcontact"]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic.fields import FieldInfo
 
-from marketing_api.records.shapes import CutEntry, Entry, entries, is_numbered
+from marketing_api.records.shapes import CutEntry, Entry, is_numbered, list_entries
 from marketing_api.records.values import (
     as_text,
     is_nothing,
@@ -64,7 +64,7 @@ class Unread:
     is_entry: bool = True
 
 
-def missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
+def mark_missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
     """Says that a response leaves open which entries of `record` there are: their collection is null, missing
     or contradicts its count."""
     return record, Unread(None, f"{name}: missing from the response", is_entry=False)
@@ -117,18 +117,18 @@ def zone_of(info: ValidationInfo) -> dt.tzinfo:
     return zone or dt.UTC
 
 
-def _moment(value: Any, info: ValidationInfo) -> dt.datetime | None:
+def _read_local_moment(value: Any, info: ValidationInfo) -> dt.datetime | None:
     return read_moment(value, zone_of(info))
 
 
 def _local_date(value: Any, info: ValidationInfo) -> dt.date | None:
     if type(value) is dt.date:
         return value
-    moment = _moment(value, info)
+    moment = _read_local_moment(value, info)
     return moment and moment.astimezone(zone_of(info)).date()
 
 
-def _there(value: Value | None) -> Value:
+def _require_value(value: Value | None) -> Value:
     if value is None:
         raise ValueError("must not be empty")
     return value
@@ -138,32 +138,32 @@ def _key_text(value: Any) -> str:
     if isinstance(value, float):
         raise ValueError("not a text")  # 1.0 and 1 would be two keys
     text = read_text(value)
-    return _there(None if text is None or not text.strip() else text)
+    return _require_value(None if text is None or not text.strip() else text)
 
 
-def _json(value: Any) -> Any:
+def _read_json(value: Any) -> Any:
     if is_nothing(value):
         return None
     return value if isinstance(value, (dict, list)) else [value]
 
 
-def _texts(value: Any) -> list[str] | None:
+def _read_texts(value: Any) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, dict) and value and not is_numbered(value):
         raise ValueError("not a list of texts")
     if isinstance(value, str) and is_nothing(value):
         return []
-    items = (item for item in entries(value) if not isinstance(item, CutEntry))
+    items = (item for item in list_entries(value) if not isinstance(item, CutEntry))
     return [text for item in items if (text := read_text(item)) is not None]
 
 
-def _read(read: Callable[[Any], Any]) -> PlainValidator:
+def _use_reader(read: Callable[[Any], Any]) -> PlainValidator:
     """The reader's word is final: validating its result once more takes a third of the time."""
     return PlainValidator(read, json_schema_input_type=Any)
 
 
-def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
+def _use_reader_or_none(read: Callable[[Any], Any]) -> PlainValidator:
     """What is nothing no reader takes, so only what one refuses is looked at again."""
 
     def read_or_nothing(value: Any) -> Any:
@@ -174,7 +174,7 @@ def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
                 return None
             raise
 
-    return _read(read_or_nothing)
+    return _use_reader(read_or_nothing)
 
 
 #: Plain types of fields: None where nothing is given.
@@ -185,29 +185,29 @@ MaybeBool = bool | None
 MaybeMoment = dt.datetime | None
 MaybeDate = dt.date | None
 _READERS: dict[Any, PlainValidator] = {
-    int: _read(read_int),
-    MaybeInt: _maybe(read_int),
-    MaybeFloat: _maybe(lambda value: float(read_decimal(value))),
-    Decimal | None: _maybe(read_decimal),
-    MaybeBool: _maybe(read_bool),
-    str: _read(_key_text),  # it identifies something, and so is not blank
-    MaybeText: _read(read_text),
-    MaybeMoment: PlainValidator(_moment),
+    int: _use_reader(read_int),
+    MaybeInt: _use_reader_or_none(read_int),
+    MaybeFloat: _use_reader_or_none(lambda value: float(read_decimal(value))),
+    Decimal | None: _use_reader_or_none(read_decimal),
+    MaybeBool: _use_reader_or_none(read_bool),
+    str: _use_reader(_key_text),  # it identifies something, and so is not blank
+    MaybeText: _use_reader(read_text),
+    MaybeMoment: PlainValidator(_read_local_moment),
     MaybeDate: PlainValidator(_local_date),
-    dt.date: PlainValidator(lambda value, info: _there(_local_date(value, info))),
+    dt.date: PlainValidator(lambda value, info: _require_value(_local_date(value, info))),
 }
 #: Marks types whose values are words of an open set, of which the service may send new ones.
 _WORD = "word"
 
 #: Any value as text, structures as JSON.
-RawText = Annotated[str | None, _read(as_text)]
+RawText = Annotated[str | None, _use_reader(as_text)]
 #: A word of an open set in lower case.
-ApiWord = Annotated[str, _read(read_word), _WORD]
-MaybeWord = Annotated[str | None, _maybe(read_word), _WORD]
-Network = Annotated[str, _read(read_network), _WORD]
+ApiWord = Annotated[str, _use_reader(read_word), _WORD]
+MaybeWord = Annotated[str | None, _use_reader_or_none(read_word), _WORD]
+Network = Annotated[str, _use_reader(read_network), _WORD]
 #: A word of an open set as the service writes it.
-AsWorded = Annotated[str | None, _read(read_text), _WORD]
+AsWorded = Annotated[str | None, _use_reader(read_text), _WORD]
 #: Texts in any shape of a collection; a single text stands for a list of one.
-MaybeTexts = Annotated[list[str] | None, _read(_texts)]
+MaybeTexts = Annotated[list[str] | None, _use_reader(_read_texts)]
 #: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
-Json = Annotated[Entry | list[Any] | None, _read(_json)]
+Json = Annotated[Entry | list[Any] | None, _use_reader(_read_json)]

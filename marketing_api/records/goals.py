@@ -15,7 +15,7 @@ from marketing_api.records.fields import (
     field,
     key,
 )
-from marketing_api.records.shapes import Params, each, items_of, lift, single
+from marketing_api.records.shapes import Params, items_of, lift_members, read_single, shape_entries
 
 
 class Goal(Record):
@@ -35,12 +35,12 @@ class Goal(Record):
     action_name: MaybeText = field("Name of the action, or a remark in its place.")
 
 
-def goals(payload: Any, params: Params) -> Rows:
-    """`goals`: {count, items}."""
-    for record, raw in each(Goal, items_of(payload)):
+def read_goals(payload: Any, params: Params) -> Rows:
+    """`read_goals`: {count, items}."""
+    for record, raw in shape_entries(Goal, items_of(payload)):
         if isinstance(raw, dict):
-            lift(raw, "goal_value", {"type": "value_type", "value": "value"})
-            lift(raw, "action", {"id": "action_id", "name": "action_name"})
+            lift_members(raw, "goal_value", {"type": "value_type", "value": "value"})
+            lift_members(raw, "action", {"id": "action_id", "name": "action_name"})
             if "domainid" in params:
                 raw["domain_id"] = params["domainid"]
                 raw.pop("domainid", None)
@@ -48,6 +48,6 @@ def goals(payload: Any, params: Params) -> Rows:
 
 
 AREA = Area("goals")
-LISTS = AREA.filling("goal/lists", goals, Goal)
-LISTBYDOMAIN = AREA.filling("goal/listbydomain", goals, Goal)
-SHOW = AREA.filling("goal/show", single(goals), Goal)
+LISTS = AREA.declare_rows("goal/lists", read_goals, Goal)
+LISTBYDOMAIN = AREA.declare_rows("goal/listbydomain", read_goals, Goal)
+SHOW = AREA.declare_rows("goal/show", read_single(read_goals), Goal)

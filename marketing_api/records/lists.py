@@ -15,20 +15,20 @@ from marketing_api.records.fields import (
     Unread,
     field,
     key,
-    missing,
+    mark_missing,
 )
 from marketing_api.records.shapes import (
     Entry,
     Params,
-    each,
+    as_object,
+    as_objects,
+    first_member,
     is_collection,
     is_full,
     is_scalar,
     items_of,
-    listing,
-    mapping,
-    member,
-    objects,
+    read_listing,
+    shape_entries,
 )
 from marketing_api.records.values import is_nothing
 
@@ -76,24 +76,26 @@ class Audience(Record):
     name: MaybeText = field("Name of the audience.")
 
 
-def lists(payload: Any, params: Params, of: Callable[[Any], Any] = items_of) -> Rows:
-    """`lists`: {count, items}; the items may carry `fields` (observation 17)."""
-    if of is objects and not objects(payload):
-        yield missing(ListField, "list")
-    for record, raw in each(ContactList, of(payload), _spelled):
+def read_lists(payload: Any, params: Params, of: Callable[[Any], Any] = items_of) -> Rows:
+    """`read_lists`: {count, items}; the items may carry `fields` (observation 17)."""
+    if of is as_objects and not as_objects(payload):
+        yield mark_missing(ListField, "list")
+    for record, raw in shape_entries(ContactList, of(payload), _unify_spelling):
         fields = raw.pop("fields", None) if isinstance(raw, dict) else None
         yield record, raw
-        if not _are_complete(fields) and (of is objects or is_full(fields)):  # a listing need not have them
-            yield missing(ListField, "fields")
+        if not _are_complete(fields) and (
+            of is as_objects or is_full(fields)
+        ):  # a listing need not have them
+            yield mark_missing(ListField, "fields")
         if fields is not None:
-            yield from _fields(fields, raw.get("id"))
+            yield from _shape_fields(fields, raw.get("id"))
 
 
 #: `list`: one object with `fields`; an empty one tells nothing of them.
-contact_list = partial(lists, of=objects)
+contact_list = partial(read_lists, of=as_objects)
 
 
-def _spelled(entry: Entry) -> Entry:
+def _unify_spelling(entry: Entry) -> Entry:
     """Both spellings are in use (observation 17); where both came, the one with a value counts."""
     raw = dict(entry)
     for name in ("email", "message"):
@@ -116,7 +118,7 @@ def _are_complete(fields: Any) -> bool:
 _AROUND = frozenset({"field", "fields", "items", "data"})
 
 
-def _fields(fields: Any, list_id: Any) -> Rows:
+def _shape_fields(fields: Any, list_id: Any) -> Rows:
     """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its
     own.
 
@@ -126,35 +128,35 @@ def _fields(fields: Any, list_id: Any) -> Rows:
         yield ListField, fields
         return
     is_list = isinstance(fields, list)
-    for name, label in mapping(fields).items():
-        if member(label, "label", "name") is not None:
-            yield ListField, _labelled(label, list_id, None if is_list else name)
+    for name, label in as_object(fields).items():
+        if first_member(label, "label", "name") is not None:
+            yield ListField, _shape_labelled_field(label, list_id, None if is_list else name)
         elif is_full(label) and (name.lower() in _AROUND or (is_list and not _has_id(label))):
-            yield from _fields(label, list_id)
+            yield from _shape_fields(label, list_id)
         elif is_list:
             yield ListField, label
         else:
-            yield ListField, _named(name, label, list_id)
+            yield ListField, _shape_named_field(name, label, list_id)
 
 
 def _has_id(entry: Any) -> bool:
-    return is_scalar(member(entry, "id"))
+    return is_scalar(first_member(entry, "id"))
 
 
-def _named(name: str, label: Any, list_id: Any) -> Entry | Unread:
+def _shape_named_field(name: str, label: Any, list_id: Any) -> Entry | Unread:
     if name.lower() == "count" or (is_full(label) and not name.isdecimal()):
         return Unread({name: label}, "field_id: not a field")
     return {"list_id": list_id, "field_id": name, "label": label}
 
 
-def _labelled(entry: Entry, list_id: Any, name: str | None) -> Entry:
+def _shape_labelled_field(entry: Entry, list_id: Any, name: str | None) -> Entry:
     """An entry with a label of its own."""
     beside = {other: value for other, value in entry.items() if other.lower() not in ("id", "label", "name")}
-    field_id, label = member(entry, "id") or name, member(entry, "label", "name")
+    field_id, label = first_member(entry, "id") or name, first_member(entry, "label", "name")
     return {**beside, "list_id": list_id, "field_id": field_id, "label": label}
 
 
 AREA = Area("lists")
-GETLISTS = AREA.filling("emailmarketing/getlists", lists, ContactList, ListField)
-GETLIST = AREA.filling("emailmarketing/getlist", contact_list, ContactList, ListField)
-GETAUDIENCES = AREA.filling("emailmarketing/getaudiences", listing(Audience), Audience)
+GETLISTS = AREA.declare_rows("emailmarketing/getlists", read_lists, ContactList, ListField)
+GETLIST = AREA.declare_rows("emailmarketing/getlist", contact_list, ContactList, ListField)
+GETAUDIENCES = AREA.declare_rows("emailmarketing/getaudiences", read_listing(Audience), Audience)

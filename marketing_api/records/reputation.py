@@ -26,23 +26,23 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
-    missing,
+    mark_missing,
 )
 from marketing_api.records.shapes import (
     Entry,
     Params,
-    each,
-    entries,
+    add_keys,
+    as_object,
+    first_member,
     is_collection,
     is_full,
     is_numbered,
     is_whole,
     items_of,
-    keyed,
-    mapping,
-    member,
+    list_entries,
+    shape_entries,
 )
-from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
+from marketing_api.records.values import as_text, is_no_moment, is_nothing, to_singular
 
 
 class DirectReview(Record):
@@ -125,7 +125,7 @@ class FeedbackViews(Record):
 
 def direct_reviews(payload: Any, params: Params) -> Rows:
     """`reviews`: {count, items}."""
-    yield from each(DirectReview, items_of(payload), _direct_review)
+    yield from shape_entries(DirectReview, items_of(payload), _direct_review)
 
 
 def _direct_review(entry: Entry) -> Entry:
@@ -149,14 +149,14 @@ def online_reviews(payload: Any, params: Params) -> Rows:
         yield OnlineReviewChannel, items
         return
     is_named = isinstance(items, dict) and not is_numbered(items)
-    for name, value in mapping(items).items():
+    for name, value in as_object(items).items():
         if isinstance(value, dict):
-            yield from _channel({"channel": name} if is_named else {}, value)
+            yield from _shape_channel({"channel": name} if is_named else {}, value)
         else:
             yield OnlineReviewChannel, value
 
 
-def _channel(named: Entry, value: Entry) -> Rows:
+def _shape_channel(named: Entry, value: Entry) -> Rows:
     channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
     data = value.get("data")
     if not is_nothing(value.get("count")):
@@ -167,8 +167,8 @@ def _channel(named: Entry, value: Entry) -> Rows:
     elif is_nothing(value.get("AvgRating")):
         channel["review_count"] = 0
     yield OnlineReviewChannel, channel
-    raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
-    for raw in keyed(raws, "review_key", lambda raw: map(raw.get, _REVIEW_IDENTITY)):
+    raws = [_online_review(entry, channel.get("channel")) for entry in list_entries(data)]
+    for raw in add_keys(raws, "review_key", lambda raw: map(raw.get, _REVIEW_IDENTITY)):
         yield OnlineReview, raw
 
 
@@ -187,35 +187,36 @@ _REVIEW_IDENTITY = ("channel", "username", "date", "inquiry", "rating_raw", "sou
 _MENTION_IDENTITY = ("polarity", "social", "reviewdate", "inquiry")
 
 
-def sentiment(payload: Any, params: Params) -> Rows:
-    """`sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives: […]}}."""
+def read_sentiment(payload: Any, params: Params) -> Rows:
+    """`read_sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives:
+    […]}}."""
     if not isinstance(payload, dict):
-        yield from each(SentimentMention, payload)
+        yield from shape_entries(SentimentMention, payload)
         return
-    overall, items = member(payload, "overall"), items_of(payload)
-    stats = member(overall, "stats") or member(payload, "overall.stats") or overall
+    overall, items = first_member(payload, "overall"), items_of(payload)
+    stats = first_member(overall, "stats") or first_member(payload, "overall.stats") or overall
     if isinstance(stats, dict) and stats and params.keys() >= {"from", "to"}:
         yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
     totals, groups = _by_polarity(stats), _by_polarity(items)
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
         # fewer are listed than the totals say, or none at all
         if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):
-            yield missing(SentimentMention, polarity)
+            yield mark_missing(SentimentMention, polarity)
     if not isinstance(items, dict):
-        yield from each(SentimentMention, items)
+        yield from shape_entries(SentimentMention, items)
         return
     for name, group in items.items():
-        yield from _mentions(group, singular(name))
+        yield from _shape_mentions(group, to_singular(name))
 
 
-def _mentions(group: Any, polarity: str) -> Rows:
-    raws = (raw for _, raw in each(SentimentMention, group, known={"polarity": polarity}))
-    for raw in keyed(raws, "mention_key", lambda raw: map(raw.get, _MENTION_IDENTITY)):
+def _shape_mentions(group: Any, polarity: str) -> Rows:
+    raws = (raw for _, raw in shape_entries(SentimentMention, group, known={"polarity": polarity}))
+    for raw in add_keys(raws, "mention_key", lambda raw: map(raw.get, _MENTION_IDENTITY)):
         yield SentimentMention, raw
 
 
 def _by_polarity(groups: Any) -> Entry:
-    return {singular(name): value for name, value in groups.items()} if isinstance(groups, dict) else {}
+    return {to_singular(name): value for name, value in groups.items()} if isinstance(groups, dict) else {}
 
 
 #: The series of `stats`, by record.
@@ -226,24 +227,24 @@ _SERIES: dict[type[Record], str] = {
 }
 
 
-def stats(payload: Any, params: Params) -> Rows:
+def read_stats(payload: Any, params: Params) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the
     names."""
     if not isinstance(payload, dict):
         if payload:  # entries without the name of their series: nobody knows which one
             yield ReviewStats, payload
-            yield from itertools.starmap(missing, _SERIES.items())
+            yield from itertools.starmap(mark_missing, _SERIES.items())
         return
-    served = {record: member(payload, name) for record, name in _SERIES.items()}
+    served = {record: first_member(payload, name) for record, name in _SERIES.items()}
     if not any(each is not None for each in served.values()) and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside
     for record, name in _SERIES.items():
         if payload and not is_whole(None, served[record]):
-            yield missing(record, name)
-    yield from each(ReviewStats, served[ReviewStats])
-    for entry in entries(served[SocialMediaStats]):
+            yield mark_missing(record, name)
+    yield from shape_entries(ReviewStats, served[ReviewStats])
+    for entry in list_entries(served[SocialMediaStats]):
         yield from _by_network(entry)
-    yield from each(FeedbackViews, served[FeedbackViews])
+    yield from shape_entries(FeedbackViews, served[FeedbackViews])
 
 
 def _by_network(entry: Any) -> Rows:
@@ -275,13 +276,13 @@ def read_rating(value: Any) -> float | None:
     """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never
     raises."""
     try:
-        numbers = list(_numbers(_structure(value) if isinstance(value, str) else value))
+        numbers = list(_find_numbers(_parse_structure(value) if isinstance(value, str) else value))
     except RecursionError:
         return None
     return numbers[0] if len(numbers) == 1 else None
 
 
-def _structure(text: str) -> Any:
+def _parse_structure(text: str) -> Any:
     if len(text) > _LONGEST or ((is_php := _PHP.match(text)) and _NO_PHP.search(text)):
         return None
     try:
@@ -294,14 +295,14 @@ def _structure(text: str) -> Any:
         return None
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _find_numbers(value: Any) -> Iterator[float]:
     """Every number among the values (not the names) of a structure; texts count when they are nothing but a
     number."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for item in value:
-            yield from _numbers(item)
+            yield from _find_numbers(item)
     elif isinstance(value, str):
         if _NUMBER.fullmatch(value):
             yield float(value)
@@ -310,7 +311,7 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 AREA = Area("reputation")
-DIRECT = AREA.filling("reputation/direct", direct_reviews, DirectReview)
-ONLINE = AREA.filling("reputation/online", online_reviews, OnlineReview, OnlineReviewChannel)
-SENTIMENT = AREA.filling("reputation/sentiment", sentiment, SentimentMention, SentimentTotals)
-STATS = AREA.filling("reputation/stats", stats, ReviewStats, SocialMediaStats, FeedbackViews)
+DIRECT = AREA.declare_rows("reputation/direct", direct_reviews, DirectReview)
+ONLINE = AREA.declare_rows("reputation/online", online_reviews, OnlineReview, OnlineReviewChannel)
+SENTIMENT = AREA.declare_rows("reputation/sentiment", read_sentiment, SentimentMention, SentimentTotals)
+STATS = AREA.declare_rows("reputation/stats", read_stats, ReviewStats, SocialMediaStats, FeedbackViews)

@@ -37,7 +37,7 @@ class CutEntry:
     fingerprint: str
 
 
-def entries(items: Any) -> Iterator[Any]:
+def list_entries(items: Any) -> Iterator[Any]:
     """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty
     (row 16).
 
@@ -61,7 +61,7 @@ def is_whole(wrapper: Any, collection: Any) -> bool:
     """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing,
     null and "" tell nothing, nor does one whose count is a collection itself, nor an object that stands for
     no list: it may be anything."""
-    count = member(wrapper, "count")
+    count = first_member(wrapper, "count")
     if isinstance(count, (dict, list)):
         return False
     counted = read_or_none(read_int, count)
@@ -71,7 +71,7 @@ def is_whole(wrapper: Any, collection: Any) -> bool:
         collection.get("id")
     )  # an only entry stands for a list of one
     is_list = isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
-    return is_list and sum(1 for _ in entries(collection)) >= (counted or 0)
+    return is_list and sum(1 for _ in list_entries(collection)) >= (counted or 0)
 
 
 def is_scalar(value: Any) -> bool:
@@ -88,7 +88,7 @@ def is_numbered(value: Any) -> TypeGuard[Entry]:
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
 
 
-def mapping(value: Any) -> Entry:
+def as_object(value: Any) -> Entry:
     """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row 16)."""
     if isinstance(value, dict):
         return value
@@ -99,7 +99,7 @@ def mapping(value: Any) -> Entry:
     raise ValueError(f"not an object: {type(value).__name__}")
 
 
-def member(value: Any, *names: str) -> Any:
+def first_member(value: Any, *names: str) -> Any:
     """The first of these members that an object has, case aside (samples disagree on it); None without
     one."""
     if not isinstance(value, dict):
@@ -114,18 +114,18 @@ def member(value: Any, *names: str) -> Any:
 def items_of(payload: Any) -> Any:
     """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and null an
     empty one."""
-    return member(payload, "items") if isinstance(payload, dict) else payload
+    return first_member(payload, "items") if isinstance(payload, dict) else payload
 
 
-def objects(payload: Any) -> list[Any]:
+def as_objects(payload: Any) -> list[Any]:
     """A single fetch as a list: the object itself, or the array that some operations wrap it in (observation
     4)."""
     if isinstance(payload, dict):
         return [payload] if payload else []
-    return list(entries(payload))
+    return list(list_entries(payload))
 
 
-def each(
+def shape_entries(
     record: RecordType,
     items: Any,
     shape: Callable[[Entry], Entry] = dict,
@@ -133,21 +133,21 @@ def each(
 ) -> Iterator[tuple[RecordType, Raw]]:
     """Every entry of a collection as (record, shaped entry with the columns that are `known` of all); what is
     no object is passed on as it came."""
-    for entry in entries(items):
+    for entry in list_entries(items):
         yield record, {**shape(entry), **known} if isinstance(entry, dict) else entry
 
 
-def listing(record: RecordType) -> Callable[[Any, Params], Iterator[tuple[RecordType, Raw]]]:
+def read_listing(record: RecordType) -> Callable[[Any, Params], Iterator[tuple[RecordType, Raw]]]:
     """The `rows` of an operation whose payload is {count, items} of one record as it comes."""
-    return lambda payload, params: each(record, items_of(payload))
+    return lambda payload, params: shape_entries(record, items_of(payload))
 
 
-def single(rows: Callable[[Any, Params], Pairs]) -> Callable[[Any, Params], Pairs]:
+def read_single(rows: Callable[[Any, Params], Pairs]) -> Callable[[Any, Params], Pairs]:
     """The `rows` of a single fetch, from those of the listing of the same entries."""
-    return lambda payload, params: rows(objects(payload), params)
+    return lambda payload, params: rows(as_objects(payload), params)
 
 
-def lift(raw: Entry, name: str, columns: Params) -> Entry:
+def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
     """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} →
     `url_filter`, `url: {link}`.
 
@@ -168,7 +168,7 @@ def lift(raw: Entry, name: str, columns: Params) -> Entry:
     return raw
 
 
-def keyed(raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]) -> Iterator[Raw]:
+def add_keys(raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]) -> Iterator[Raw]:
     """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
 
     True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again

@@ -16,10 +16,19 @@ from marketing_api.records.fields import (
     Rows,
     field,
     key,
-    missing,
+    mark_missing,
 )
-from marketing_api.records.shapes import Entry, Params, each, entries, is_whole, items_of, lift, objects
-from marketing_api.records.values import is_no_moment, singular
+from marketing_api.records.shapes import (
+    Entry,
+    Params,
+    as_objects,
+    is_whole,
+    items_of,
+    lift_members,
+    list_entries,
+    shape_entries,
+)
+from marketing_api.records.values import is_no_moment, to_singular
 
 
 class SocialProfile(Record):
@@ -87,43 +96,45 @@ class SocialLinkClicks(Record):
     click_count: MaybeInt = field("Clicks up to then.")
 
 
-def profiles(payload: Any, params: Params) -> Rows:
+def read_profiles(payload: Any, params: Params) -> Rows:
     """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (observation
     23)."""
     if not isinstance(payload, dict):
-        yield from each(SocialProfile, payload)
+        yield from shape_entries(SocialProfile, payload)
         return
     for network, value in payload.items():
         if isinstance(value, dict):
-            yield from _network(network, value)
+            yield from _shape_network(network, value)
             continue
         if not is_whole(None, value):
-            yield missing(SocialProfile, network)
-        yield from each(SocialProfile, value)
+            yield mark_missing(SocialProfile, network)
+        yield from shape_entries(SocialProfile, value)
 
 
-def _network(network: str, value: Entry) -> Rows:
+def _shape_network(network: str, value: Entry) -> Rows:
     lists = {name: items for name, items in value.items() if name.lower() != "count"}
-    served = [entry for items in lists.values() for entry in entries(items)]
+    served = [entry for items in lists.values() for entry in list_entries(items)]
     if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
-        yield missing(SocialProfile, network)
+        yield mark_missing(SocialProfile, network)
     for name, items in lists.items():
         if isinstance(items, (dict, list)):
-            yield from each(SocialProfile, items, known={"network": network, "kind": singular(name)})
+            yield from shape_entries(
+                SocialProfile, items, known={"network": network, "kind": to_singular(name)}
+            )
 
 
-def posts(payload: Any, params: Params) -> Rows:
+def read_posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
     is_dated = isinstance(items, dict)
-    for name, value in items.items() if is_dated else zip(repeat("0"), entries(items), strict=False):
+    for name, value in items.items() if is_dated else zip(repeat("0"), list_entries(items), strict=False):
         if is_dated and value in (None, ""):
-            yield missing(SocialPost, name)
+            yield mark_missing(SocialPost, name)
         is_post = isinstance(value, dict) and not {"id", "channel"}.isdisjoint(value)
         # no date above it; a null among posts is set aside
         is_single = is_post or (value is None and name.isdecimal())
         date = None if is_single or name.isdecimal() else name
-        for entry in [value] if is_single else entries(value):
+        for entry in [value] if is_single else list_entries(value):
             yield from _on_channels(entry, date)
 
 
@@ -134,7 +145,7 @@ def _on_channels(entry: Any, date: str | None) -> Rows:
         return
     channels = entry.get("channel")
     for channel in channels if isinstance(channels, list) and channels else [channels]:
-        yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
+        yield SocialPost, _shape_post({**entry, "channel": channel} if channel else dict(entry), date)
 
 
 _CHANNEL = {
@@ -146,13 +157,13 @@ _CHANNEL = {
 }
 
 
-def _post(raw: Entry, date: str | None) -> Entry:
-    lift(raw, "channel", _CHANNEL)
-    lift(raw, "photo", {"thumb": "photo_thumb_url", "original": "photo_url"})
+def _shape_post(raw: Entry, date: str | None) -> Entry:
+    lift_members(raw, "channel", _CHANNEL)
+    lift_members(raw, "photo", {"thumb": "photo_thumb_url", "original": "photo_url"})
     if isinstance(raw.get("network"), str):
         raw["network"] = raw["network"].strip().lower()
     if isinstance(raw.get("channel_type"), str):
-        raw["channel_type"] = singular(raw["channel_type"])
+        raw["channel_type"] = to_singular(raw["channel_type"])
     if is_no_moment(raw.get("scheduled_at")) and date is not None:
         raw["scheduled_at"] = date
     return raw
@@ -161,30 +172,30 @@ def _post(raw: Entry, date: str | None) -> Entry:
 def post_details(payload: Any, params: Params) -> Rows:
     """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one requested."""
 
-    def shape(entry: Entry) -> Entry:
-        raw = lift(dict(entry), "item", {"uid": "uid"})
+    def shape_detail(entry: Entry) -> Entry:
+        raw = lift_members(dict(entry), "item", {"uid": "uid"})
         return {**raw, "network": params.get("channel") or raw.get("type")}
 
-    yield from each(SocialPostDetail, objects(payload), shape)
+    yield from shape_entries(SocialPostDetail, as_objects(payload), shape_detail)
 
 
-def links(payload: Any, params: Params) -> Rows:
+def read_links(payload: Any, params: Params) -> Rows:
     """`stats`: {items: [{id, …, clicks: {network: count}}]}."""
-    for record, raw in each(SocialLink, items_of(payload)):
+    for record, raw in shape_entries(SocialLink, items_of(payload)):
         clicks = raw.pop("clicks", None) if isinstance(raw, dict) else None
         yield record, raw
         if isinstance(clicks, dict):
             for network, count in clicks.items():
                 yield SocialLinkClicks, {"id": raw.get("id"), "network": network, "click_count": count}
         else:
-            yield from each(SocialLinkClicks, clicks)
+            yield from shape_entries(SocialLinkClicks, clicks)
 
 
 AREA = Area("social")
-CHANNELS = AREA.filling("socialmedia/channels", profiles, SocialProfile)
-CALENDAR = AREA.filling("socialmedia/calendar", posts, SocialPost)
-STATS = AREA.filling("socialmedia/stats", links, SocialLink, SocialLinkClicks)
-GETPOST = AREA.filling("socialmedia/getpost", post_details, SocialPostDetail)
+CHANNELS = AREA.declare_rows("socialmedia/channels", read_profiles, SocialProfile)
+CALENDAR = AREA.declare_rows("socialmedia/calendar", read_posts, SocialPost)
+STATS = AREA.declare_rows("socialmedia/stats", read_links, SocialLink, SocialLinkClicks)
+GETPOST = AREA.declare_rows("socialmedia/getpost", post_details, SocialPostDetail)
 
 #: Networks whose posts can be requested one by one.
-POST_CHANNELS = GETPOST.parameter("channel").choices
+POST_CHANNELS = GETPOST.find_parameter("channel").choices

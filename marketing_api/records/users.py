@@ -3,8 +3,8 @@
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, MaybeText, Record, Rows, field, key, missing
-from marketing_api.records.shapes import Params, is_collection, is_whole, items_of, listing, mapping
+from marketing_api.records.fields import AsWorded, MaybeText, Record, Rows, field, key, mark_missing
+from marketing_api.records.shapes import Params, as_object, is_collection, is_whole, items_of, read_listing
 
 
 class User(Record):
@@ -35,17 +35,17 @@ class UserGroup(Record):
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
-def users(payload: Any, params: Params) -> Rows:
-    """`users`: {count, items: {business id: {users: {user id: user}}}}."""
+def read_users(payload: Any, params: Params) -> Rows:
+    """`read_users`: {count, items: {business id: {users: {user id: user}}}}."""
     items = items_of(payload)
     if not is_collection(items):
         yield User, items
         return
-    for name, value in mapping(items).items():
-        yield from _users(value, name if isinstance(items, dict) else params.get("businessid"))
+    for name, value in as_object(items).items():
+        yield from _shape_users(value, name if isinstance(items, dict) else params.get("businessid"))
 
 
-def _users(value: Any, business: str | None) -> Rows:
+def _shape_users(value: Any, business: str | None) -> Rows:
     """Ids are the keys of the maps; where a list came in their place, the entry has to tell them."""
     parts = value if isinstance(value, dict) else {}
     people = next((part for key, part in parts.items() if key.lower() == "users"), value)
@@ -53,9 +53,9 @@ def _users(value: Any, business: str | None) -> Rows:
         yield User, people
         return
     if not is_whole(value, people):
-        yield missing(User, "users")
+        yield mark_missing(User, "users")
     known = {} if business is None else {"business_id": business}
-    for number, person in mapping(people).items():
+    for number, person in as_object(people).items():
         if not isinstance(person, dict):
             yield User, person
             continue
@@ -64,6 +64,6 @@ def _users(value: Any, business: str | None) -> Rows:
 
 
 AREA = Area("users")
-LISTS = AREA.filling("user/lists", users, User)
-MANAGERS = AREA.filling("user/managers", listing(Manager), Manager)
-GROUPS = AREA.filling("user/groups", listing(UserGroup), UserGroup)
+LISTS = AREA.declare_rows("user/lists", read_users, User)
+MANAGERS = AREA.declare_rows("user/managers", read_listing(Manager), Manager)
+GROUPS = AREA.declare_rows("user/groups", read_listing(UserGroup), UserGroup)

@@ -110,7 +110,7 @@ _LONGEST_WORD = 100
 def read_word(value: Any) -> str:
     """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins
     like a number is none."""
-    if not isinstance(value, str) or not (word := _name(value))[:1].isalpha():
+    if not isinstance(value, str) or not (word := _normalize_word(value))[:1].isalpha():
         raise ValueError("not a word")
     return word
 
@@ -123,7 +123,7 @@ def read_network(value: Any) -> str:
     """The name of a social network in lower case, an open set: `Google+` → google+; a number is none."""
     if (
         not isinstance(value, str)
-        or (network := _name(value)) in _NO_NETWORKS
+        or (network := _normalize_word(value)) in _NO_NETWORKS
         or not any(map(str.isalpha, network))
     ):
         raise ValueError("not a network")
@@ -131,7 +131,7 @@ def read_network(value: Any) -> str:
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def _name(text: str) -> str:
+def _normalize_word(text: str) -> str:
     """In lower case, "" for what is none; kept, since a few words stand in millions of entries."""
     word = text.strip()
     return "" if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable() else word.lower()
@@ -197,11 +197,11 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
                 return begin + _MINUTES[int(hour[2])]
             if len(text := value.strip()) <= _LONGEST_MOMENT:
                 if _UNIX.fullmatch(text):
-                    return _unix(float(text))
+                    return _from_unix(float(text))
                 if (match := _DATE_TIME.fullmatch(text)) is not None:
-                    return _local(match, zone)
+                    return _read_local(match, zone)
         elif type(value) in (int, float) and value:
-            return _unix(value)
+            return _from_unix(value)
     except (ValueError, OverflowError):
         if not is_no_moment(value):
             raise ValueError("a date or time that does not exist") from None
@@ -224,15 +224,15 @@ def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     return begin.astimezone(dt.UTC) if begin.utcoffset() == begin.replace(minute=59).utcoffset() else None
 
 
-def _unix(seconds: float) -> dt.datetime:
+def _from_unix(seconds: float) -> dt.datetime:
     if not _UNIX_RANGE.start <= seconds < _UNIX_RANGE.stop:
         raise ValueError("beyond the range of unix seconds")
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
-def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
+def _read_local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
     y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, fraction, half, offset = match.groups()
-    place = _offset(offset) if offset else zone
+    place = _read_offset(offset) if offset else zone
     day = dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=place)
     if hour is None:
         return day.astimezone(dt.UTC)
@@ -252,7 +252,7 @@ def _hour_of_day(hour: int, half: str | None) -> int:
     return hour
 
 
-def _offset(text: str) -> dt.tzinfo | None:
+def _read_offset(text: str) -> dt.tzinfo | None:
     moment = dt.datetime.strptime(text, "%z")
     if abs(moment.utcoffset() or _FARTHEST) > _FARTHEST:
         raise ValueError("no zone is so far away")
@@ -310,7 +310,7 @@ def read_clicker(value: Any) -> tuple[str, int]:
     before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an object of address
     and clicks, and a list of the two."""
     text, *count = _clicker_parts(value)
-    if (match := _matched(text)) is None:
+    if (match := _match_moment(text)) is None:
         raise ValueError(_NO_CLICKER)
     name = match["name"] or ""
     around = match.string[len(name) : match.start("email")] + " " + match.string[match.end("email") :]
@@ -325,7 +325,7 @@ def read_clicker(value: Any) -> tuple[str, int]:
 _NO_CLICKER = "not an address with a number of clicks"
 
 
-def _matched(text: Any) -> re.Match[str] | None:
+def _match_moment(text: Any) -> re.Match[str] | None:
     if not isinstance(text, str) or len(text) > _LONGEST_CLICKER:
         return None
     match = _CLICKER.fullmatch(text.strip())
@@ -357,7 +357,7 @@ _SINGULAR |= {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries",
 _SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
 
 
-def singular(word: str) -> str:
+def to_singular(word: str) -> str:
     """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive; `SMS` and
     `News` stay."""
     word = word.strip().lower()

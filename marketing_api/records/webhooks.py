@@ -4,7 +4,7 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, MaybeInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import Entry, Params, each, items_of, lift, single
+from marketing_api.records.shapes import Entry, Params, items_of, lift_members, read_single, shape_entries
 from marketing_api.records.values import is_nothing, read_int
 
 
@@ -25,9 +25,9 @@ class Webhook(Record):
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, params: Params) -> Rows:
-    """`webhooks`: {count, items}."""
-    return each(Webhook, items_of(payload), _webhook)
+def read_webhooks(payload: Any, params: Params) -> Rows:
+    """`read_webhooks`: {count, items}."""
+    return shape_entries(Webhook, items_of(payload), _shape_webhook)
 
 
 _RULES = {
@@ -39,12 +39,12 @@ _RULES = {
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
 
 
-def _webhook(entry: Entry) -> Entry:
-    raw = lift(dict(entry), "url", {"filter": "url_filter", "link": "url_link"})
-    raw = lift(raw, "action_rules", _RULES)
+def _shape_webhook(entry: Entry) -> Entry:
+    raw = lift_members(dict(entry), "url", {"filter": "url_filter", "link": "url_link"})
+    raw = lift_members(raw, "action_rules", _RULES)
     if "delay_seconds" in raw:
         try:
-            raw["delay_seconds"] = _seconds(raw["delay_seconds"])
+            raw["delay_seconds"] = _delay_seconds(raw["delay_seconds"])
         except ValueError:
             raw["delay_seconds"] = {
                 "delay": raw["delay_seconds"]
@@ -52,7 +52,7 @@ def _webhook(entry: Entry) -> Entry:
     return raw
 
 
-def _seconds(delay: Any) -> int | None:
+def _delay_seconds(delay: Any) -> int | None:
     """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not tell its
     unit, unless it is 0."""
     if is_nothing(delay):
@@ -68,5 +68,5 @@ def _seconds(delay: Any) -> int | None:
 
 
 AREA = Area("webhooks")
-LISTS = AREA.filling("webhook/lists", webhooks, Webhook)
-SHOW = AREA.filling("webhook/show", single(webhooks), Webhook)
+LISTS = AREA.declare_rows("webhook/lists", read_webhooks, Webhook)
+SHOW = AREA.declare_rows("webhook/show", read_single(read_webhooks), Webhook)

@@ -112,7 +112,7 @@ class App:
         if fault:
             response, outcome = self.fail(fault, response, rate), fault
         self.requests += 1
-        shown = Call(ALL[name], given).shown if name in ALL else given
+        shown = Call(ALL[name], given).public_params if name in ALL else given
         self.log.append(Logged(self.requests, name, request.verb, shown, arrived, response.status, outcome))
         return response
 
@@ -139,7 +139,7 @@ class App:
         operation = call.operation
         data = RULES[operation.name](call)
         if not operation.is_read:
-            shown = Call(operation, call.params).shown
+            shown = Call(operation, call.params).public_params
             self.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
             self.world.settle(call.arrived)
         return data

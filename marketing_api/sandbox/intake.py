@@ -75,7 +75,7 @@ def check_params(
         is_map = parameter.kind is Kind.FIELDS
         if value := "" if is_map else given.get(parameter.name.lower(), "").strip():
             try:
-                checked |= parameter.encode(value, operation.name)
+                checked |= parameter.encode_value(value, operation.name)
             except InvalidCall:
                 bad[parameter.name] = "is not valid"
         elif parameter.name in required:

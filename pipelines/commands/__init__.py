@@ -16,10 +16,10 @@ import click
 
 from home import exits, interrupts
 from home.options import SANDBOX as SANDBOX_OPTION
-from home.options import Option, parameters
+from home.options import Option, click_parameters
 from home.settings import Settings, SettingsError, load_settings, missing_key
 from marketing_api.redaction import plain
-from pipelines.usage import WithExamples, is_verbose, verbose
+from pipelines.usage import WithExamples, is_verbose, verbose_option
 
 Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
@@ -56,9 +56,9 @@ class Command(WithExamples):
     users`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(self._spread(args)))
+        return super().parse_args(ctx, list(self._spread_values(args)))
 
-    def _spread(self, words: Sequence[str]) -> Iterator[str]:
+    def _spread_values(self, words: Sequence[str]) -> Iterator[str]:
         several = {
             flag
             for each in self.params
@@ -76,7 +76,7 @@ class Command(WithExamples):
             yield word
 
 
-def command(
+def declare_command(
     *options: Option | click.Parameter,
     name: str = "",
     is_for_all_shards: bool = False,
@@ -91,20 +91,22 @@ def command(
     taken = [
         each
         for option in options
-        for each in ([option] if isinstance(option, click.Parameter) else parameters([option], proposals))
+        for each in (
+            [option] if isinstance(option, click.Parameter) else click_parameters([option], list_proposals)
+        )
     ]
 
-    def decorator(work: Work) -> Command:
+    def make_command(work: Work) -> Command:
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
             return work(arguments, settings.of_one_shard())
 
         work_of_shards = work if is_for_all_shards else of_one_shard
         checked = _with_key_or_sandbox(work_of_shards, needs_keys) if uses_home else work_of_shards
-        how["callback"] = partial(_run, checked, needs_keys)
-        how["params"] = [*taken, *parameters([SANDBOX_OPTION] if uses_home else ()), verbose()]
+        how["callback"] = partial(_run_command, checked, needs_keys)
+        how["params"] = [*taken, *click_parameters([SANDBOX_OPTION] if uses_home else ()), verbose_option()]
         return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
 
-    return decorator
+    return make_command
 
 
 def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
@@ -112,7 +114,7 @@ def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
     scheduled command that has lost its folder would succeed in the sandbox forever. What sends no request may
     look at a home that MARKETING_HOME names."""
 
-    def checked(arguments: Arguments, settings: Settings) -> int:
+    def check_and_work(arguments: Arguments, settings: Settings) -> int:
         if arguments.sandbox and not settings.is_sandbox:
             raise SettingsError(
                 "--sandbox is for folders without a key, and an account is configured here: leave the option "
@@ -121,16 +123,16 @@ def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
         if not settings.is_key_missing and not arguments.sandbox:
             return work(arguments, settings)
         settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
-        if settings.is_key_missing and (_sends(arguments, needs_keys) or settings.is_default_home):
+        if settings.is_key_missing and (_needs_keys(arguments, needs_keys) or settings.is_default_home):
             raise missing_key(settings)
         if _holds_sandbox(settings):
             print_error(_IN_SANDBOX)
         return work(arguments, settings)
 
-    return checked
+    return check_and_work
 
 
-def _sends(arguments: Arguments, needs_keys: bool | str) -> bool:
+def _needs_keys(arguments: Arguments, needs_keys: bool | str) -> bool:
     return bool(getattr(arguments, needs_keys)) if isinstance(needs_keys, str) else needs_keys
 
 
@@ -145,14 +147,14 @@ def _holds_sandbox(settings: Settings) -> bool:
         return False
 
 
-def proposals(metavar: str, begun: str) -> list[Any]:
+def list_proposals(metavar: str, begun: str) -> list[Any]:
     """What a shell proposes for a value; see `completion`, which nothing else needs."""
     from pipelines.commands import completion
 
-    return completion.proposals(metavar, begun)
+    return completion.list_proposals(metavar, begun)
 
 
-def _run(work: Work, needs_keys: bool | str, /, **given: object) -> int:
+def _run_command(work: Work, needs_keys: bool | str, /, **given: object) -> int:
     import home.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
 
     with interrupts.raise_in_main():
@@ -165,11 +167,11 @@ def _run(work: Work, needs_keys: bool | str, /, **given: object) -> int:
 def _in_a_sentence(work: Work, needs_keys: bool | str, arguments: Arguments) -> int:
     import logging
 
-    from home.failures import explain
+    from home.failures import explain_error
     from home.logs import logging_to_home
 
     try:
-        settings = load_settings(Path.cwd(), reads_keys=_sends(arguments, needs_keys))
+        settings = load_settings(Path.cwd(), reads_keys=_needs_keys(arguments, needs_keys))
     except SettingsError as problem:
         return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
     for wrong in settings.unknown:
@@ -188,7 +190,7 @@ def _in_a_sentence(work: Work, needs_keys: bool | str, arguments: Arguments) -> 
         except BrokenPipeError:
             code = _end_without_readers()
         except Exception as problem:  # a traceback helps nobody who cannot read it
-            text, code = explain(problem)
+            text, code = explain_error(problem)
             print_error(f"marketing-sync: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
         return (

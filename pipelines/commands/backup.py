@@ -7,11 +7,11 @@ from home.folder import prepare_home
 from home.options import Option
 from home.settings import Settings
 from home.values import folder
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, declare_command
 from upkeep.backup import back_up, backup_folder
 
 
-@command(
+@declare_command(
     Option(
         "dir", "the folder (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
     ),

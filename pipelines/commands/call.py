@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from home import exits
-from home.accounts import chosen, connections, explained
-from home.failures import explain
+from home.accounts import choose_account, explain_refusal, open_connections
+from home.failures import explain_error
 from home.folder import in_use
 from home.identity import Recognition
 from home.options import ACCOUNT, Option
@@ -26,18 +26,18 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
-from pipelines.commands import Arguments, command, print_error, proposals, says_yes
-from write_back.refusals import known
+from pipelines.commands import Arguments, declare_command, list_proposals, print_error, says_yes
+from write_back.refusals import find_refusal
 from write_back.single_write import find_raised
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
 
 
-@command(
+@declare_command(
     click.Argument(
         ["operation"],
-        shell_complete=lambda _, __, begun: proposals("OPERATION", begun),
+        shell_complete=lambda _, __, begun: list_proposals("OPERATION", begun),
         help="e.g. emailmarketing/getcontact; all are in docs/operations.md",
     ),
     click.Argument(
@@ -52,9 +52,9 @@ _FIRST_PAUSE = 0.03
 )
 def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
-    call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
-    with in_use(settings.home), connections(settings) as accounts:
-        connection = chosen(settings, accounts, arguments.account)
+    call = operations.find(arguments.operation).bind(**_read_parameters(arguments.parameters))
+    with in_use(settings.home), open_connections(settings) as accounts:
+        connection = choose_account(settings, accounts, arguments.account)
         with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
             try:
                 if not call.operation.is_read:
@@ -62,16 +62,17 @@ def call(arguments: Arguments, settings: Settings) -> int:
                     if why := _why_unsent(call, connection, arguments, raised):
                         return print_error(why, exits.INCOMPLETE)
                     client.fetch(account.ME.bind())
-                return _print(client, call)
+                return _print_response(client, call)
             except MarketingApiError as problem:
-                refusal = None if call.operation.is_read else known(str(problem))
+                refusal = None if call.operation.is_read else find_refusal(str(problem))
                 remedy = f"\nto do: {refusal.remedy}" if refusal else ""
                 return print_error(
-                    f"marketing-sync: {explained(connection, problem)}{remedy}", explain(problem)[1]
+                    f"marketing-sync: {explain_refusal(connection, problem)}{remedy}",
+                    explain_error(problem)[1],
                 )
 
 
-def _print(client: Client, call: Call) -> int:
+def _print_response(client: Client, call: Call) -> int:
     try:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as problem:
@@ -89,7 +90,7 @@ def client_by_hand(
     accept: Callable[[Response], object] = lambda _: None,
 ) -> Iterator[tuple[Client, RateLimiter]]:
     """Paced as all, with short pauses before another try; its requests leave nothing behind."""
-    limiter = RateLimiter.shared(connection)
+    limiter = RateLimiter.share_limit(connection)
     with (
         tempfile.TemporaryDirectory() as spool,
         Client(
@@ -104,7 +105,7 @@ def client_by_hand(
         yield client, limiter
 
 
-def _parameters(words: Sequence[str]) -> dict[str, object]:
+def _read_parameters(words: Sequence[str]) -> dict[str, object]:
     """`name=value` words as keyword values; `fields[3]=London` collects into the map `fields`."""
     values: dict[str, object] = {}
     for word in words:
@@ -132,7 +133,7 @@ def _why_unsent(call: Call, connection: Connection, arguments: Arguments, raised
             f"nothing was sent: this person is {statuses} on some list, and the request would subscribe them "
             "again. Add --resubscribe if they have asked for it"
         )
-    shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
+    shown = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
     lines = [
         f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}"
     ]

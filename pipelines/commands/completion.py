@@ -10,7 +10,7 @@ from home.account_files import declared_accounts
 from home.settings import SANDBOX_ACCOUNT, load_settings
 
 
-def proposals(metavar: str, begun: str) -> list[CompletionItem]:
+def list_proposals(metavar: str, begun: str) -> list[CompletionItem]:
     """For a value of the kind that the metavar names, and that begins so."""
     kind = metavar.strip("[.]")
     if kind in ("FILE", "DIR"):
@@ -21,42 +21,44 @@ def proposals(metavar: str, begun: str) -> list[CompletionItem]:
         return []
 
 
-def _accounts() -> Iterable[str]:
+def _list_accounts() -> Iterable[str]:
     return declared_accounts(Path("accounts.toml")) or (SANDBOX_ACCOUNT,)
 
 
-def _activations() -> Iterable[str]:
+def _list_activations() -> Iterable[str]:
     from write_back.audience_syncs import read_audience_syncs
 
     return read_audience_syncs(Path())
 
 
-def _assets() -> Iterable[str]:
+def _list_assets() -> Iterable[str]:
     from warehouse.tables import TABLES
 
     return TABLES
 
 
-def _operations() -> Iterable[str]:
+def _list_operations() -> Iterable[str]:
     from marketing_api.operations import ALL
 
     return ALL
 
 
-def _tables() -> Iterable[str]:
+def _list_tables() -> Iterable[str]:
     """Of what is published, with the schema and without."""
-    from warehouse.publish import published_path, reading
-    from warehouse.sql import rows
+    from warehouse.publish import open_published, published_path
+    from warehouse.sql import fetch_rows
 
-    with reading(published_path(load_settings(Path.cwd()).home)) as connection:
-        found = rows(connection, "select schema_name, table_name from duckdb_tables() where not internal")
+    with open_published(published_path(load_settings(Path.cwd()).home)) as connection:
+        found = fetch_rows(
+            connection, "select schema_name, table_name from duckdb_tables() where not internal"
+        )
     return [name for schema, table in sorted(found) for name in (f"{schema}.{table}", table)]
 
 
 _WORDS: Mapping[str, Callable[[], Iterable[str]]] = {
-    "ACCOUNT": _accounts,
-    "ACTIVATION": _activations,
-    "ASSET": _assets,
-    "OPERATION": _operations,
-    "TABLE": _tables,
+    "ACCOUNT": _list_accounts,
+    "ACTIVATION": _list_activations,
+    "ASSET": _list_assets,
+    "OPERATION": _list_operations,
+    "TABLE": _list_tables,
 }

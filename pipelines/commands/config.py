@@ -9,14 +9,14 @@ from rich.console import Console
 
 from home import exits
 from home.options import JSON
-from home.output import Config, Setting, emit
-from home.settings import HIDDEN, VARIABLES, Settings, sources, typed
-from home.texts import grid
+from home.output import Config, Setting, print_json
+from home.settings import HIDDEN, VARIABLES, Settings, find_sources, typed_setting
+from home.texts import make_grid
 from marketing_api.redaction import Secret
-from pipelines.commands import Arguments, Group, command
+from pipelines.commands import Arguments, Group, declare_command
 
 
-@command(
+@declare_command(
     JSON,
     name="show",
     short_help="each setting, its value and where that comes from",
@@ -26,22 +26,22 @@ from pipelines.commands import Arguments, Group, command
 def _show(arguments: Arguments, settings: Settings) -> int:
     """Each setting, its value and where that comes from: the environment, which overrides `.env`, or the
     default. Secrets are hidden. What the settings mean: docs/configuration.md."""
-    found = Config(list(_settings(settings)), list(settings.unknown))
+    found = Config(list(_list_settings(settings)), list(settings.unknown))
     if arguments.json:
-        emit(found)
+        print_json(found)
         return exits.DONE
     cells = ((each.name, each.value or "", each.source) for each in found.settings)
-    Console(highlight=False, markup=False).print(grid("", "setting, value, from", cells))
+    Console(highlight=False, markup=False).print(make_grid("", "setting, value, from", cells))
     print(*found.notices, sep="\n", end="\n" if found.notices else "")
     return exits.DONE
 
 
-def _settings(settings: Settings) -> Iterator[Setting]:
-    where = sources(settings.folder)
+def _list_settings(settings: Settings) -> Iterator[Setting]:
+    where = find_sources(settings.folder)
 
     def setting(name: str, value: Any, meaning: str) -> Setting:
         is_hidden = isinstance(value, Secret) or (name in HIDDEN and value)
-        text = "***" if is_hidden else typed(value)
+        text = "***" if is_hidden else typed_setting(value)
         names = (each for each in (name, f"{name}_FILE") if each in where)
         return Setting(name, text or None, where.get(next(names, name), "default"), meaning)
 

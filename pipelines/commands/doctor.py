@@ -13,29 +13,29 @@ from importlib.metadata import version
 from pathlib import Path
 
 from home import exits
-from home.accounts import connections
+from home.accounts import open_connections
 from home.door import open_warehouse
 from home.exits import HomeError
-from home.failures import explain
-from home.folder import prepare_home, running, unfinished_erasure
-from home.formatting import plural
-from home.freshness import ago
+from home.failures import explain_error
+from home.folder import list_running, prepare_home, unfinished_erasure
+from home.formatting import count_of
+from home.freshness import format_age
 from home.identity import Recognition, check_kind, identity_of
 from home.options import JSON, Option
-from home.output import Finding, Findings, emit
+from home.output import Finding, Findings, print_json
 from home.settings import Settings, SettingsError
 from marketing_api import __version__
 from marketing_api.clock import TOLERANCE, utc_now
 from marketing_api.redaction import plain
 from pipelines.account_check import IDENTITY, accept_business, check_account
-from pipelines.commands import Arguments, command
-from pipelines.monitoring import shards, silent
+from pipelines.commands import Arguments, declare_command
+from pipelines.monitoring import find_silent, read_shards
 from pipelines.publishing import custom_table_problems, what_is_published
 from upkeep.backup import backup_folder, read_snapshot
-from warehouse.bookkeeping import died
+from warehouse.bookkeeping import died_condition
 from warehouse.errors import WarehouseError, WarehouseLocked
 from warehouse.publish import NEWEST_READING, published_path
-from warehouse.sql import rows, value
+from warehouse.sql import fetch_rows, fetch_value
 from write_back.audience_syncs import FILE, check_nightly
 
 Look = Callable[[Settings], Iterator[Finding]]
@@ -48,7 +48,7 @@ _LATE = dt.timedelta(days=2)
 _WAIT_S = 2
 
 
-@command(
+@declare_command(
     Option(
         "accept_business",
         "confirm that this account is another business now, or has another address, and keep its name",
@@ -67,12 +67,12 @@ def doctor(arguments: Arguments, settings: Settings) -> int:
         return accept_business(settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes)
     findings = []
     for look in (_readings,) if settings.shards else _LOOKS:
-        for finding in _findings(look, settings):
+        for finding in _run_look(look, settings):
             findings.append(finding)
             if not arguments.json:
                 print(f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}", flush=True)
     if arguments.json:
-        emit(Findings(all(finding.is_well for finding in findings), findings))
+        print_json(Findings(all(finding.is_well for finding in findings), findings))
     return _exit_code(findings)
 
 
@@ -83,12 +83,12 @@ def _exit_code(findings: Sequence[Finding]) -> int:
     return exits.INCOMPLETE if failed else exits.DONE
 
 
-def _findings(look: Look, settings: Settings) -> Iterator[Finding]:
+def _run_look(look: Look, settings: Settings) -> Iterator[Finding]:
     """What the system refuses to one look keeps none of the others from looking."""
     try:
         yield from look(settings)
     except OSError as problem:
-        yield Finding(look.__name__.strip("_"), False, explain(problem)[0])
+        yield Finding(look.__name__.strip("_"), False, explain_error(problem)[0])
 
 
 def _readings(settings: Settings) -> Iterator[Finding]:
@@ -96,8 +96,8 @@ def _readings(settings: Settings) -> Iterator[Finding]:
     if not (settings.shards or settings.warehouse_path.exists()):
         return
     now = utc_now()
-    for name, shard in shards(settings).items():
-        late = silent(settings, shard, now)
+    for name, shard in read_shards(settings).items():
+        late = find_silent(settings, shard, now)
         what, read_at = name or "readings", [each.read_at for each in shard.accounts if each.read_at]
         if not shard.is_here:
             yield Finding(what, False, "its home is not here: run `doctor` where it is, or sync it here")
@@ -106,7 +106,9 @@ def _readings(settings: Settings) -> Iterator[Finding]:
                 advice = "is the schedule on? `marketing-sync sync` reads now"
                 yield Finding(what, False, f"account {account}: {words}: {advice}")
         else:
-            yield Finding(what, True, f"{plural(len(read_at), 'account')}, read {ago(min(read_at), now)}")
+            yield Finding(
+                what, True, f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}"
+            )
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
@@ -149,17 +151,19 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         return
     try:
         with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
-            rows(connection, "set timezone = 'UTC'")
-            newest = value(connection, NEWEST_READING)
-            is_dead = died(running(settings.home))
-            dead = rows(connection, f"from sync.runs select started_at where {is_dead}")
+            fetch_rows(connection, "set timezone = 'UTC'")
+            newest = fetch_value(connection, NEWEST_READING)
+            is_dead = died_condition(list_running(settings.home))
+            dead = fetch_rows(connection, f"from sync.runs select started_at where {is_dead}")
     except WarehouseLocked as problem:
         yield Finding("warehouse", True, f"in use by {problem.holder}, which others wait for")
         return
     except WarehouseError as problem:
         yield Finding("warehouse", False, str(problem))
         return
-    yield Finding("warehouse", True, f"read {ago(newest, utc_now())}" if newest else "nothing was read yet")
+    yield Finding(
+        "warehouse", True, f"read {format_age(newest, utc_now())}" if newest else "nothing was read yet"
+    )
     for (started,) in dead:
         when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without being recorded"
         yield Finding("runs", False, f"{when}: `marketing-sync sync` resumes it")
@@ -183,7 +187,7 @@ def _activations(settings: Settings) -> Iterator[Finding]:
     nightly = (
         "every night" if settings.activations else "by `push activations` (MARKETING_ACTIVATIONS is off)"
     )
-    yield Finding("activations", True, f"{plural(count, 'activation')} of {FILE}, pushed {nightly}")
+    yield Finding("activations", True, f"{count_of(count, 'activation')} of {FILE}, pushed {nightly}")
 
 
 def _backup(settings: Settings) -> Iterator[Finding]:
@@ -194,7 +198,7 @@ def _backup(settings: Settings) -> Iterator[Finding]:
             yield Finding("backup", False, str(problem))
             return
         is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
-        made = f"made {ago(snapshot.made_at, now)}" if snapshot else "there is none"
+        made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
         yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
 
 
@@ -205,7 +209,7 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
         yield Finding(IDENTITY, False, str(problem))
         return
     yield Finding(IDENTITY, True, plain(str(identity_of(settings.home))))
-    with connections(settings) as accounts:
+    with open_connections(settings) as accounts:
         if settings.is_sandbox:
             yield Finding(
                 "account",
@@ -230,7 +234,7 @@ def _user(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "user",
             False,
-            f"you cannot write {plural(len(others), 'file')} of the home, such as {others[0]}: a command "
+            f"you cannot write {count_of(len(others), 'file')} of the home, such as {others[0]}: a command "
             f"was run as another user; give them back: sudo chown -R {owner} {settings.home}",
         )
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import click
 
 from home import exits, interrupts
-from home.accounts import chosen, connections
+from home.accounts import choose_account, open_connections
 from home.door import archive_of
 from home.folder import in_use, prepare_home
-from home.formatting import plural
+from home.formatting import count_of
 from home.identity import Recognition
 from home.options import Option
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.errors import Refused
 from marketing_api.operations import account as operations
-from pipelines.commands import Arguments, command, print_error, says_yes
+from pipelines.commands import Arguments, declare_command, print_error, says_yes
 from pipelines.commands.call import client_by_hand
 from pipelines.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import after_erasure
@@ -33,7 +33,7 @@ _NOT_REACHED = (
 )
 
 
-@command(
+@declare_command(
     ADDRESS,
     CONTACT_ID,
     Option("from", "a file with one address per line", str, Path, metavar="FILE"),
@@ -55,7 +55,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError("give either --lift or --apply")
     people = _find_people(arguments, settings)
     if arguments.lift:
-        return _lift(settings, people)
+        return _lift_people(settings, people)
     if not arguments.apply:
         return _show_places(settings, people)
     if arguments.also_at_service and (why := _delete_at_service(arguments, settings, people)):
@@ -77,17 +77,17 @@ def _show_places(settings: Settings, people: Sequence[Person]) -> int:
     places = count_places(settings, people)
     for each in places:
         print(f"{each.place}: {each.rows:,}")
-    found = plural(sum(each.rows for each in places), "row")
-    print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply erases them")
+    found = count_of(sum(each.rows for each in places), "row")
+    print(f"{found} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
     return exits.DONE
 
 
-def _lift(settings: Settings, people: Sequence[Person]) -> int:
+def _lift_people(settings: Settings, people: Sequence[Person]) -> int:
     with in_use(settings.home):
         lifted = sum(lift_person(archive_of(settings.home), person) for person in people)
     if not lifted:
         return print_error("nobody with this address or id was forgotten", exits.INCOMPLETE)
-    print(f"{plural(lifted, 'person', 'people')} will be read again; the next sync requests them")
+    print(f"{count_of(lifted, 'person', 'people')} will be read again; the next sync requests them")
     return exits.DONE
 
 
@@ -96,10 +96,10 @@ def _delete_at_service(arguments: Arguments, settings: Settings, people: Sequenc
     contacts = [contact for person in people for contact in person.contacts]
     addresses = [address for person in people for address in person.addresses]
     known = {account for account, _ in contacts} or {account_of(settings, arguments.account)}
-    with connections(settings) as accounts:
+    with open_connections(settings) as accounts:
         for account in sorted(known):
             ids = {contact_id for name, contact_id in contacts if name == account}
-            connection = chosen(settings, accounts, account)
+            connection = choose_account(settings, accounts, account)
             with (
                 sender_lock(settings.home, account),  # what is being sent now may add them again
                 client_by_hand(connection, Recognition(settings, connection)) as (client, _),
@@ -119,11 +119,11 @@ def _delete_listed(arguments: Arguments, account: str, deletion: Deletion) -> st
     if not listed:
         print(f"{account}: the service lists none of them")
         return ""
-    count = plural(len(listed), "contact")
+    count = count_of(len(listed), "contact")
     question = f"Delete {count} of account {account} at the service? This cannot be undone. [y/N] "
     if not arguments.yes and not says_yes(question):
         return "nothing was deleted at the service, since nobody agreed"
-    if why := deletion.delete(listed):
+    if why := deletion.delete_contacts(listed):
         return f"account {account}: {count} may still be at the service ({why}); run the same command again"
     print(f"{account}: {count} deleted, and listed by the service no more")
     return ""
@@ -131,7 +131,7 @@ def _delete_listed(arguments: Arguments, account: str, deletion: Deletion) -> st
 
 def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
     """Who is to be forgotten; nobody further where an interrupted erasure is to be finished."""
-    addresses = list(_addresses(arguments.address, vars(arguments)["from"]))
+    addresses = list(_read_addresses(arguments.address, vars(arguments)["from"]))
     contacts = [] if arguments.contact_id is None else [arguments.contact_id]
     if addresses or contacts:
         account = account_of(settings, arguments.account) if arguments.account or contacts else None
@@ -141,7 +141,7 @@ def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
     return []
 
 
-def _addresses(typed: str | None, path: Path | None) -> Iterator[str]:
+def _read_addresses(typed: str | None, path: Path | None) -> Iterator[str]:
     """Raises SettingsError, or click.UsageError."""
     try:
         text = path.read_text(encoding="utf-8-sig") if path else ""

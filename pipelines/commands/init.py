@@ -8,13 +8,13 @@ import click
 from dotenv import dotenv_values, set_key, unset_key
 
 from home import exits
-from home.account_files import address
+from home.account_files import read_address
 from home.options import Option
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from pipelines.account_check import check_account
-from pipelines.commands import Arguments, command, print_error
+from pipelines.commands import Arguments, declare_command, print_error
 
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
@@ -24,7 +24,7 @@ every night   one of these three:
   systemd     a service and a timer: docs/running.md"""
 
 
-@command(
+@declare_command(
     Option(
         "url", "address of the service, up to and including /1 (default: you are asked)", str, metavar="URL"
     ),
@@ -52,7 +52,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return exits.INCOMPLETE
     connection = Connection(
         "main",
-        address("the address", _asked_url(arguments.url)),
+        read_address("the address", _asked_url(arguments.url)),
         Secret(_asked_key()),
         budget_url=settings.budget_url,
     )
@@ -62,7 +62,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return print_error(
             "nothing was written; correct the address or the key, and try again", exits.WRONG_USE
         )
-    _write(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
+    _write_values(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
     folder, program = (
         shlex.quote(str(path))
@@ -94,7 +94,7 @@ def _asked_key() -> str:
     return key.strip()
 
 
-def _write(file: Path, values: dict[str, str]) -> None:
+def _write_values(file: Path, values: dict[str, str]) -> None:
     """Set these in `.env`, and leave its other lines as they are."""
     file.touch(mode=0o600)
     file.chmod(0o600)

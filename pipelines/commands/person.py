@@ -7,11 +7,11 @@ import json
 import click
 
 from home import exits
-from home.folder import in_use, reading
+from home.folder import in_use, open_for_reading
 from home.options import Option
 from home.settings import Settings, account_of
 from home.values import whole
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, declare_command
 from warehouse.person import find_person, rows_about
 
 #: Who is meant, wherever somebody is looked for.
@@ -20,7 +20,7 @@ CONTACT_ID = Option("contact_id", "their contact id, when no address is known", 
 ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
-@command(ADDRESS, CONTACT_ID, ACCOUNT, needs_keys=False)
+@declare_command(ADDRESS, CONTACT_ID, ACCOUNT, needs_keys=False)
 def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with one of their contact ids or addresses. Texts of other people's rows are not
     searched."""
@@ -29,7 +29,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
     if arguments.address is not None:
         check_address(arguments.address)
     account = arguments.account and account_of(settings, arguments.account)
-    with in_use(settings.home), reading(settings) as connection:
+    with in_use(settings.home), open_for_reading(settings) as connection:
         found = find_person(connection, account, arguments.address, arguments.contact_id)
         known = {
             "addresses": found.addresses,

@@ -10,12 +10,12 @@ from home.options import JSON, Option
 from home.settings import Settings
 from home.values import storage_url
 from marketing_api.clock import utc_now
-from pipelines.commands import Arguments, command, print_error
+from pipelines.commands import Arguments, declare_command, print_error
 from pipelines.publishing import (
     breaking_changes,
     custom_table_problems,
     in_words,
-    noted,
+    note_run,
     publish_home,
     published_document,
 )
@@ -25,7 +25,7 @@ from upkeep.uploading import upload_published
 from warehouse.publish import published_path, roll_back
 
 
-@command(
+@declare_command(
     Option("rollback", "go back to the previous copy; three are kept"),
     Option(
         "to",
@@ -45,9 +45,9 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         published, mailed = roll_back(settings.home, settings.personal_data), ""
         path, _ = write_report(settings.home)
     else:
-        with noted(settings, str(uuid.uuid4()), "publish"):
+        with note_run(settings, str(uuid.uuid4()), "publish"):
             published = publish_home(settings)
-        path, _, mailed = Reports().make(settings)
+        path, _, mailed = Reports().make_report(settings)
     uploaded = upload_published(settings, arguments.to) if arguments.to else None
     breaking = breaking_changes(settings)
     problems = custom_table_problems(settings)
@@ -55,7 +55,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     if arguments.json:
         made = published_document(settings, published)
         assert made is not None
-        output.emit(output.Publication(made, str(path), uploaded, breaking, problems))
+        output.print_json(output.Publication(made, str(path), uploaded, breaking, problems))
         return code
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
     for line in breaking:

@@ -21,7 +21,7 @@ from home.options import (
     Option,
 )
 from home.settings import Settings
-from pipelines.commands import Arguments, Group, command
+from pipelines.commands import Arguments, Group, declare_command
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: What looks after pushes that are in the outbox.
@@ -37,21 +37,25 @@ push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...
 push.aliases = {"list": "status"}
 
 
-def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
-    def work(arguments: Arguments, settings: Settings) -> int:
+def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
+    def run_push(arguments: Arguments, settings: Settings) -> int:
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
         if name in _AFTERWARDS:
-            from pipelines.push_maintenance import run
+            from pipelines.push_maintenance import run_maintenance
         else:
-            from pipelines.push_terminal import run
-        return run(name, arguments, settings)
+            pass
+        return run_maintenance(name, arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
-    push.add_command(command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(work))
+    push.add_command(
+        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(run_push)
+    )
 
 
 for _kind, _typed in PUSH_OPTIONS.items():
-    _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
+    _add_command(
+        _kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]"
+    )
 for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
-    _add(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)
+    _add_command(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)

@@ -15,9 +15,9 @@ from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import Option
 from home.settings import Settings
-from pipelines.commands import Arguments, command, print_error
+from pipelines.commands import Arguments, declare_command, print_error
 from pipelines.query_output import OutputQuery
-from warehouse.disk import published_path, scratch, write_file
+from warehouse.disk import open_scratch, published_path, write_file
 from warehouse.sealed_query import QueryFailed, run_sealed
 
 _MEMORY_BYTES = 400_000_000
@@ -29,7 +29,7 @@ _NOT_PUBLISHED = (
 )
 
 
-@command(
+@declare_command(
     Option(
         "sql",
         "the query; - reads it from standard input, a name that ends in .sql from that file",
@@ -56,9 +56,9 @@ def query(arguments: Arguments, settings: Settings) -> int:
     with (
         interrupts.end_quietly(),
         nullcontext() if is_published else open_unpublished(settings),
-        scratch(settings.home, "queries") as workspace,
+        open_scratch(settings.home, "queries") as workspace,
     ):
-        result = workspace.file("result")
+        result = workspace.place_file("result")
         output = OutputQuery(
             database=str(database if is_published else settings.warehouse_path),
             sql=sql,

@@ -1,29 +1,29 @@
 """Rebuild the warehouse from the archive, without sending a request."""
 
 from home import exits
-from home.door import outbox_of, waits
+from home.door import outbox_of, waiting_options
 from home.folder import in_use, prepare_home
 from home.options import Option
 from home.settings import Settings
-from marketing_api.clock import wall
-from pipelines.commands import Arguments, command, print_error
+from marketing_api.clock import unix_now
+from pipelines.commands import Arguments, declare_command, print_error
 from warehouse.rebuild import RebuildReport
-from warehouse.rebuild import rebuild as rebuild_warehouse
+from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
 from write_back.kinds import NOT_IDEMPOTENT
-from write_back.outbox.store import restore
+from write_back.outbox.store import restore_copy
 from write_back.writebacks_export import try_to_export
 
 
-@command(
+@declare_command(
     Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),
     needs_keys=False,
 )
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
-    is_restored = restore(outbox_of(home), wall(), NOT_IDEMPOTENT)
+    is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
     with in_use(home):
-        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waits(settings))
+        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waiting_options(settings))
     try_to_export(settings)
     print(
         f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "

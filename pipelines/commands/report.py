@@ -6,11 +6,11 @@ from home import exits
 from home.folder import in_use, prepare_home
 from home.options import Option
 from home.settings import Settings
-from pipelines.commands import Arguments, command, print_error
+from pipelines.commands import Arguments, declare_command, print_error
 from pipelines.report.render import write_report
 
 
-@command(Option("open", "open it in the browser, too"), needs_keys=False)
+@declare_command(Option("open", "open it in the browser, too"), needs_keys=False)
 def report(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when nothing is published yet."""
     with in_use(prepare_home(settings.home, settings.lock_seconds)):

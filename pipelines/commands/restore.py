@@ -4,17 +4,17 @@ import os
 
 from home import exits
 from home.door import outbox_of
-from home.freshness import ago
+from home.freshness import format_age
 from home.options import Option
 from home.settings import Settings
 from home.values import folder
 from marketing_api.clock import utc_now
-from pipelines.commands import Arguments, command
-from upkeep.backup import restore as restore_home
+from pipelines.commands import Arguments, declare_command
+from upkeep.backup import restore_backup as restore_home
 from write_back.outbox.store import held_note
 
 
-@command(
+@declare_command(
     Option(
         "dir", "the backup (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
     ),
@@ -32,8 +32,8 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     os.umask(0o077)
     snapshot = restore_home(settings, arguments.dir or "")
     print(
-        f"{settings.home}: {len(snapshot.files):,} files as of {ago(snapshot.made_at, utc_now())}, all "
-        "hashes verified; the next sync publishes"
+        f"{settings.home}: {len(snapshot.files):,} files as of {format_age(snapshot.made_at, utc_now())}, "
+        "all hashes verified; the next sync publishes"
     )
     print(
         "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "

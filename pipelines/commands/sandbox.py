@@ -4,11 +4,13 @@ import click
 
 from home.settings import Settings
 from marketing_api.sandbox import server
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, declare_command
 from pipelines.usage import in_words
 
 
-@command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True, uses_home=False)
+@declare_command(
+    click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True, uses_home=False
+)
 def sandbox(arguments: Arguments, settings: Settings) -> int:
     return server.main(arguments.words, f"\b\n{in_words('sandbox')}")
 

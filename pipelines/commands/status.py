@@ -14,32 +14,32 @@ from rich.console import Console
 
 from home import exits, interrupts, output
 from home.exits import WrongUse
-from home.folder import reading, running, unfinished_erasure
-from home.freshness import ago, due, is_to_come, standstill
+from home.folder import list_running, open_for_reading, unfinished_erasure
+from home.freshness import describe_standstill, format_age, format_due, is_to_come
 from home.identity import Owner, identity_of
 from home.logs import log_files
 from home.options import JSON, Option
-from home.output import Status, emit
+from home.output import Status, print_json
 from home.settings import Settings
-from home.texts import grid
+from home.texts import make_grid
 from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, declare_command
 from pipelines.publishing import published_document, what_is_published
-from warehouse.bookkeeping import died
-from warehouse.retention import sizes
-from warehouse.sql import literal, records, statements
+from warehouse.bookkeeping import died_condition
+from warehouse.retention import measure_sizes
+from warehouse.sql import fetch_records, load_statements, quote_text
 from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
-_QUERIES = statements(Path(__file__).with_suffix(".sql"))
+_QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _WATCHED_S = 5
 _LISTED_LOGS = 10
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 
 
-@command(
+@declare_command(
     Option("watch", f"show it again every {_WATCHED_S} seconds, until Ctrl-C"),
     Option("log", "show instead what the last run of a command logged, e.g. sync", str, metavar="COMMAND"),
     Option("prometheus", "print the metrics of all accounts instead, for Prometheus"),
@@ -54,21 +54,21 @@ def status(arguments: Arguments, settings: Settings) -> int:
     if arguments.log:
         return _print_log(settings.home, arguments.log)
     if arguments.prometheus:
-        from pipelines.metrics import metrics  # imports a library that nothing else needs
+        from pipelines.metrics import render_metrics  # imports a library that nothing else needs
 
-        print(metrics(settings), end="")
+        print(render_metrics(settings), end="")
         return exits.DONE
     if not arguments.watch:
-        return _show(arguments, settings)
+        return _show_status(arguments, settings)
     with interrupts.end_quietly():
         while True:
             click.clear()
-            _show(arguments, settings)
+            _show_status(arguments, settings)
             sys.stdout.flush()
             time.sleep(_WATCHED_S)
 
 
-def _show(arguments: Arguments, settings: Settings) -> int:
+def _show_status(arguments: Arguments, settings: Settings) -> int:
     settings, now = settings.of_one_shard(), utc_now()
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
@@ -76,29 +76,32 @@ def _show(arguments: Arguments, settings: Settings) -> int:
             f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
         )
         if arguments.json:
-            emit(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
+            print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
         else:
             print(nothing)
         return exits.DONE
-    with reading(settings) as connection:
+    with open_for_reading(settings) as connection:
         queries = {
             **_QUERIES,
-            "tables": _QUERIES["tables"].format(counted=_counted(connection)),
-            "runs": _QUERIES["runs"].format(died=died(running(settings.home))),
+            "tables": _QUERIES["tables"].format(counted=_count_query(connection)),
+            "runs": _QUERIES["runs"].format(died=died_condition(list_running(settings.home))),
         }
-        read = {name: records(connection, sql) for name, sql in queries.items()}
+        read = {name: fetch_records(connection, sql) for name, sql in queries.items()}
     by_account = {each["account"]: each for each in read.pop("accounts")}
     found = msgspec.convert(read, Status)
     found.accounts = list(_list_accounts(settings, by_account))
-    found.home, found.holds = list(_parts(settings, read["sizes"])), plain(str(identity_of(settings.home)))
+    found.home, found.holds = (
+        list(_measure_parts(settings, read["sizes"])),
+        plain(str(identity_of(settings.home))),
+    )
     unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     left = filter(None, [unfinished_erasure(settings.home)])
-    found.notices = [*unread, *_standstills(found.tables, now, settings.alert_after), *left]
+    found.notices = [*unread, *_list_standstills(found.tables, now, settings.alert_after), *left]
     if arguments.json:
         found.published = published_document(settings)
-        emit(found)
+        print_json(found)
     else:
-        _print(found, settings, now)
+        _print_status(found, settings, now)
     return exits.DONE
 
 
@@ -124,14 +127,14 @@ def _list_accounts(settings: Settings, read: Mapping[str, Mapping[str, Any]]) ->
         yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
 
 
-def _counted(connection: duckdb.DuckDBPyConnection) -> str:
+def _count_query(connection: duckdb.DuckDBPyConnection) -> str:
     """The rows of every table that anything was read of: what was read of it, range by range, overlaps."""
     names = {
         name for (name,) in connection.execute("select distinct table_name from sync.coverage").fetchall()
     } & set(TABLES)
     found = [TABLES[name] for name in sorted(names)]
     counts = [
-        _COUNTED.format(name=literal(table.name), table=table.qualified, live=table.is_there)
+        _COUNTED.format(name=quote_text(table.name), table=table.qualified, live=table.is_there)
         for table in found
     ]
     return (
@@ -140,53 +143,53 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> str:
     )
 
 
-def _parts(settings: Settings, measured: list[dict[str, Any]]) -> Iterator[output.Part]:
+def _measure_parts(settings: Settings, measured: list[dict[str, Any]]) -> Iterator[output.Part]:
     """With their growth in 30 days, where they were measured before."""
     before = {each["part"]: each for each in measured}
-    for part, size in sorted(sizes(settings.home).items(), key=lambda each: -each[1]):
+    for part, size in sorted(measure_sizes(settings.home).items(), key=lambda each: -each[1]):
         known = before.get(part)
         growth = round((size - known["bytes"]) / known["days"] * 30) if known else None
         if size:
             yield output.Part(part, size, growth)
 
 
-def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
+def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
     console = Console(highlight=False, markup=False)
 
-    def say(line: str, style: str = "") -> None:
+    def print_line(line: str, style: str = "") -> None:
         console.print(line, style=style, soft_wrap=True)
 
     for line in found.notices:
-        say(f"{line}\n", "bold red")
+        print_line(f"{line}\n", "bold red")
     if len(found.accounts) > 1:
         columns = "account, address, business, read, >incomplete"
-        console.print(grid("accounts", columns, (_account_cells(each, now) for each in found.accounts)))
+        console.print(make_grid("accounts", columns, (_account_cells(each, now) for each in found.accounts)))
     columns = "account, table, >rows, read, due, complete"
-    console.print(grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
+    console.print(make_grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
     for contacts in found.contacts:
-        say(_contact_line(contacts, now))
+        print_line(_contact_line(contacts, now))
     for plan in found.plans:
-        say(
+        print_line(
             f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests ({plan.why}); "
             f"{plan.asked:,} read, {plan.changed:,} of them changed"
         )
     columns = "started, took, job, outcome, >requests, not read"
-    console.print(grid("last runs", columns, map(_run_cells, found.runs)))
+    console.print(make_grid("last runs", columns, map(_run_cells, found.runs)))
     rejected = ((each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected)
     if found.rejected:
-        console.print(grid("rejected records", "account, table, >records, reason", rejected))
+        console.print(make_grid("rejected records", "account, table, >records, reason", rejected))
     else:
-        say("no rejected records")
+        print_line("no rejected records")
     if found.schema_changes:
         columns = "noticed, account, table, change, field, before, after, like"
-        console.print(grid("schema changes", columns, map(_change_cells, found.schema_changes)))
-    console.print(grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
-    say(f"published: {what_is_published(settings, now)}")
-    say(f"holds: {found.holds}")
+        console.print(make_grid("schema changes", columns, map(_change_cells, found.schema_changes)))
+    console.print(make_grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
+    print_line(f"published: {what_is_published(settings, now)}")
+    print_line(f"holds: {found.holds}")
 
 
 def _account_cells(found: output.Account, now: dt.datetime) -> tuple[str, ...]:
-    read = ago(found.read_at, now) if found.read_at else "never"
+    read = format_age(found.read_at, now) if found.read_at else "never"
     return found.account, found.url, found.business, read, f"{found.incomplete:,}"
 
 
@@ -198,15 +201,15 @@ def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
         yield part.part, f"{part.bytes / 1e6:,.1f}", growth
 
 
-def _standstills(tables: list[output.Table], now: dt.datetime, within: dt.timedelta) -> Iterator[str]:
+def _list_standstills(tables: list[output.Table], now: dt.datetime, within: dt.timedelta) -> Iterator[str]:
     """The accounts that are not read any more, first thing to be seen."""
     dated = sorted((table.newest, table.account) for table in tables if table.newest)
     ahead = {account: moment for moment, account in dated if is_to_come(moment, now)}
     for account, moment in ahead.items():
-        yield f"account {account}: {standstill(moment, now)}; what is read from now on replaces it"
+        yield f"account {account}: {describe_standstill(moment, now)}; what is read from now on replaces it"
     newest = {account: moment for moment, account in dated if not is_to_come(moment, now)}
     for account, moment in newest.items():
-        if words := standstill(moment, now, within):
+        if words := describe_standstill(moment, now, within):
             yield (
                 f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync "
                 "sync` reads now"
@@ -218,20 +221,20 @@ def _table_cells(table: output.Table, now: dt.datetime) -> tuple[str, ...]:
     if table.incomplete:
         parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts"
         whole = parts if table.parts > 1 else "no"
-    read = ago(table.newest, now) if table.newest else ""
-    return table.account, table.table, f"{table.rows:,}", read, due(table.due, now), whole
+    read = format_age(table.newest, now) if table.newest else ""
+    return table.account, table.table, f"{table.rows:,}", read, format_due(table.due, now), whole
 
 
 def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
-    def share(count: int) -> str:
+    def format_share(count: int) -> str:
         return f"{100 * count / found.contacts:.1f} %"
 
-    oldest = f", the oldest {ago(found.oldest, now)}" if found.oldest else ""
+    oldest = f", the oldest {format_age(found.oldest, now)}" if found.oldest else ""
     cut = f", {found.cut:,} cut by the service" if found.cut else ""
     return (
         f"account {found.account}: {found.contacts:,} contacts, timelines of "
-        f"{share(found.timelines)}{oldest}{cut}, "
-        f"coupons of {share(found.coupons)}\n"
+        f"{format_share(found.timelines)}{oldest}{cut}, "
+        f"coupons of {format_share(found.coupons)}\n"
     )
 
 

@@ -9,23 +9,23 @@ from assets.reader import Reader
 from home import exits, interrupts
 from home.folder import dagster_home, prepare_home
 from home.options import JSON, SYNC
-from home.output import SyncResult, emit
+from home.output import SyncResult, print_json
 from home.progress import Progress, stop_stages
 from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, declare_command
 from pipelines.night_plan import show_plan
 from pipelines.reading import named_assets, open_reader
 from pipelines.summary import print_summary, result_of
 from write_back.writebacks_export import try_to_export
 
 
-@command(*SYNC, JSON)
+@declare_command(*SYNC, JSON)
 def sync(arguments: Arguments, settings: Settings) -> int:
     if arguments.dry_run:
         return _dry_run(arguments, settings)
-    return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
+    return interrupts.run_stoppable(lambda stop: _run_sync(arguments, settings, stop))
 
 
 def _dry_run(arguments: Arguments, settings: Settings) -> int:
@@ -34,30 +34,30 @@ def _dry_run(arguments: Arguments, settings: Settings) -> int:
     return show_plan(arguments, settings)
 
 
-def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
+def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen, options = named_assets(arguments.only), vars(arguments)
-    days = _days(options["from"], options["to"])
+    days = _choose_days(options["from"], options["to"])
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
     with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
-        stop.then(reader.stop_fetching)
-        stop.then(stop_stages)
+        stop.call_on_stop(reader.stop_fetching)
+        stop.call_on_stop(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):
-            reader.begin()
+            reader.begin_reading()
             # takes seconds to import: reading has begun
             from pipelines.definitions import Following, run_in_dagster
 
             following = Following(settings)
-            stop.check()
+            stop.raise_if_stopped()
             run_id, failed = run_in_dagster(settings, reader, following, has_models)
             if not stop.is_set:
-                reader.finish()
+                reader.finish_reading()
             reader.note_run(run_id, "nightly_sync", failed)
             try_to_export(settings)
         result = result_of(reader, settings, following, failed)
         code = _exit_code(reader, result, has_models=has_models)
         if not stop.is_set and (code or not arguments.quiet):
-            emit(result) if arguments.json else print_summary(result, settings)
+            print_json(result) if arguments.json else print_summary(result, settings)
     return code
 
 
@@ -68,7 +68,7 @@ def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
     return exits.DONE if is_done else exits.INCOMPLETE
 
 
-def _days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
+def _choose_days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
     if first is None and last is None:
         return None
     if first is None:

@@ -13,22 +13,22 @@ from rich.console import Console
 from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import JSON, Option
-from home.output import Column, ListedTable, TableColumns, Tables, emit
+from home.output import Column, ListedTable, TableColumns, Tables, print_json
 from home.settings import Settings
-from home.texts import grid
-from pipelines.commands import Arguments, command
+from home.texts import make_grid
+from pipelines.commands import Arguments, declare_command
 from pipelines.commands.query import open_unpublished
 from warehouse.models import ModelSettings
-from warehouse.publish import published_path, reading
-from warehouse.sql import literal, quoted, rows, statements, value
+from warehouse.publish import open_published, published_path
+from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, quote_text
 from warehouse.tables import ALL_TABLES
 
-_QUERIES = statements(Path(__file__).with_suffix(".sql"))
+_QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _COUNT = "select count(*) from {}.{}"
 _WIDTH = 200  # where nothing says how wide the terminal is
 
 
-@command(
+@declare_command(
     Option("table", "one of them, with or without its schema", str, metavar="[TABLE]", is_positional=True),
     JSON,
     needs_keys=False,
@@ -38,12 +38,12 @@ def tables(arguments: Arguments, settings: Settings) -> int:
     marks the columns that identify a row."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     path = published_path(settings.home)
-    opened = reading(path) if path.exists() else open_unpublished(settings)
+    opened = open_published(path) if path.exists() else open_unpublished(settings)
     with interrupts.end_quietly(), opened as connection:
         if arguments.json and arguments.table:
-            emit(describe_table(connection, arguments.table))
+            print_json(describe_table(connection, arguments.table))
         elif arguments.json:
-            emit(Tables(list_tables(connection)))
+            print_json(Tables(list_tables(connection)))
         elif arguments.table:
             _print_columns(console, describe_table(connection, arguments.table))
         else:
@@ -57,13 +57,13 @@ def _print_columns(console: Console, table: TableColumns) -> None:
         (f"{column.name}{' *' if column.name in table.key else ''}", column.type, column.comment or "")
         for column in table.columns
     )
-    console.print(grid("", "column, type, what it is", cells))
+    console.print(make_grid("", "column, type, what it is", cells))
 
 
 def _print_tables(console: Console, tables: Iterable[ListedTable]) -> None:
     for schema, members in groupby(tables, lambda table: table.table.partition(".")[0]):
         cells = ((table.table, f"{table.rows:,}", _first_sentence(table.comment)) for table in members)
-        console.print(grid(f"\n{schema}", "table, >rows, what it is", cells))
+        console.print(make_grid(f"\n{schema}", "table, >rows, what it is", cells))
 
 
 def _first_sentence(comment: str | None) -> str:
@@ -75,9 +75,11 @@ def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
     """All tables and views, marts first: rows, and what is in them."""
     return [
         ListedTable(
-            f"{schema}.{name}", value(connection, _COUNT.format(quoted(schema), quoted(name))), comment
+            f"{schema}.{name}",
+            fetch_value(connection, _COUNT.format(quote_name(schema), quote_name(name))),
+            comment,
         )
-        for schema, name, comment in rows(connection, _QUERIES["tables"])
+        for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
     ]
 
 
@@ -86,23 +88,23 @@ def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableCo
     Raises WrongUse."""
     found = {
         f"{schema}.{name}": (schema, name, comment)
-        for schema, name, comment in rows(connection, _QUERIES["tables"])
+        for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
     }
-    qualified = _find(table, list(found))
+    qualified = _find_table(table, list(found))
     schema, name, comment = found[qualified]
-    columns = [Column(*row) for row in rows(connection, _QUERIES["columns"], (schema, name))]
-    return TableColumns(qualified, comment, list(_keys().get(qualified, ())), columns)
+    columns = [Column(*row) for row in fetch_rows(connection, _QUERIES["columns"], (schema, name))]
+    return TableColumns(qualified, comment, list(_load_keys().get(qualified, ())), columns)
 
 
 @cache
-def _keys() -> Mapping[str, Sequence[str]]:
+def _load_keys() -> Mapping[str, Sequence[str]]:
     of_tables = {table.qualified: ("account", *table.key) for table in ALL_TABLES}
     return of_tables | {
-        node.relation: node.key for node in ModelSettings().nodes() if node.is_test and node.key
+        node.relation: node.key for node in ModelSettings().list_nodes() if node.is_test and node.key
     }
 
 
-def _find(table: str, names: Sequence[str]) -> str:
+def _find_table(table: str, names: Sequence[str]) -> str:
     """The table that is meant, with or without its schema: the first of that name."""
     wanted = table.strip().lower().replace('"', "")
     for name in names:
@@ -110,4 +112,4 @@ def _find(table: str, names: Sequence[str]) -> str:
             return name
     meant = get_close_matches(wanted, names, 3)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "the list of tables names them all"
-    raise WrongUse(f"there is no table {literal(table)}; {hint}")
+    raise WrongUse(f"there is no table {quote_text(table)}; {hint}")

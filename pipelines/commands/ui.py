@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from home import exits
-from home.accounts import connections
+from home.accounts import open_connections
 from home.door import report_of
 from home.folder import dagster_home, prepare_home
 from home.keeper import Keeper
@@ -25,7 +25,7 @@ from home.options import Option
 from home.settings import Settings, SettingsError
 from marketing_api.clock import TOLERANCE, SteadyClock
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
-from pipelines.commands import Arguments, command, print_error
+from pipelines.commands import Arguments, declare_command, print_error
 
 _HOST, PORT = "127.0.0.1", 3000
 _PACKAGES = Path(__file__).parents[2]
@@ -40,20 +40,21 @@ _CLOCK_EVERY_S = 10
 _LAST_REQUESTS_S = 2
 
 
-def _port(text: str) -> int:
+def _read_port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 65_536:
         raise ValueError("not a port; it takes a number from 1 to 65535")
     return int(text)
 
 
-@command(
-    Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _port, PORT, "PORT"), is_for_all_shards=True
+@declare_command(
+    Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _read_port, PORT, "PORT"),
+    is_for_all_shards=True,
 )
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
     with (
-        listening(arguments.port) as listener,
-        connections(settings) as accounts,
+        open_listener(arguments.port) as listener,
+        open_connections(settings) as accounts,
         dagster_home(settings.home),
     ):
         home = prepare_home(settings.home, settings.lock_seconds)
@@ -71,8 +72,8 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            guarded = partial(_guarded, port=arguments.port, settings=settings)
-            _serve(listener, programs, Path(folder), guarded, home)
+            guarded = partial(_guard_application, port=arguments.port, settings=settings)
+            _serve_ui(listener, programs, Path(folder), guarded, home)
     return print_error(
         "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was set back; "
         "start it again",
@@ -80,7 +81,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
     )
 
 
-def listening(port: int) -> socket.socket:
+def open_listener(port: int) -> socket.socket:
     """Taken before anything is started; a page that is opened too early waits for it."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free
@@ -96,16 +97,16 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def _guarded(application: Any, port: int, settings: Settings) -> Any:
+def _guard_application(application: Any, port: int, settings: Settings) -> Any:
     """With the report of every home, and the metrics."""
     from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
     from starlette.responses import PlainTextResponse, Response
 
-    from pipelines.metrics import metrics
+    from pipelines.metrics import render_metrics
     from pipelines.web_guard import Guard, WithPages, report_page
 
     def metrics_page() -> Response:
-        return PlainTextResponse(metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return PlainTextResponse(render_metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     pages: dict[str, Callable[[], Response]] = {
         report_address(shard): partial(report_page, report_of(home)) for shard, home in settings.homes.items()
@@ -113,7 +114,7 @@ def _guarded(application: Any, port: int, settings: Settings) -> Any:
     return Guard(WithPages(application, pages | {"/metrics": metrics_page}), port)
 
 
-def _serve(
+def _serve_ui(
     listener: socket.socket,
     programs: Keeper,
     folder: Path,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from home.formatting import UNKNOWN, day, number
+from home.formatting import UNKNOWN, format_day, format_number
 
 _MACROS = Path(__file__).parent / "templates" / "charts.html"
 
@@ -55,7 +55,7 @@ class Series(NamedTuple):
     points: Sequence[tuple[dt.date, float]]
 
 
-def bars(
+def draw_bars(
     title: str,
     items: Sequence[Bar],
     *,
@@ -67,72 +67,81 @@ def bars(
     if not items:
         return Markup()
     most = max(item.value or 0 for item in items)
-    ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
+    ticks = list(map(float, range(top + 1))) if top and most <= top else _round_ticks(0, most, unit=unit)
     label = f"{title}: {'; '.join(f'{item.label}: {item.shown}' for item in items)}"
-    return _drawn("bars", title, items, ticks, axis, label)
+    return _draw_picture("bars", title, items, ticks, axis, label)
 
 
-def lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
+def draw_lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
     """Up to two values over time, each named at its end. The axis need not begin at 0: it shows change."""
     series = [each for each in series if len(each.points) > 1]
     if not series:
         return Markup()
     values = [value for each in series for _, value in each.points]
-    ticks = _ticks(min(values), max(values))
-    left = _left(ticks, shown)
+    ticks = _round_ticks(min(values), max(values))
+    left = _plot_left(ticks, shown)
     first = min(each.points[0][0] for each in series)
     last = max(each.points[-1][0] for each in series)
     days = max((last - first).days, 1)
 
-    def places(points: Sequence[tuple[dt.date, float]]) -> list[tuple[str, str]]:
+    def place_points(points: Sequence[tuple[dt.date, float]]) -> list[tuple[str, str]]:
         spread = (WIDTH - 5 - left) / days
-        return [(_n(left + (on - first).days * spread), _n(_y(value, ticks))) for on, value in points]
+        return [
+            (
+                _format_coordinate(left + (on - first).days * spread),
+                _format_coordinate(_place_y(value, ticks)),
+            )
+            for on, value in points
+        ]
 
     drawn = []
     for name, points in series:
         is_rising = points[-1][1] >= points[0][1]
         words = f"{name} {shown(points[-1][1])}"
-        drawn.append((words, is_rising, _track(places(points)), places(points)))
+        drawn.append((words, is_rising, _draw_track(place_points(points)), place_points(points)))
     tips = [_of_day(on, series, shown) for on, _ in series[0].points]
     told = [f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}" for each in series]
-    label = f"{title}, {day(first)} to {day(last)}: {'; '.join(told)}"
-    return _drawn("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
+    label = f"{title}, {format_day(first)} to {format_day(last)}: {'; '.join(told)}"
+    return _draw_picture("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
 
 
 def _of_day(on: dt.date, series: Sequence[Series], shown: Format) -> str:
     """What all lines say of it."""
     values = {each.name: dict(each.points).get(on) for each in series}
     told = [f"{name} {shown(value)}" for name, value in values.items() if value is not None]
-    return f"{day(on)}: {', '.join(told)}"
+    return f"{format_day(on)}: {', '.join(told)}"
 
 
-def sparkline(name: str, values: Sequence[float]) -> Markup:
+def draw_sparkline(name: str, values: Sequence[float]) -> Markup:
     """A series without an axis, called by its name; nothing when it never changed."""
     low, high = min(values, default=0), max(values, default=0)
     if low == high:
         return Markup()
     step = (_SPARK[0] - 6) / (len(values) - 1)
     places = [
-        (_n(3 + place * step), _n(3 + (high - value) / (high - low) * (_SPARK[1] - 6)))
+        (
+            _format_coordinate(3 + place * step),
+            _format_coordinate(3 + (high - value) / (high - low) * (_SPARK[1] - 6)),
+        )
         for place, value in enumerate(values)
     ]
-    return _drawn(
-        "sparkline", *_SPARK, f"{name}: from {values[0]:g} to {values[-1]:g}", _track(places), places[-1]
+    return _draw_picture(
+        "sparkline", *_SPARK, f"{name}: from {values[0]:g} to {values[-1]:g}", _draw_track(places), places[-1]
     )
 
 
-def _unsigned(value: float) -> str:
+def _format_unsigned(value: float) -> str:
     return f"{abs(value):,.0f}"
 
 
-def columns(
+def draw_columns(
     title: str,
     items: Sequence[Column],
     *,
     names: Sequence[str],
     is_inside: bool = False,
-    shown: Format = number,
-    axis: Format = _unsigned,
+    shown: Format = format_number,
+    axis: Format = _format_unsigned,
     unit: float = 1,
 ) -> Markup:
     """One or two values by week or month, each with a name: the second one below the axis, or inside of the
@@ -141,12 +150,12 @@ def columns(
     if not any(item.first or item.second for item in items):
         return Markup()
     below = 0 if is_inside else max(item.second or 0 for item in items)
-    ticks = _ticks(-below, max(item.first or 0 for item in items), unit=unit)
-    tips = [_told(item, names, shown) for item in items]
+    ticks = _round_ticks(-below, max(item.first or 0 for item in items), unit=unit)
+    tips = [_describe_column(item, names, shown) for item in items]
     looks = ("second", "accent") if is_inside else ("accent", "second")
     legend = list(zip(looks, names, strict=False))
-    label, left = f"{title}, from {tips[0]} to {tips[-1]}", _left(ticks, axis)
-    return _drawn(
+    label, left = f"{title}, from {tips[0]} to {tips[-1]}", _plot_left(ticks, axis)
+    return _draw_picture(
         "columns",
         title,
         items,
@@ -157,81 +166,87 @@ def columns(
         is_inside,
         looks,
         label,
-        _drawn("legend", legend),
+        _draw_picture("legend", legend),
     )
 
 
-def _told(item: Column, names: Sequence[str], shown: Format) -> str:
+def _describe_column(item: Column, names: Sequence[str], shown: Format) -> str:
     """What a column says in words."""
     values = zip(names, (item.first, item.second), strict=False)
     told = [f"{name} {UNKNOWN if value is None else shown(value)}" for name, value in values]
     return f"{item.name}{' so far' if item.is_running else ''}: {', '.join(told)}"
 
 
-def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
-    """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest; `swatch`
-    says which is which."""
+def draw_stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
+    """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest;
+    `draw_swatch` says which is which."""
     if not parts:
         return Markup()
     whole = sum(value for _, value in parts) or 1
     label = "; ".join(f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts)
-    return _drawn("stack", parts, whole, f"{title}: {label}")
+    return _draw_picture("stack", parts, whole, f"{title}: {label}")
 
 
-def swatch(colour: str, opacity: float = 1) -> Markup:
+def draw_swatch(colour: str, opacity: float = 1) -> Markup:
     """A colour of a chart, to stand before the name of what it means."""
-    return _drawn("swatch", colour, opacity)
+    return _draw_picture("swatch", colour, opacity)
 
 
-def strength(place: int, count: int) -> float:
-    """The opacity of a part of a `stack`."""
+def stack_opacity(place: int, count: int) -> float:
+    """The opacity of a part of a `draw_stack`."""
     return round(1 - 0.7 * place / max(count - 1, 1), 2)
 
 
 @cache
-def _macros() -> Any:
+def _load_macros() -> Any:
     """By name. Every text is escaped by itself."""
     made = Environment(autoescape=True, undefined=StrictUndefined)
-    made.filters |= {"n": _n, "y": _y, "place": _place, "fitting": _fitting, "day": day}
+    made.filters |= {
+        "n": _format_coordinate,
+        "y": _place_y,
+        "place": _place_value,
+        "fitting": _fit_text,
+        "day": format_day,
+    }
     made.globals |= {
         "WIDTH": WIDTH,
         "ROW": _ROW,
         "PLOT_BOTTOM": _TOP + _PLOT_HEIGHT,
-        "strength": strength,
-        "marked": _marked,
+        "strength": stack_opacity,
+        "marked": _marked_columns,
     }
     return made.from_string(re.sub(r"\n\s*", "", _MACROS.read_text(encoding="utf-8"))).module
 
 
-def _drawn(picture: str, *values: object) -> Markup:
-    return Markup(getattr(_macros(), picture)(*values))  # noqa: S704 (escaped)
+def _draw_picture(picture: str, *values: object) -> Markup:
+    return Markup(getattr(_load_macros(), picture)(*values))  # noqa: S704 (escaped)
 
 
-def _track(places: Sequence[tuple[str, str]]) -> str:
+def _draw_track(places: Sequence[tuple[str, str]]) -> str:
     return "M" + "L".join(f"{x} {y}" for x, y in places)
 
 
-def _left(ticks: Sequence[float], shown: Format) -> float:
+def _plot_left(ticks: Sequence[float], shown: Format) -> float:
     """Where the plot begins: behind the longest label."""
-    return max(_LEFT, 8 + max(_width(shown(value)) for value in ticks))
+    return max(_LEFT, 8 + max(_text_width(shown(value)) for value in ticks))
 
 
-def _place(value: float, top: float, margin: float = 1) -> float:
-    """Of a value on the scale of `bars`."""
+def _place_value(value: float, top: float, margin: float = 1) -> float:
+    """Of a value on the scale of `draw_bars`."""
     return min(max(value / top * WIDTH, margin), WIDTH - margin)
 
 
-def _fitting(words: str, beside: str) -> str:
+def _fit_text(words: str, beside: str) -> str:
     """The text, or as much of its beginning as has room beside the other, with `…`."""
-    words, room = " ".join(words.split()), WIDTH - _width(beside) - 12
-    if _width(words) <= room:
+    words, room = " ".join(words.split()), WIDTH - _text_width(beside) - 12
+    if _text_width(words) <= room:
         return words
-    while words and _width(words) > room - _WIDEST:
+    while words and _text_width(words) > room - _WIDEST:
         words = words[:-1]
     return words.rstrip() + "…"
 
 
-def _width(words: str) -> float:
+def _text_width(words: str) -> float:
     """How wide a text is at most, estimated: pictures have no font to ask."""
     return sum(
         _WIDEST
@@ -243,12 +258,12 @@ def _width(words: str) -> float:
     )
 
 
-def _y(value: float, ticks: Sequence[float]) -> float:
+def _place_y(value: float, ticks: Sequence[float]) -> float:
     low, high = ticks[0], ticks[-1]
     return _TOP + _PLOT_HEIGHT - (value - low) / (high - low) * _PLOT_HEIGHT
 
 
-def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
+def _round_ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
     """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so
     that no label is rounded."""
     first, last = low / unit, high / unit
@@ -260,12 +275,12 @@ def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
     return [step * place * unit for place in range(math.floor(first / step), math.ceil(last / step) + 1)]
 
 
-def _marked(count: int) -> list[int]:
+def _marked_columns(count: int) -> list[int]:
     """The columns below which a mark has room: five at most, the last one of them."""
     step = -(-count // 5)
     return [place for place in range(count) if (count - 1 - place) % step == 0]
 
 
-def _n(value: float, digits: int = 1) -> str:
+def _format_coordinate(value: float, digits: int = 1) -> str:
     """A coordinate, short."""
     return f"{value:.{digits}f}".rstrip("0").rstrip(".") or "0"

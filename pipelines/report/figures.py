@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo
 from home.formatting import (
     UNKNOWN,
     change_of,
-    cut,
-    day,
+    count_of,
+    cut_text,
     days_of,
-    number,
-    plural,
-    points,
-    rating,
-    share,
+    format_day,
+    format_number,
+    format_points,
+    format_rating,
+    format_share,
     short_day,
 )
 from pipelines.report.queries import AccountData, Row, Rows
@@ -71,22 +71,22 @@ def last_week(account: AccountData) -> dt.date:
     return account.today - dt.timedelta(days=account.today.weekday() + 7)
 
 
-def shown(column: str, value: float | None) -> str:
+def format_measure(column: str, value: float | None) -> str:
     """A measure in words."""
     return (
-        share(value)
+        format_share(value)
         if column.endswith("_rate")
-        else rating(value)
+        else format_rating(value)
         if column == "average_rating"
-        else number(value)
+        else format_number(value)
     )
 
 
 def show_measure(row: Row, column: str) -> str:
     """A measure of a period in words; a mean rating with the number of its reviews."""
-    value = shown(column, row.get(column))
+    value = format_measure(column, row.get(column))
     return (
-        f"{value} ({number(row['rating_count'])})"
+        f"{value} ({format_number(row['rating_count'])})"
         if column == "average_rating" and value != UNKNOWN
         else value
     )
@@ -97,11 +97,11 @@ def difference_of(column: str, value: float | None, before: float | None) -> str
     if value is None or before is None:
         return UNKNOWN
     if column.endswith("_rate"):
-        return points(value - before)
+        return format_points(value - before)
     return change_of(value - before, 1 if column == "average_rating" else 0)
 
 
-def changes(account: AccountData) -> list[Change]:
+def list_changes(account: AccountData) -> list[Change]:
     """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these nothing is
     usual."""
     weeks = account.rows["weeks"]
@@ -157,24 +157,23 @@ def describe_refusals(account: AccountData) -> str:
 
 def _name_listing(row: Row) -> str:
     name = str(row["table_name"]).replace("_", " ")
-    return f"{name} of “{cut(row['list_name'], 60)}”" if row["list_name"] else name
+    return f"{name} of “{cut_text(row['list_name'], 60)}”" if row["list_name"] else name
 
 
-def headline(account: AccountData) -> list[str]:
+def write_headline(account: AccountData) -> list[str]:
     """What a person would say first: last week in figures, what of it was unusual, and the newest
     campaign."""
-    return [*_week(account), *_unusual(account), *_news(account)]
+    return [*_describe_week(account), *_describe_unusual(account), *_describe_newest(account)]
 
 
-def _week(account: AccountData) -> Iterator[str]:
+def _describe_week(account: AccountData) -> Iterator[str]:
     """What happened in the last whole week, of what is known."""
     row = account.rows["weeks"][1] if account.rows["weeks"] else {}
     parts = []
     if row.get("campaign_count"):
-        opened = f", {share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
-        parts.append(
-            f"{plural(row['campaign_count'], 'campaign')} of {plural(row['sent_count'], 'message')}{opened}"
-        )
+        opened = f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        messages = count_of(row["sent_count"], "message")
+        parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
     elif row.get("campaign_count") == 0:
         parts.append("no campaign was sent")
     pairs = (
@@ -183,34 +182,34 @@ def _week(account: AccountData) -> Iterator[str]:
     )
     for name, column, other, second in pairs:
         if row.get(column) is not None:
-            more = f", {number(row[second])} {other}" if row[second] is not None else ""
-            parts.append(f"{number(row[column])} {name}{more}")
+            more = f", {format_number(row[second])} {other}" if row[second] is not None else ""
+            parts.append(f"{format_number(row[column])} {name}{more}")
     if (count := row.get("online_review_count")) is not None:
-        mean = f", {rating(row['average_rating'])} of 5" if row["average_rating"] is not None else ""
-        parts.append(f"{plural(int(count), 'review')} on review sites{mean}")
+        mean = f", {format_rating(row['average_rating'])} of 5" if row["average_rating"] is not None else ""
+        parts.append(f"{count_of(int(count), 'review')} on review sites{mean}")
     if row.get("redeemed_count") is not None:
-        parts.append(f"{plural(int(row['redeemed_count']), 'coupon')} redeemed")
+        parts.append(f"{count_of(int(row['redeemed_count']), 'coupon')} redeemed")
     if parts:
         yield f"Last week, {days_of(last_week(account))}: {'; '.join(parts)}."
 
 
-def _unusual(account: AccountData) -> Iterator[str]:
+def _describe_unusual(account: AccountData) -> Iterator[str]:
     """What left its usual range most, in up to two sentences. Visits and the like follow from campaigns."""
-    known = [change for change in changes(account) if change.usual]
+    known = [change for change in list_changes(account) if change.usual]
     moved = sorted((change for change in known if change.surprise), key=lambda change: -change.surprise)[:2]
     after = (
         " A campaign was sent in that week." if moved and account.rows["weeks"][1]["campaign_count"] else ""
     )
     for change in moved:
         least, most = change.usual or (0, 0)
-        usual = f"where {number(least)} to {number(most)} a week are usual"
+        usual = f"where {format_number(least)} to {format_number(most)} a week are usual"
         yield f"{change.name}: {change.last} last week, {usual}.{after}"
     if known and not moved:
-        counts = f"none of {plural(len(known), 'count')}"
+        counts = f"none of {count_of(len(known), 'count')}"
         yield f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
 
 
-def _news(account: AccountData) -> Iterator[str]:
+def _describe_newest(account: AccountData) -> Iterator[str]:
     """Of the newest campaign, when it is new and its openings are known."""
     for row in account.rows["campaigns"][:1]:
         sent, over = row["sent_at"], row["open_rate_over_median"]
@@ -222,32 +221,34 @@ def _news(account: AccountData) -> Iterator[str]:
             against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
             against = against if abs(over) >= _LEAST_POINTS else "as usual"
             yield (
-                f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by "
-                f"{share(row['open_rate'])} so far: {against}."
+                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}, was opened by "
+                f"{format_share(row['open_rate'])} so far: {against}."
             )
 
 
 def key_figures(account: AccountData) -> list[Figure]:
     """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks to last
     Sunday."""
-    return [_contacts(account), *_of_span(account)]
+    return [_contacts_figure(account), *_of_span(account)]
 
 
-def _contacts(account: AccountData) -> Figure:
+def _contacts_figure(account: AccountData) -> Figure:
     days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
     first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
     trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
     before = next((row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None)
     now = days[-1]["active_member_count"] if days else None
     compared = f"{change_of(now - before['active_member_count'])} in 7 days" if before else ""
-    of_all = f"of {number(days[-1]['member_count'])}, on {day(days[-1]['day_on'])}" if days else ""
+    of_all = (
+        f"of {format_number(days[-1]['member_count'])}, on {format_day(days[-1]['day_on'])}" if days else ""
+    )
     return Figure(
         "Active contacts",
-        number(now),
+        format_number(now),
         of_all,
         compared,
         trend,
-        f"since {day(max(first, days[0]['day_on']))}" if days else "",
+        f"since {format_day(max(first, days[0]['day_on']))}" if days else "",
     )
 
 
@@ -265,10 +266,12 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
         ("average_rating", "rating_count", "review"),
         ("redeemed_count", "", "coupon"),
     ):
-        now = shown(column, _value(spans[0], column))
-        _, before, year = (show_measure({**span, column: _value(span, column)}, column) for span in spans)
+        now = format_measure(column, _read_value(spans[0], column))
+        _, before, year = (
+            show_measure({**span, column: _read_value(span, column)}, column) for span in spans
+        )
         count = spans[0].get(of)
-        below = f"{ends}: {plural(int(count), one)}" if count is not None else ends
+        below = f"{ends}: {count_of(int(count), one)}" if count is not None else ends
         trend = tuple(row[column] for row in weeks if row[column] is not None)
         compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
         yield Figure(
@@ -276,14 +279,14 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
         )
 
 
-def _value(span: Row, column: str) -> float | None:
+def _read_value(span: Row, column: str) -> float | None:
     if column == "open_rate":
         return span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
     value: float | None = span.get(column)
     return value
 
 
-def total(rows: Rows, column: str) -> float:
+def sum_column(rows: Rows, column: str) -> float:
     return sum(row[column] or 0 for row in rows)
 
 

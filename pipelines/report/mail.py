@@ -15,15 +15,21 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from home.alerts import try_to_post
-from home.formatting import cut, day, plural
+from home.formatting import count_of, cut_text, format_day
 from home.settings import Settings
 from home.values import WEEKDAYS, MailServer
 from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain
-from pipelines.report.queries import ReportData, impersonal
-from pipelines.report.render import environment, preview, readable, render, write_report
-from warehouse.disk import create
+from pipelines.report.queries import ReportData, drop_personal
+from pipelines.report.render import (
+    drop_unreadable,
+    load_environment,
+    render_preview,
+    render_report,
+    write_report,
+)
+from warehouse.disk import create_file
 from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
@@ -43,7 +49,7 @@ class Reports:
     def __init__(self) -> None:
         self.mailed, self.is_lost = "", False
 
-    def make(self, settings: Settings) -> tuple[Path, str, str]:
+    def make_report(self, settings: Settings) -> tuple[Path, str, str]:
         """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
         path, report = write_report(settings.home)
         if settings.alert_url:
@@ -51,12 +57,12 @@ class Reports:
             _post_schema_changes(settings, path.parent)
         try:
             if settings.mail_url:
-                self.mailed = _mail(settings, settings.mail_url, report, path.parent)
+                self.mailed = _send_report(settings, settings.mail_url, report, path.parent)
         except Exception as problem:  # whatever it is, the report is made
-            reason = _reason(settings.mail_url, settings.mail_to, problem)
+            reason = _describe_failure(settings.mail_url, settings.mail_to, problem)
             self.mailed, self.is_lost = f"the report was not mailed: {reason}", True
             log.warning("%s", self.mailed)
-        return path, preview(report), self.mailed
+        return path, render_preview(report), self.mailed
 
 
 def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> None:
@@ -104,42 +110,41 @@ def _post_once(
 def _is_first(mark: Path) -> bool:
     """Sets the mark; False where it is set already, perhaps by another process."""
     try:
-        os.close(create(mark))
+        os.close(create_file(mark))
     except FileExistsError:
         return False
     return True
 
 
-def _mail(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
+def _send_report(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
     """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends
     nothing than the same twice."""
-    before, period = sorted(folder.glob(f"{_MARK}*")), _period(settings, report)
+    before, period = sorted(folder.glob(f"{_MARK}*")), _find_period(settings, report)
     mark, is_sending = folder / f"{_MARK}{period}", False
     last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"  # a later one is of a clock that was ahead
     if period is None or any(mark.name <= path.name <= last for path in before):
         return ""
-    message = _message(settings, impersonal(report))
+    message = _write_message(settings, drop_personal(report))
     if not _is_first(mark):
         return ""
     try:
-        with _connect(server) as connection:
+        with _open_smtp(server) as connection:
             is_sending = True
             refused = connection.send_message(message)
     except Exception as problem:
         if is_sending and not isinstance(problem, _REFUSED):
-            raise OSError(
-                f"{_reason(server, settings.mail_to, problem)}; it may have arrived, so it is not sent again"
-            ) from None
+            why = _describe_failure(server, settings.mail_to, problem)
+            raise OSError(f"{why}; it may have arrived, so it is not sent again") from None
         mark.unlink()
         raise
     for older in before:
         older.unlink(missing_ok=True)
     if refused:
         raise smtplib.SMTPRecipientsRefused(refused)
-    return f"the report was mailed to {plural(len(settings.mail_to), 'address', 'addresses')}"
+    return f"the report was mailed to {count_of(len(settings.mail_to), 'address', 'addresses')}"
 
 
-def _period(settings: Settings, report: ReportData) -> dt.date | None:
+def _find_period(settings: Settings, report: ReportData) -> dt.date | None:
     """The night of the newest data, by the calendar of the schedule; the weekday at or before it where mails
     are weekly."""
     newest = max((account.as_of for account in report.accounts if account.as_of), default=None)
@@ -150,7 +155,7 @@ def _period(settings: Settings, report: ReportData) -> dt.date | None:
 
 
 @contextmanager
-def _connect(server: MailServer) -> Iterator[smtplib.SMTP]:
+def _open_smtp(server: MailServer) -> Iterator[smtplib.SMTP]:
     trusted = ssl.create_default_context()
     if server.encryption == "tls":
         connection: smtplib.SMTP = smtplib.SMTP_SSL(
@@ -168,16 +173,16 @@ def _connect(server: MailServer) -> Iterator[smtplib.SMTP]:
             connection.quit()
 
 
-def _message(settings: Settings, report: ReportData) -> EmailMessage:
-    accounts, message, templates = report.accounts, EmailMessage(), environment()
-    whose = plural(len(accounts), "account")
+def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
+    accounts, message, templates = report.accounts, EmailMessage(), load_environment()
+    whose = count_of(len(accounts), "account")
     if len(accounts) == 1:
         whose = " ".join(plain(accounts[0].title).split())
     newest, domain = max(account.today for account in accounts), settings.mail_from.rpartition("@")[2]
     headers = {
         "From": settings.mail_from,
         "To": ", ".join(settings.mail_to),
-        "Subject": f"{cut(whose, 60)}: marketing report for {day(newest)}",
+        "Subject": f"{cut_text(whose, 60)}: marketing report for {format_day(newest)}",
         "Date": format_datetime(utc_now()),
         "Message-ID": make_msgid(domain=domain),
         "Auto-Submitted": "auto-generated",  # nobody's holiday note answers it
@@ -185,23 +190,23 @@ def _message(settings: Settings, report: ReportData) -> EmailMessage:
     for name, value in headers.items():
         message[name] = value
     text = templates.overlay(autoescape=False).get_template("mail.txt").render(report=report)
-    message.set_content(readable(text))
+    message.set_content(drop_unreadable(text))
     html = templates.get_template("mail.html").render(report=report)
-    message.add_alternative(readable(html), subtype="html")
-    message.add_attachment(render(report), subtype="html", filename="report.html")
+    message.add_alternative(drop_unreadable(html), subtype="html")
+    message.add_attachment(render_report(report), subtype="html", filename="report.html")
     return message
 
 
-def _reason(server: MailServer | None, recipients: Sequence[str], problem: Exception) -> str:
+def _describe_failure(server: MailServer | None, recipients: Sequence[str], problem: Exception) -> str:
     """In a line, without the password and addresses, whatever the server says."""
     refusals = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
     code, said = getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem))
     if refusals:
-        addresses = plural(len(recipients), "address", "addresses")
+        addresses = count_of(len(recipients), "address", "addresses")
         code, said = refusals[0]
         code = f"refused for {len(refusals)} of {addresses}: {code}"
     words = said.decode(errors="replace") if isinstance(said, bytes) else said
     line = " ".join(plain(f"{code} {words or type(problem).__name__}").split())
     if server and server.password:
         line = Redactor(server.password).redact(line.encode()).decode()
-    return mask_addresses(cut(line, 300))
+    return mask_addresses(cut_text(line, 300))

@@ -13,8 +13,8 @@ import duckdb
 from marketing_api.address import mask_addresses
 from warehouse.errors import NothingPublished
 from warehouse.policies import PersonalData
-from warehouse.publish import Published, facts, reading
-from warehouse.sql import literal, records, rows
+from warehouse.publish import Published, open_published, read_published_facts
+from warehouse.sql import fetch_records, fetch_rows, quote_text
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -68,10 +68,10 @@ class ReportData:
 def read_report(path: Path, now: dt.datetime) -> ReportData:
     """The report's data from the published file, as it is `now`; a model not in it has no rows.
     NothingPublished when there is none."""
-    published = facts(path)
+    published = read_published_facts(path)
     if published is None:
         raise NothingPublished(path)
-    with reading(path) as connection:
+    with open_published(path) as connection:
         return report_of(connection, published, now)
 
 
@@ -84,13 +84,13 @@ _NEWEST = (
 
 def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
     """The same from a connection whose time zone is UTC."""
-    newest = rows(connection, _NEWEST, [published.published_at])
+    newest = fetch_rows(connection, _NEWEST, [published.published_at])
     return ReportData(
-        published, [_account(connection, name, as_of, published, now) for name, as_of in newest]
+        published, [_read_account(connection, name, as_of, published, now) for name, as_of in newest]
     )
 
 
-def _account(
+def _read_account(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     as_of: dt.datetime | None,
@@ -98,34 +98,40 @@ def _account(
     now: dt.datetime,
 ) -> AccountData:
     zone = next(
-        (str(row["timezone"]) for row in _rows(connection, QUERIES["business"], name) if row["timezone"]),
+        (
+            str(row["timezone"])
+            for row in _fetch_rows(connection, QUERIES["business"], name)
+            if row["timezone"]
+        ),
         "UTC",
     )
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
-    rows(connection, f"set variable today = date '{today}'")
-    rows(connection, f"set variable zone = {literal(zone)}")
-    found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
+    fetch_rows(connection, f"set variable today = date '{today}'")
+    fetch_rows(connection, f"set variable zone = {quote_text(zone)}")
+    found = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
     return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
 
 
-def impersonal(report: ReportData) -> ReportData:
+def drop_personal(report: ReportData) -> ReportData:
     """The same without personal data, whatever is published: to leave this machine."""
 
-    def clean(row: Row) -> Row:
+    def clean_row(row: Row) -> Row:
         kept = {
             name: mask_addresses(value) if isinstance(value, str) else value for name, value in row.items()
         }
         return kept | dict.fromkeys(_PERSONAL & row.keys())
 
     accounts = [
-        replace(each, has_texts=False, rows={key: [*map(clean, found)] for key, found in each.rows.items()})
+        replace(
+            each, has_texts=False, rows={key: [*map(clean_row, found)] for key, found in each.rows.items()}
+        )
         for each in report.accounts
     ]
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> Rows:
+def _fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> Rows:
     try:
-        return records(connection, sql, {"account": account})
+        return fetch_records(connection, sql, {"account": account})
     except duckdb.CatalogException:
         return []

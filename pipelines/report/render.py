@@ -17,14 +17,24 @@ from markupsafe import Markup
 
 from home import formatting
 from home.door import report_of
-from home.formatting import UNKNOWN, day, days_of, month, number, rating, share, short_day, whole_share
-from home.freshness import standstill
-from home.progress import stage
+from home.formatting import (
+    UNKNOWN,
+    days_of,
+    format_day,
+    format_month,
+    format_number,
+    format_rating,
+    format_share,
+    short_day,
+    whole_share,
+)
+from home.freshness import describe_standstill
+from home.progress import begin_stage
 from marketing_api.clock import utc_now
 from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
 from pipelines.report.queries import AccountData, ReportData, Row, Rows, read_report
-from warehouse.disk import create, move_into_place, no_folder, scratch
+from warehouse.disk import create_file, move_into_place, no_folder, open_scratch
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 
@@ -38,29 +48,31 @@ _SCRIPT = re.sub(
 )
 #: Of a chart.
 _WEEKS = 27
-_FILTERS = (
-    "number",
-    "share",
-    "rating",
-    "change_of",
-    "points",
-    "day",
-    "days_of",
-    "month",
-    "plural",
-    "cut",
-    "without_blank_lines",
-    "network",
-)
+_FILTERS = {
+    "number": formatting.format_number,
+    "share": formatting.format_share,
+    "rating": formatting.format_rating,
+    "change_of": formatting.change_of,
+    "points": formatting.format_points,
+    "day": formatting.format_day,
+    "days_of": formatting.days_of,
+    "month": formatting.format_month,
+    "plural": formatting.count_of,
+    "cut": formatting.cut_text,
+    "without_blank_lines": formatting.without_blank_lines,
+    "network": formatting.network_name,
+}
 
 
-def render(report: ReportData) -> str:
+def render_report(report: ReportData) -> str:
     """A document of its own: no font, picture, style or script from elsewhere, and no script but ours."""
     published_at = report.published.published_at.astimezone(dt.UTC)
-    return readable(environment().get_template("page.html").render(report=report, published_at=published_at))
+    return drop_unreadable(
+        load_environment().get_template("page.html").render(report=report, published_at=published_at)
+    )
 
 
-def readable(text: str) -> str:
+def drop_unreadable(text: str) -> str:
     """Without what no document may hold: nothing of markup is made of it, since every text is escaped
     before."""
     return _UNFIT.sub("", text)
@@ -74,7 +86,7 @@ class _Unindented(Extension):
 
 
 @cache
-def environment() -> Environment:
+def load_environment() -> Environment:
     """Every value is escaped by itself; what a template names has to be there."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
@@ -84,23 +96,23 @@ def environment() -> Environment:
         finalize=lambda value: "" if value is None else value,
         extensions=[_Unindented],
     )
-    made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
+    made.filters |= _FILTERS
     made.filters |= {
         "measure": lambda column: figures.MEASURES[column][0],
         "short_month": lambda value: f"{value:%b %y}",
     }
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    drawn = (charts.swatch, charts.strength, charts.sparkline, pictures_of, campaign_pictures)
+    drawn = (charts.draw_swatch, charts.stack_opacity, charts.draw_sparkline, pictures_of, campaign_pictures)
     told = (
         key_figures,
-        figures.headline,
+        figures.write_headline,
         figures.describe_refusals,
-        figures.changes,
+        figures.list_changes,
         figures.last_week,
         figures.show_measure,
         figures.tiers_of,
         as_of,
-        standstill,
+        describe_standstill,
     )
     made.globals |= {function.__name__: function for function in (*drawn, *told)}
     made.globals |= {"TIERS": figures.TIERS, "MEASURES": figures.MEASURES, "SCRIPT": Markup(_SCRIPT)}  # noqa: S704 (ours)
@@ -123,98 +135,106 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
     rows = account.rows
     stated = [row for row in rows["channels"] if row["average_rating"] is not None]
     ratings = [
-        charts.Bar(row["channel"], row["average_rating"], rating(row["average_rating"])) for row in stated
+        charts.Bar(row["channel"], row["average_rating"], format_rating(row["average_rating"]))
+        for row in stated
     ]
     regained = [
-        charts.Bar(row["message"], row["won_back"], number(row["won_back"]))
+        charts.Bar(row["message"], row["won_back"], format_number(row["won_back"]))
         for row in rows["lifecycle_regained"]
     ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
-    months = _months(account)
+    months = _draw_months(account)
     span = rows["spans"][0] if rows["spans"] else {}
-    issued, redeemed = (figures.total(rows["coupons"], name) for name in ("issued_count", "redeemed_count"))
+    issued, redeemed = (
+        figures.sum_column(rows["coupons"], name) for name in ("issued_count", "redeemed_count")
+    )
     return {
-        "rates": _rates(account),
+        "rates": _draw_rates(account),
         "funnel": _shares(f"Campaigns of {figures.span_words(account)}", **_steps(span)),
-        "sent": charts.columns(
+        "sent": charts.draw_columns(
             "Messages sent and opened, by month of sending",
             months("sent_count", "opened_count"),
             names=("messages sent", "messages opened"),
             is_inside=True,
         ),
-        "contacts": _growth(account),
-        "movement": _weeks(account, "Contacts joined and left, by week", "joined_count", "left_count"),
-        "visits": _weeks(account, "Visits to your pages, by week", "visit_count"),
-        "tiers": charts.stack("People by tier", tiers, unit="people"),
-        "reacting": charts.columns(
+        "contacts": _draw_growth(account),
+        "movement": _draw_weeks(account, "Contacts joined and left, by week", "joined_count", "left_count"),
+        "visits": _draw_weeks(account, "Visits to your pages, by week", "visit_count"),
+        "tiers": charts.draw_stack("People by tier", tiers, unit="people"),
+        "reacting": charts.draw_columns(
             "People who began and stopped to react, by week",
             list(_by_week(account, rows["lifecycle_weeks"], "gained", "lost")),
             names=("began or came back", "turned at risk"),
         ),
-        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number),
-        "reviews": _weeks(
+        "regained": charts.draw_bars("Came back after a message, 13 weeks", regained, axis=format_number),
+        "reviews": _draw_weeks(
             account, "Good and bad reviews on the feedback page, by week", "good_count", "bad_count"
         ),
-        "online": charts.columns(
+        "online": charts.draw_columns(
             "Reviews on review sites, by month",
             months("online_review_count"),
             names=["reviews on review sites"],
         ),
-        "ratings": charts.bars("Average rating as each site states it, of 5", ratings, axis=number, top=5),
-        "mentions": _weeks(account, "Mentions on social networks, by week", "mention_count"),
-        "links": _weeks(account, "Clicks on links in posts, by week", "social_click_count"),
-        "redeemed": charts.columns(
+        "ratings": charts.draw_bars(
+            "Average rating as each site states it, of 5", ratings, axis=format_number, top=5
+        ),
+        "mentions": _draw_weeks(account, "Mentions on social networks, by week", "mention_count"),
+        "links": _draw_weeks(account, "Clicks on links in posts, by week", "social_click_count"),
+        "redeemed": charts.draw_columns(
             "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
         ),
         "coupons": _shares("Coupons of all time", Issued=issued, Redeemed=redeemed),
     }
 
 
-def _growth(account: AccountData) -> Markup:
+def _draw_growth(account: AccountData) -> Markup:
     """Contacts once a week, up to today, of a year."""
     days = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0][-53:]
     series = [
         charts.Series(name, [(row["day_on"], row[column]) for row in days if row[column] is not None])
         for name, column in (("all contacts", "member_count"), ("active", "active_member_count"))
     ]
-    return charts.lines("Contacts, once a week", series, shown=number)
+    return charts.draw_lines("Contacts, once a week", series, shown=format_number)
 
 
-def _weeks(account: AccountData, title: str, *columns: str) -> Markup:
+def _draw_weeks(account: AccountData, title: str, *columns: str) -> Markup:
     """Of half a year."""
     weeks = account.rows["weeks"][:_WEEKS]
     names = [figures.MEASURES[column][0].lower() for column in columns]
-    return charts.columns(title, list(_by_week(account, weeks[::-1], *columns)), names=names)
+    return charts.draw_columns(title, list(_by_week(account, weeks[::-1], *columns)), names=names)
 
 
 def _by_week(account: AccountData, weeks: Rows, *columns: str) -> Iterator[charts.Column]:
     for row in weeks:
         begins_on = row["begins_on"]
         is_running = begins_on > figures.last_week(account)
-        yield charts.Column(days_of(begins_on), short_day(begins_on), *_pair(row, columns), is_running)
+        yield charts.Column(days_of(begins_on), short_day(begins_on), *_read_pair(row, columns), is_running)
 
 
-def _months(account: AccountData) -> Callable[..., list[charts.Column]]:
-    def items(*columns: str) -> list[charts.Column]:
+def _draw_months(account: AccountData) -> Callable[..., list[charts.Column]]:
+    def monthly_columns(*columns: str) -> list[charts.Column]:
         return [
             charts.Column(
-                month(row["begins_on"]), f"{row['begins_on']:%b}", *_pair(row, columns), not row["is_over"]
+                format_month(row["begins_on"]),
+                f"{row['begins_on']:%b}",
+                *_read_pair(row, columns),
+                not row["is_over"],
             )
             for row in reversed(account.rows["months"])
         ]
 
-    return items
+    return monthly_columns
 
 
-def _pair(row: Row, columns: Sequence[str]) -> tuple[float | None, float | None]:
+def _read_pair(row: Row, columns: Sequence[str]) -> tuple[float | None, float | None]:
     first, second = [*(row[column] for column in columns), None][:2]
     return first, second
 
 
-def _rates(account: AccountData) -> Markup:
+def _draw_rates(account: AccountData) -> Markup:
     items = [
         charts.Column(
-            f"{row['subject'] or '(no subject)'}, {day(row['sent_at'])}",
+            f"{row['subject'] or '(no subject)'}, {format_day(row['sent_at'])}",
             short_day(row["sent_at"]),
             row["open_rate"],
             row["click_rate"],
@@ -224,7 +244,9 @@ def _rates(account: AccountData) -> Markup:
     ]
     names = ("opened", "clicked")
     title = "Opened and clicked, of delivered messages, by campaign"
-    return charts.columns(title, items, names=names, is_inside=True, shown=share, axis=whole_share, unit=0.01)
+    return charts.draw_columns(
+        title, items, names=names, is_inside=True, shown=format_share, axis=whole_share, unit=0.01
+    )
 
 
 def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
@@ -233,7 +255,7 @@ def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
     opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
     return [
         _shares("From sent to clicked", Sent=campaign["sent_count"], **_steps(campaign)),
-        charts.lines("Opened by each night’s reading", [opened], shown=number),
+        charts.draw_lines("Opened by each night’s reading", [opened], shown=format_number),
     ]
 
 
@@ -246,11 +268,15 @@ def _shares(title: str, **counts: float | None) -> Markup:
     """Each count, and what share of the first one it is; nothing without any."""
     whole = next(iter(counts.values()))
     items = [
-        charts.Bar(name, count, UNKNOWN if count is None else f"{number(count)}, {share(count / whole)}")
+        charts.Bar(
+            name,
+            count,
+            UNKNOWN if count is None else f"{format_number(count)}, {format_share(count / whole)}",
+        )
         for name, count in counts.items()
         if whole
     ]
-    return charts.bars(title, items, axis=number)
+    return charts.draw_bars(title, items, axis=format_number)
 
 
 # ---- into the home, whole or not at all, and a few lines of Markdown for the Dagster UI
@@ -259,30 +285,32 @@ def _shares(title: str, **counts: float | None) -> Markup:
 def write_report(home: Path) -> tuple[Path, ReportData]:
     """Make the report of what is published: where it stands, and what it is made of. Raises
     NothingPublished."""
-    with stage("report"):
+    with begin_stage("report"):
         report, path = read_report(published_path(home), utc_now()), report_of(home)
-        html = render(report)
-    with scratch(home, "report") as workspace:
-        temporary = workspace.file(path.name)
-        with os.fdopen(create(temporary), "w", encoding="utf-8") as file:  # for the owner only from the first
+        html = render_report(report)
+    with open_scratch(home, "report") as workspace:
+        temporary = workspace.place_file(path.name)
+        with os.fdopen(
+            create_file(temporary), "w", encoding="utf-8"
+        ) as file:  # for the owner only from the first
             file.write(html)
         move_into_place(temporary, no_folder(path))
     return path, report
 
 
-def preview(report: ReportData) -> str:
+def render_preview(report: ReportData) -> str:
     """Per account, by its name in the settings, its figures and what changed: nothing that the service's
     texts could bring in."""
     parts = []
     for account in report.accounts:
-        lines = [f"**{account.name}**, {day(account.today)}", ""]
+        lines = [f"**{account.name}**, {format_day(account.today)}", ""]
         for figure in key_figures(account):
             lines.append(
                 f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}".rstrip("; ")
             )
         week = days_of(figures.last_week(account))
         lines += ["", f"|  | {week} | week before | change |", "| --- | --: | --: | --: |"]
-        for change in figures.changes(account):
+        for change in figures.list_changes(account):
             lines.append(f"| {' | '.join(change[:4])} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or "Nothing has been read yet."

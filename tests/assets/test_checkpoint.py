@@ -19,7 +19,7 @@ def run(root: Path, *assets: str) -> Iterator[Checkpoints]:
     with Archive(root) as archive:
         made = Checkpoints(archive)
         if assets:
-            made.begin(assets)
+            made.begin_assets(assets)
         yield made
 
 
@@ -48,7 +48,7 @@ def test_the_earliest_of_several_counts(tmp_path: Path) -> None:
 
 def test_a_run_that_ended_is_over(tmp_path: Path) -> None:
     with run(tmp_path, "lists") as one:
-        one.end(["lists"])
+        one.end_assets(["lists"])
     assert unfinished(tmp_path) == set()
 
 
@@ -77,5 +77,5 @@ def test_a_run_of_some_assets_leaves_the_others_unfinished(tmp_path: Path) -> No
     with run(tmp_path, "lists", "contacts"):
         pass
     with run(tmp_path, "lists") as part:
-        part.end(["lists"])
+        part.end_assets(["lists"])
     assert unfinished(tmp_path) == {"contacts"}

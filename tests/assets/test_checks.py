@@ -13,7 +13,7 @@ LONGEST = 30
 
 
 def test_checks_have_short_names_that_tell_those_of_a_model_apart() -> None:
-    tests = [node for node in ModelSettings().nodes() if node.is_test]
+    tests = [node for node in ModelSettings().list_nodes() if node.is_test]
     names = {(test.relation, check_name(test)): test for test in tests}
     assert len(names) == len(tests)
     assert [name for _, name in names if len(name) > LONGEST or not WORDS.fullmatch(name)] == []
@@ -21,4 +21,4 @@ def test_checks_have_short_names_that_tell_those_of_a_model_apart() -> None:
 
 
 def test_a_check_says_in_its_description_what_its_name_is_short_for() -> None:
-    assert [test.name for test in ModelSettings().nodes() if test.is_test and not test.description] == []
+    assert [test.name for test in ModelSettings().list_nodes() if test.is_test and not test.description] == []

@@ -18,9 +18,9 @@ from assets.days import (
     Proof,
     days_to_fetch,
     first_missing,
-    joined,
+    join_ranges,
     last_missing,
-    prove,
+    prove_days,
     today_in,
 )
 
@@ -43,7 +43,7 @@ def test_joined_ranges_hold_the_same_days_and_do_not_touch(pairs: list[tuple[int
         DateRange(START + dt.timedelta(days=first), START + dt.timedelta(days=first + more))
         for first, more in pairs
     ]
-    found = joined(ranges)
+    found = join_ranges(ranges)
     assert days_of(found) == days_of(ranges)
     assert all(
         later.first - earlier.last > dt.timedelta(days=1) for earlier, later in itertools.pairwise(found)
@@ -163,7 +163,7 @@ def test_the_last_missing_day_is_the_first_one_looked_at_from_behind(
 
 @given(ranges)
 def test_years_cut_a_range_without_gap_or_overlap(whole: DateRange) -> None:
-    years = list(whole.years())
+    years = list(whole.split_years())
     assert (years[0].first, years[-1].last) == (whole.first, whole.last)
     assert all(
         after.first - before.last == dt.timedelta(days=1) for before, after in itertools.pairwise(years)
@@ -188,7 +188,7 @@ def each(range_: DateRange) -> Days:
 def proof(
     *served: Days, asked: DateRange = ASKED, known: Days = frozenset(), covered: tuple[DateRange, ...] = ()
 ) -> Proof:  # type: ignore[assignment]
-    return prove(asked, served, [known for _ in served], covered, SERIES_TODAY)
+    return prove_days(asked, served, [known for _ in served], covered, SERIES_TODAY)
 
 
 def span(first: str, last: str) -> DateRange:
@@ -264,11 +264,11 @@ def test_a_few_days_are_judged_with_those_known_from_before() -> None:
 def test_a_series_that_ended_before_others_is_not_asked_for_again() -> None:
     tail = span("2026-10-01", "2026-11-22")
     ended, going_on = each_day("2026-09-01", "2026-09-30"), each(tail)
-    assert prove(tail, [set(), going_on], [ended, set()], (), SERIES_TODAY) == Proof(tail), (
+    assert prove_days(tail, [set(), going_on], [ended, set()], (), SERIES_TODAY) == Proof(tail), (
         "the request for the rest brought others alone"
     )
     window = span("2026-09-20", "2026-11-22")
-    assert prove(
+    assert prove_days(
         window, [each_day("2026-09-20", "2026-09-30"), each(window)], [ended, set()], [tail], SERIES_TODAY
     ) == Proof(window)
 
@@ -312,7 +312,7 @@ def test_no_day_that_the_service_left_out_is_proven_empty_and_all_the_others_are
         [all_days[number] for number in sorted(sparse) if all_days[number] in set(living)]
     ]
     served = [set(one[:cut] if keeps_first else one[-cut:]) for one in truth]
-    found = prove(ASKED, served, [set() for _ in served], (), SERIES_TODAY)
+    found = prove_days(ASKED, served, [set() for _ in served], (), SERIES_TODAY)
     if len(living) < 7:
         return
     again = set().union(*(each(range_) for range_ in (found.before, found.after) if range_))

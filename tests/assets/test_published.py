@@ -20,7 +20,7 @@ class Notes:
     def __init__(self) -> None:
         self.runs: list[str] = []
 
-    def note(self, context: dg.AssetExecutionContext) -> None:
+    def note_in_sync(self, context: dg.AssetExecutionContext) -> None:
         self.runs.append(context.run.run_id)
 
 

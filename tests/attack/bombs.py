@@ -73,7 +73,7 @@ def _read(items: str) -> str:
         listid=1,
     )
     try:
-        validation.check(answer.call, 200, {}, read_envelope(answer.body))
+        validation.check_response(answer.call, 200, {}, read_envelope(answer.body))
     except MarketingApiError as problem:
         return str(problem)
     reasons = [

@@ -36,9 +36,9 @@ from tests.pipelines.running import Ran
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, source
 from warehouse.archive import Archive
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.masking import personal_key
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from write_back.outbox.outbox import open_outbox
 
 Words = tuple[str, ...]
@@ -214,16 +214,16 @@ class Bench:
         with contextlib.ExitStack() as stack:
             archive = stack.enter_context(Archive(built / "archive"))
             outbox = stack.enter_context(open_outbox(built))
-            connection = stack.enter_context(connect(built / "warehouse.duckdb"))
+            connection = stack.enter_context(open_database(built / "warehouse.duckdb"))
             now = dt.datetime.now(dt.UTC)
             for number, content in enumerate((body, b'{"response": {"data": {"audiences": []}}}')):
                 call = lists.GETAUDIENCES.bind()
-                archive.record(
+                archive.record_exchange(
                     Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content)
                 )
-            Checkpoints(archive).begin(["goals"])
-            outbox.prune(7)
-            rows(connection, "create table if not exists sync.passing as select 1 as a")
+            Checkpoints(archive).begin_assets(["goals"])
+            outbox.prune_rows(7)
+            fetch_rows(connection, "create table if not exists sync.passing as select 1 as a")
             shutil.copytree(built, self.home)
         shutil.rmtree(built)
 

@@ -37,9 +37,9 @@ from tests.marketing_api.samples import SAMPLES
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
 from warehouse.loads.scopes import known_keys
-from warehouse.loads.staging import heads_of, stage
+from warehouse.loads.staging import heads_of, stage_responses
 from warehouse.schema import ensure_schema
-from warehouse.sql import add_mask_addresses, add_normal_form, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows
 from warehouse.tables import TABLES, Accumulate, Daily, Snapshot, Table
 
 #: operation → (how it is asked for, the tables it fills).
@@ -116,7 +116,7 @@ class _Service:
     answers: dict[int, Response] = field(default_factory=dict)
 
     def fetch(self, question: Call) -> Response:
-        validation.check(question, 200, {}, read_envelope(self.body))
+        validation.check_response(question, 200, {}, read_envelope(self.body))
         answer = Response(
             next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body
         )
@@ -140,8 +140,8 @@ class Ground:
         self.shrink_limit: float | None = None
         self.has_shrunk = False
         self.connection = duckdb.connect()
-        rows(self.connection, "set timezone = 'UTC'")
-        rows(self.connection, "set threads = 1")
+        fetch_rows(self.connection, "set timezone = 'UTC'")
+        fetch_rows(self.connection, "set threads = 1")
         add_normal_form(self.connection)
         add_mask_addresses(self.connection)
         self.way, names = _WAYS[sample.operation]
@@ -278,15 +278,16 @@ class Ground:
         )
         operation = question.operation
         parts: Iterable[Batch] = (
-            ask.each(operation, [params]) if way == "each" else ask.days(operation, **params) if way == "days" and days
-            else ask.series(operation, **params) if way == "series" else [ask.pages(operation, **params)] if operation.is_paged
-            else [ask.once(operation, **question.params)]
+            ask.fetch_batches(operation, [params]) if way == "each" else ask.fetch_days(operation, **params) if way == "days" and days
+            else ask.fetch_series(operation, **params) if way == "series" else [ask.fetch_pages(operation, **params)] if operation.is_paged
+            else [ask.fetch_one(operation, **question.params)]
         )  # fmt: skip
         return ((service, part) for part in parts)
 
     def _known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> list[str]:
         return [
-            key for (key,) in rows(self.connection, known_keys(table, params, zone), {"account": account})
+            key
+            for (key,) in fetch_rows(self.connection, known_keys(table, params, zone), {"account": account})
         ]
 
     def _load(self, asked: Iterable[tuple[_Service, Batch]], tables: tuple[Table, ...], account: str) -> None:
@@ -312,7 +313,7 @@ class Ground:
             )
             answers = [service.answers[number] for number in part.request_ids]
             read = partial(map, service.answers.__getitem__)
-            staged = stage(heads_of(answers, tables), read, tables, ZONE, parse_rows, Path)
+            staged = stage_responses(heads_of(answers, tables), read, tables, ZONE, parse_rows, Path)
             reports = apply_tables(self.connection, load, staged)
             self.has_shrunk |= any(report.refused for report in reports)
 
@@ -329,7 +330,7 @@ class Ground:
             columns = ", ".join(f'"{column.name}"' for column in table.values)
             keys = ", ".join(f'"{key}"' for key in ("account", *table.key))
             width = 1 + len(table.key)
-            many = rows(
+            many = fetch_rows(
                 self.connection,
                 f"select {keys}{', ' + columns if columns else ''} from {table.qualified} where {live}",
             )

@@ -278,10 +278,10 @@ def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[s
     else is said."""
     settings = Settings(prepare_home(home), (Connection("main", url, Secret(KEY)),))
     with open_reader(settings, list(SOURCE_ASSETS.values()), {"all": True}) as reader:
-        reader.begin()
-        reader.finish()
+        reader.begin_reading()
+        reader.finish_reading()
         reader.note_run(uuid.uuid4().hex, "nightly_sync")
-        return reader.problems(), reader.notices()
+        return reader.list_problems(), reader.list_notices()
 
 
 def read(home: Path) -> dict[str, dict[str, Rows]]:

@@ -73,7 +73,7 @@ class Reading:
         began = time.perf_counter()
         try:
             rate_report(read_envelope(body), {})
-            validation.check(question, status, {}, read_envelope(body))
+            validation.check_response(question, status, {}, read_envelope(body))
             self.rows = list(parse_rows(answer, ZONE, DAY))
             parsing.service_count(answer)
             parsing.item_keys(answer)

@@ -25,7 +25,7 @@ def test_an_account_that_does_not_open_holds_up_no_other(tmp_path: Path) -> None
     with serve(STANDING) as url, served("accepts and says nothing", 0, 1.0) as (silent, _):
         accounts = (Connection("good", url, Secret(KEY)), Connection("silent", silent, Secret(KEY)))
         with open_reader(Settings(home, accounts), [SOURCE_ASSETS["lists"]]) as reader:
-            reader.begin()
+            reader.begin_reading()
             wait_until(lambda: (good := reader.results.get(("lists", "good"))) and good.reports)
             assert not reader.results["lists", "silent"].reports
             assert not next(

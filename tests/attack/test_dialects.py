@@ -104,11 +104,11 @@ def live(switches: dict[str, str], home: Path) -> Nights:
         settings = Settings(home, (Connection("main", url, Secret(KEY)),))
         for night in ("first", "second"):
             with open_reader(settings, list(SOURCE_ASSETS.values())) as reader:
-                reader.begin()
-                reader.finish()
+                reader.begin_reading()
+                reader.finish_reading()
                 reader.note_run(night, "nightly_sync")
-                lines = [line for problems in reader.problems().values() for line in problems]
-                lines += [line for line in reader.notices() if "clock shows" not in line]
+                lines = [line for problems in reader.list_problems().values() for line in problems]
+                lines += [line for line in reader.list_notices() if "clock shows" not in line]
         refused = {
             entry["operation"] for entry in Sandbox(url).asked() if entry["outcome"] not in ("ok", "limited")
         }

@@ -22,7 +22,7 @@ from marketing_api.sandbox.world import World
 from tests.dialects.server import Options, spawn
 from tests.marketing_api.sandbox.truth import days_of, mails_of
 from tests.simulators.dated_nights import DatedNights
-from warehouse.models import build
+from warehouse.models import build_models
 
 ZONE = ZoneInfo("America/New_York")
 #: Half a minute before midnight of the account: a night sees its whole day.
@@ -105,7 +105,7 @@ def _instant(number: int) -> dt.datetime:
 
 
 def _build(path: Path, *select: str, full: bool = False) -> None:
-    report = build(path, select=select, full=full)
+    report = build_models(path, select=select, full=full)
     if report.problem:
         raise SystemExit(f"the models do not build: {report.problem}")
 

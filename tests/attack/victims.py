@@ -52,10 +52,10 @@ def command(*words: str) -> Action:
 
 def _build_models() -> int:
     """As a run of its own, in which nothing is read or published."""
-    from warehouse.models import build
+    from warehouse.models import build_models
 
     try:
-        return int(bool(build(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
+        return int(bool(build_models(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
     except (WarehouseError, OSError) as problem:  # which the command line turns into a sentence
         print(problem)
         return 1

@@ -196,7 +196,7 @@ def million(count: int = 1_000_000) -> bool:
     2,000 campaigns."""
     with tempfile.TemporaryDirectory() as folder:
         home = prepare_home(Path(folder) / "home")
-        with Archive(home / "archive") as archive, Warehouse(home, archive).writing() as connection:
+        with Archive(home / "archive") as archive, Warehouse(home, archive).open_for_writing() as connection:
             connection.execute(_MILLION.format(count=count))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
         environment |= {"MARKETING_API_URL": "http://127.0.0.1:9", "MARKETING_API_KEY": "not used"}

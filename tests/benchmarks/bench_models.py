@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulators.model_data import a_night_later, make
-from warehouse.models import build
+from warehouse.models import build_models
 
 SECONDS, MEMORY_GIB, KEPT_SHARE = 60.0, 4.0, 0.75
 _BUSY = 1.0
@@ -29,7 +29,7 @@ _BUSY = 1.0
 def measured(path: Path) -> dict[str, Any]:
     """One build, in this process: seconds, processor seconds, most memory in GiB, and the slowest models."""
     began, used = time.monotonic(), sum(os.times()[:2])
-    report = build(path)
+    report = build_models(path)
     if report.problem:
         raise SystemExit(report.problem)
     slowest = sorted(report.outcomes, key=lambda outcome: -outcome.seconds)[:8]

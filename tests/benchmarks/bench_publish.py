@@ -24,11 +24,11 @@ import duckdb
 
 import warehouse.publish
 from marketing_api.redaction import Secret
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.errors import WarehouseLocked
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 from warehouse.schema import ensure_schema
 
 #: Opens the file anew each time (or keeps it: the first argument), and checks that what it sees is of one
@@ -70,7 +70,7 @@ print(count, 0, 0, "writer")
 
 
 def make(path: Path, *fill: str) -> None:
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         for statement in fill:
             connection.execute(statement)
@@ -100,7 +100,7 @@ def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
         "insert into source.lists by name select 'main' account, n list_id, 'load 0' as name, 'load 0' "
         "reply_to from range(50) as t(n)",
     )
-    publish(home)
+    publish_copy(home)
     pythons = (
         [(sys.executable, "anew")] * 3
         + [(sys.executable, "keep")]
@@ -111,7 +111,7 @@ def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
     with others(home, pythons) as counted:
         for _ in range(swaps):
             try:
-                publish(home, deadline_s=60)
+                publish_copy(home, deadline_s=60)
             except WarehouseLocked:
                 failed += 1
     seconds = time.monotonic() - began
@@ -187,7 +187,9 @@ def child(home: Path, way: str) -> None:
 
     warehouse.publish.copy_locked = timed
     began = time.monotonic()
-    publish(home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None))
+    publish_copy(
+        home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None)
+    )
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(time.monotonic() - began, used.ru_utime + used.ru_stime, sum(held), used.ru_maxrss / 1024)
 

@@ -44,11 +44,11 @@ from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.bookkeeping import load_requests
 from warehouse.loads.load import Load
-from warehouse.models import build
+from warehouse.models import build_models
 from warehouse.policies import Kept
-from warehouse.publish import publish
-from warehouse.rebuild import rebuild
-from warehouse.retention import compact, let_go, note_sizes, sizes
+from warehouse.publish import publish_copy
+from warehouse.rebuild import rebuild_warehouse
+from warehouse.retention import compact_archive, let_go, measure_sizes, note_sizes
 from warehouse.warehouse import Warehouse
 from write_back.item import State
 from write_back.outbox.outbox import Outbox
@@ -138,7 +138,7 @@ class Nights:
             self._measure()
         if is_rebuilt:
             with self.timed("rebuild"):
-                report = rebuild(self.home)
+                report = rebuild_warehouse(self.home)
             assert not report.failed
         self.number += 1
         return {
@@ -147,7 +147,7 @@ class Nights:
             "requests": self._requests,
             "took": self.took,
             "files": sum(1 for _ in self.home.rglob("*.parquet")),
-            "sizes": sizes(self.home) if is_measured or self.number % 10 == 0 else {},
+            "sizes": measure_sizes(self.home) if is_measured or self.number % 10 == 0 else {},
             "load": round(os.getloadavg()[0], 1),
         }
 
@@ -184,8 +184,8 @@ class Nights:
         listed, *stats = self._campaigns()
         self._load("campaigns", [listed], tables.CAMPAIGNS)
         self._load("campaign_stats", stats, *_STATS)
-        self.archive.seal()
-        with self.warehouse.writing() as connection:
+        self.archive.seal_requests()
+        with self.warehouse.open_for_writing() as connection:
             load_requests(connection, self.archive)
 
     def _load(self, asset: str, responses: list[Response], *filled: tables.Table) -> None:
@@ -194,7 +194,7 @@ class Nights:
             tuple(response.request_id for response in responses),
             tuple(table.name for table in filled),
         )
-        self.warehouse.apply(
+        self.warehouse.apply_load(
             Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1))
         )
 
@@ -265,7 +265,9 @@ class Nights:
             {"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}
         ).encode()
         call = operation.bind(**params)
-        self.archive.record(Exchange(id_at(at), "main", call, at, 3, 120, 200, Outcome.OK, None, body))
+        self.archive.record_exchange(
+            Exchange(id_at(at), "main", call, at, 3, 120, 200, Outcome.OK, None, body)
+        )
         return Response(id_at(at), "main", call, at, body)
 
     # -- what else a night does
@@ -274,26 +276,26 @@ class Nights:
         """A nightly push of a tenth of the contacts, of which few have anything to send."""
         count = len(self.service.status) // 10
         with Outbox(outbox_of(self.home), clock=self.now.timestamp) as outbox:
-            outbox.enqueue(
+            outbox.enqueue_plan(
                 a_plan(*(tag(row, name=f"n{self.number}") for row in range(2, 7)), idle=range(7, count))
             )
-            for entry in outbox.open("main"):
-                outbox.claim(entry.item_id)
+            for entry in outbox.list_open("main"):
+                outbox.claim_item(entry.item_id)
                 for state in (State.APPLIED, State.VERIFIED):
-                    outbox.settle(entry.item_id, state, drift={})
+                    outbox.settle_item(entry.item_id, state, drift={})
             if self.keep:
-                outbox.prune(self.keep.skipped)
+                outbox.prune_rows(self.keep.skipped)
         with self.timed("export"):
-            export_writebacks(self.warehouse.writing(), self.home)
+            export_writebacks(self.warehouse.open_for_writing(), self.home)
 
     def _tidy(self, keep: Kept) -> None:
         with (
             closing(Archive(self.home / "archive")) as archive,
-            Warehouse(self.home, archive).writing() as connection,
+            Warehouse(self.home, archive).open_for_writing() as connection,
         ):
             let_go(connection, keep, self.now)
             note_sizes(connection, self.home, self.now)
-        compact(self.home, keep, self.now)
+        compact_archive(self.home, keep, self.now)
         if self._runs and keep.dagster:
             prune_runs(self.home, self.now - dt.timedelta(keep.dagster))
 
@@ -303,12 +305,12 @@ class Nights:
             rules = Rules(dt.timedelta(days=_TURN))
             Planner(
                 Warehouse(self.home, archive), "main", rules, {TIMELINES}, lambda: None, lambda: self.now
-            ).contacts()
+            ).make_contact_plan()
         with self.timed("models"):
-            report = build(path)
+            report = build_models(path)
             assert not report.problem, report.problem
         with self.timed("publishing"):
-            publish(self.home)
+            publish_copy(self.home)
         if self._runs:
             with self.timed("first_page"):
                 self._runs.first_page()
@@ -420,7 +422,7 @@ def main() -> int:
     parser.add_argument("--until", default="")
     parser.add_argument("--continue", action="store_true", dest="is_continued")
     chosen = parser.parse_args()
-    keep = None if chosen.keep == "off" else Kept.of(chosen.keep) if chosen.keep else Kept()
+    keep = None if chosen.keep == "off" else Kept.from_text(chosen.keep) if chosen.keep else Kept()
     done = len(chosen.log.read_text().splitlines()) if chosen.is_continued else 0
     if not done:
         shutil.rmtree(chosen.home, ignore_errors=True)

@@ -14,7 +14,7 @@ import pytest
 from marketing_api.redaction import Secret
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 ROOT = Path(__file__).parents[2]
 KEY = Secret("a key of the tests alone")
@@ -31,7 +31,7 @@ def read_init_sql() -> str:
 def publish_home(folder: Path, empty_tables: Path, personal_data: PersonalData) -> Path:
     folder.mkdir()
     shutil.copy(empty_tables, folder)
-    publish(folder, Masking(personal_data, KEY if personal_data is PersonalData.HASH else None))
+    publish_copy(folder, Masking(personal_data, KEY if personal_data is PersonalData.HASH else None))
     return published_path(folder)
 
 

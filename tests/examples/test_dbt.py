@@ -17,7 +17,7 @@ from marketing_api.redaction import Secret
 from tests.fixtures import Night
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = [
@@ -32,7 +32,7 @@ def project(home: Path, tmp_path: Path, rough_night: Night, monkeypatch: pytest.
     """A copy of the dbt project beside the Dagster example, with the sources of a published night."""
     home.mkdir()
     shutil.copy(rough_night.home / "warehouse.duckdb", home)
-    publish(home, Masking(PersonalData.HASH, Secret("k" * 20)))
+    publish_copy(home, Masking(PersonalData.HASH, Secret("k" * 20)))
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     project = tmp_path / "examples" / "dbt"
     monkeypatch.setenv("MARKETING_HOME", str(home))
@@ -48,7 +48,7 @@ def run(folder: Path, *words: str) -> None:
 
 def test_two_nights_are_built_and_tested(project: Path, home: Path) -> None:
     run(project, "dbt", "build")
-    publish(home, Masking(PersonalData.HASH, Secret("k" * 20)))
+    publish_copy(home, Masking(PersonalData.HASH, Secret("k" * 20)))
     run(project, "dbt", "build")
     with duckdb.connect(str(project / "team.duckdb"), read_only=True) as connection:
         nights = "select count(*), count(distinct published_at), min(contact_count) > 0 from nights"

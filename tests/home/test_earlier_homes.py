@@ -27,7 +27,7 @@ from tests.pipelines.homes.__main__ import CONTACTS, FOLDER, TAGS
 from tests.pipelines.running import Ran, environment
 from tests.pipelines.sandboxes import Dated, Sandbox, move_account
 from tests.pipelines.tables import query
-from warehouse.sql import quoted
+from warehouse.sql import quote_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = tuple(
@@ -82,7 +82,7 @@ def contents(home: Path, like: Contents | None = None) -> Contents:
             table: (
                 names,
                 connection.sql(
-                    f"select {', '.join(map(quoted, names))} from source.{table} order by all"
+                    f"select {', '.join(map(quote_name, names))} from source.{table} order by all"
                 ).fetchall(),
             )
             for table, names in shown.items()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as replace_struct
 
 from home.folder import dagster_home
-from home.identity import FILE, Owner, difference, identity_of
+from home.identity import FILE, Owner, find_difference, identity_of
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
@@ -46,8 +46,8 @@ _OWNERS = st.builds(
 
 @given(_OWNERS, _OWNERS)
 def test_a_business_is_the_same_only_at_its_address_and_by_its_id(known: Owner, found: Owner) -> None:
-    assert difference(known, known) == ""
-    is_same = not difference(known, found)
+    assert find_difference(known, known) == ""
+    is_same = not find_difference(known, found)
     if known.address != found.address:
         assert not is_same, "each service counts its own ids"
     elif None not in (known.business_id, found.business_id):
@@ -92,8 +92,8 @@ HARBOR = Owner(1, "Harbor Coffee", "harbor", HERE)
     ],
 )
 def test_which_business_is_the_same(known: Owner, found: Owner, why: str) -> None:
-    assert why in difference(known, found)
-    assert bool(why) == bool(difference(known, found))
+    assert why in find_difference(known, found)
+    assert bool(why) == bool(find_difference(known, found))
 
 
 # ---- over HTTP, with both servers

@@ -16,7 +16,7 @@ from home import logs
 from home.failures import Unexpected
 from home.folder import prepare_home
 from home.logs import logging_to_home
-from home.progress import stage
+from home.progress import begin_stage
 from home.settings import Settings
 from tests.fixtures import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
@@ -124,7 +124,7 @@ def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values
             pytest.raises(
                 Unexpected, match=r"RuntimeError: no •••; logs/\S+ of the home shows where"
             ) as raised,
-            stage("publishing"),
+            begin_stage("publishing"),
         ):
             raise RuntimeError("no ann@example.com")
         assert raised.value.__suppress_context__, "Dagster would keep the text of what was raised first"

@@ -29,15 +29,15 @@ from home.options import (
     SYNC,
     UNKNOWN,
     Option,
-    parameters,
-    words,
+    click_parameters,
+    typed_words,
 )
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
-from pipelines.launchpad import values
+from pipelines.launchpad import read_values
 from pipelines.push_jobs import push_jobs
 from tests.fixtures import Command
 from tests.pipelines.running import parsed
@@ -156,12 +156,14 @@ def as_typed(option: Option, text: str) -> Any:
 
 
 def read(options: Iterable[Option], typed_: Sequence[str]) -> dict[str, Any]:
-    return TypedCommand("command", params=parameters(options)).make_context("command", list(typed_)).params
+    return (
+        TypedCommand("command", params=click_parameters(options)).make_context("command", list(typed_)).params
+    )
 
 
 def as_launched(option: Option, text: str) -> Any:
     try:
-        return option.of([text] if option.holds is list else text)
+        return option.read_config([text] if option.holds is list else text)
     except SettingsError as refused:
         return str(refused).removeprefix(f"{option.name}: ")
 
@@ -178,13 +180,13 @@ def as_launched(option: Option, text: str) -> Any:
     ],
 )
 def test_a_run_config_is_read_as_what_is_typed(name: str, given_: Any, read: Any) -> None:
-    assert values(SYNC, {name: given_})[name] == read
+    assert read_values(SYNC, {name: given_})[name] == read
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("max_requests", 0), ("max_requests", -1), ("until", "25:00")])
 def test_what_a_run_config_cannot_say_is_named(name: str, wrong: Any) -> None:
     with pytest.raises(SettingsError, match=f"^{name}: '{wrong}' is not a "):
-        values(SYNC, {name: wrong})
+        read_values(SYNC, {name: wrong})
 
 
 def test_the_enumerated_are_the_same_in_the_launchpad() -> None:
@@ -215,7 +217,7 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)]))
         for option in options
     }
-    assert read(options, words(options, chosen)) == chosen
+    assert read(options, typed_words(options, chosen)) == chosen
 
 
 # -- what they bring about

@@ -46,8 +46,8 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
         work.state = ("loading", 370, 370, "")
         work.is_seen()
         for what in ("models and tests", "publishing", "report"):
-            with progress.stage(what):
-                progress.advance(142, 142, "contact_campaign")
+            with progress.begin_stage(what):
+                progress.note_progress(142, 142, "contact_campaign")
             if what == "models and tests":
                 time.sleep(0.02)  # the work is back at its last word meanwhile
     timeless = re.sub(r"0:\d\d:\d\d", "0:00:00", out.getvalue())
@@ -65,24 +65,27 @@ def test_the_rate_is_that_of_asking_and_does_not_fade_afterwards() -> None:
     work = Reading()
     phases = Phases(work, 100.0)
     work.state, work.requests = ("reading", 150, 300, "timelines"), 150
-    (reading,) = phases.look(110.0)
+    (reading,) = phases.update_phases(110.0)
     assert (
-        reading.words(110.0) == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
+        reading.describe_phase(110.0)
+        == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
     )
     work.state, work.requests = ("loading", 300, 300, ""), 300
-    reading, loading = phases.look(120.0)
-    assert reading.words(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"
-    assert loading.words(150.0) == "loading 0:00:30"
+    reading, loading = phases.update_phases(120.0)
+    assert reading.describe_phase(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"
+    assert loading.describe_phase(150.0) == "loading 0:00:30"
     work.state = ("reading", 299, 300, "timelines")  # one is read again
     work.requests += 1
-    assert [phase.name for phase in phases.look(160.0)] == ["reading", "loading"]
-    assert phases.look(160.0)[-1].words(160.0) == "loading 0:00:40, timelines"
+    assert [phase.name for phase in phases.update_phases(160.0)] == ["reading", "loading"]
+    assert phases.update_phases(160.0)[-1].describe_phase(160.0) == "loading 0:00:40, timelines"
 
 
 def test_what_is_left_is_told_when_it_can_be_known() -> None:
-    assert "left" not in Phase("models and tests", 0.0, total=0).words(60.0)
-    assert "left" not in Phase("models and tests", 0.0, done=1, total=142).words(1.0), "too early to judge by"
-    assert "about 0:01:00 left" in Phase("models and tests", 0.0, done=71, total=142).words(60.0)
+    assert "left" not in Phase("models and tests", 0.0, total=0).describe_phase(60.0)
+    assert "left" not in Phase("models and tests", 0.0, done=1, total=142).describe_phase(1.0), (
+        "too early to judge by"
+    )
+    assert "about 0:01:00 left" in Phase("models and tests", 0.0, done=71, total=142).describe_phase(60.0)
 
 
 def test_a_long_phase_says_meanwhile_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +103,7 @@ def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: 
     work.state = ("reading", 12, 1300, "timelines")
     with progress.Progress(work, Console(file=out, force_terminal=True, width=140)):
         wait_until(lambda: "12 of 1,300, timelines" in out.getvalue())
-        with progress.stage("publishing"):
+        with progress.begin_stage("publishing"):
             wait_until(lambda: "publishing 0:" in out.getvalue())
     text = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", out.getvalue())
     text = re.sub(r"0:\d\d:\d\d", "0:00:00", text)
@@ -110,7 +113,7 @@ def test_a_terminal_shows_the_phase_under_way_and_keeps_what_ended(monkeypatch: 
 
 def test_no_stage_begins_once_the_process_was_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress._Now, "is_stopped", False)
-    with progress.stage("models and tests"):
+    with progress.begin_stage("models and tests"):
         progress.stop_stages()
-    with pytest.raises(Stopped, match="report was left out"), progress.stage("report"):
+    with pytest.raises(Stopped, match="report was left out"), progress.begin_stage("report"):
         pytest.fail("it began")

@@ -18,7 +18,7 @@ from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse import schema
 from warehouse.archive import Archive
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.errors import WarehouseError
 from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_version, stamp_version
 from write_back.outbox import store
@@ -39,7 +39,7 @@ COMMANDS = (
 def made(home: Path) -> Path:
     """With a list, an empty outbox and archive."""
     prepare_home(home)
-    with connect(home / "warehouse.duckdb") as connection:
+    with open_database(home / "warehouse.duckdb") as connection:
         ensure_schema(connection)
         connection.execute("insert into source.lists (account, list_id, name) values ('main', 1, 'Guests')")
     open_outbox(home).close()
@@ -91,7 +91,7 @@ def test_what_cannot_be_completed_is_as_it_was_and_says_to_rebuild(
 ) -> None:
     """Also what a migration did first; the mended program begins anew."""
     if earlier:
-        with connect(made / "warehouse.duckdb") as connection:
+        with open_database(made / "warehouse.duckdb") as connection:
             stamp_version(connection, 4)
             note_fact(connection, "tables", "of then")
         (made / "version").unlink()
@@ -152,7 +152,7 @@ def test_a_newer_file_in_a_home_that_does_not_say_so_is_refused(
     command: Command, made: Path, sandbox: Sandbox
 ) -> None:
     (made / "version").unlink()
-    with connect(made / "warehouse.duckdb") as connection:
+    with open_database(made / "warehouse.duckdb") as connection:
         stamp_version(connection, SCHEMA_VERSION + 1)
     before = files(made)
     for words in COMMANDS:
@@ -183,7 +183,7 @@ def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(
 
 
 def test_an_earlier_schema_is_never_completed_halfway(tmp_path: Path) -> None:
-    with connect(tmp_path / "warehouse.duckdb") as connection:
+    with open_database(tmp_path / "warehouse.duckdb") as connection:
         stamp_version(connection, 4)
         with pytest.raises(WarehouseError, match="before the first release"):
             ensure_schema(connection)

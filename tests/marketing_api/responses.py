@@ -35,7 +35,7 @@ def of_body(operation: Operation, body: Body, /, **params: Any) -> Response:
 def read(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rows]:
     """What comes out of an answer, after the check that the client makes."""
     made = response(operation, data, **params)
-    validation.check(made.call, 200, {}, made.envelope)
+    validation.check_response(made.call, 200, {}, made.envelope)
     return list(parsing.parse_rows(made, ZONE, DAY))
 
 

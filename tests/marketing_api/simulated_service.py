@@ -149,7 +149,7 @@ class Run:
     def _ask(self, process: int, now: float) -> None:
         if self._idle[process] and not self._holds_slot[process]:
             self._holds_slot[process] = True
-            slot = self.slots.reserve(now, self.cap)
+            slot = self.slots.reserve_slot(now, self.cap)
             self._at(max(slot.at, now) + 0.0002, lambda then: self._send(process, slot, then))
 
     def _send(self, process: int, slot: Slot, now: float) -> None:

@@ -137,7 +137,7 @@ def test_the_key_is_found_across_chunks(filler: bytes, times: int, sizes: list[i
     for size in sizes:
         chunks.append(rest[:size])
         rest = rest[size:]
-    whole = b"".join(redactor.stream([*chunks, rest]))
+    whole = b"".join(redactor.redact_stream([*chunks, rest]))
     assert whole == redactor.redact(data)
     assert b"abcabd" not in whole
 

@@ -94,7 +94,7 @@ def test_a_later_request_has_a_larger_id_whatever_becomes_of_the_clock(
             if is_new_process:
                 ids = _RequestIds()
                 ids.exceed(made[-1])
-            made += [ids.next(), ids.next()]
+            made += [ids.next_id(), ids.next_id()]
         assert made == sorted(set(made))
         assert made[-1] < 1 << 63
 
@@ -102,17 +102,17 @@ def test_a_later_request_has_a_larger_id_whatever_becomes_of_the_clock(
 def test_an_id_tells_about_when_it_was_made_while_the_clock_is_right(times: Times) -> None:
     ids = _RequestIds()
     times.move(0, 3600)
-    assert id_at(NOON + HOUR) <= ids.next() < id_at(NOON + HOUR + dt.timedelta(milliseconds=1))
+    assert id_at(NOON + HOUR) <= ids.next_id() < id_at(NOON + HOUR + dt.timedelta(milliseconds=1))
 
 
 @pytest.mark.parametrize("now", [0.0, 9e9, 2.5e11])
 def test_ids_fit_into_63_bits_by_any_clock(times: Times, now: float) -> None:
     times.now = now
-    assert 0 < _RequestIds().next() < 1 << 63
+    assert 0 < _RequestIds().next_id() < 1 << 63
 
 
 def test_processes_that_ask_in_the_same_microsecond_hardly_ever_make_the_same_id(times: Times) -> None:
-    assert len({_RequestIds().next() for _ in range(100)}) > 80
+    assert len({_RequestIds().next_id() for _ in range(100)}) > 80
 
 
 # -- the time of day

@@ -65,4 +65,4 @@ def test_a_declared_charset_is_read_from_the_wire(tmp_path: Path) -> None:
         ) as client,
     ):
         response = client.fetch(account.ME.bind())
-    assert response.envelope.decoded(account.ME)["businessName"] == "Café Zoë"
+    assert response.envelope.decode_payload(account.ME)["businessName"] == "Café Zoë"

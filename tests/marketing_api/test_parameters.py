@@ -146,7 +146,7 @@ def test_channel_ids_are_not_restricted() -> None:
 
 def test_secrets_and_addresses_are_not_in_messages_nor_reprs() -> None:
     call = ALL["user/add"].bind(fullname="Ada", username="ada", password="hunter2", type="user", group=1)
-    assert call.shown["password"] == "***"
+    assert call.public_params["password"] == "***"
     assert "hunter2" not in repr(call)
     assert "Ada" not in repr(call)
     with pytest.raises(InvalidCall) as refused:
@@ -198,19 +198,19 @@ def test_bind_never_sends_what_is_not_declared(operation: Operation, values: dic
 
 @given(st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", fullmatch=True))
 def test_numbers_arrive_unchanged_in_value(text: str) -> None:
-    assert float(Parameter("value", kind=Kind.NUMBER).encode(text, "x")["value"]) == float(text)
+    assert float(Parameter("value", kind=Kind.NUMBER).encode_value(text, "x")["value"]) == float(text)
 
 
 @given(st.dates(min_value=dt.date(1000, 1, 1)))
 def test_dates_may_be_given_in_either_form(day: dt.date) -> None:
     parameter = Parameter("from", kind=Kind.DATE)
     forms = [day, day.isoformat(), f"{day.month:02}/{day.day:02}/{day.year}"]
-    assert {parameter.encode(form, "x")["from"] for form in forms} == {day.isoformat()}
+    assert {parameter.encode_value(form, "x")["from"] for form in forms} == {day.isoformat()}
 
 
 def test_a_day_stays_a_day_where_a_time_may_follow() -> None:
     parameter = Parameter("at", kind=Kind.DAY_OR_TIME)
     forms = {"2026-12-24": "12/24/2026", "12/24/2026": "12/24/2026", "12/24/2026 09:30": "12/24/2026 09:30"}
-    assert {form: parameter.encode(form, "x")["at"] for form in forms} == forms
-    assert parameter.encode(dt.date(2026, 12, 24), "x") == {"at": "12/24/2026"}
-    assert parameter.encode(dt.datetime(2026, 12, 24, 9, 30), "x") == {"at": "12/24/2026 09:30"}
+    assert {form: parameter.encode_value(form, "x")["at"] for form in forms} == forms
+    assert parameter.encode_value(dt.date(2026, 12, 24), "x") == {"at": "12/24/2026"}
+    assert parameter.encode_value(dt.datetime(2026, 12, 24, 9, 30), "x") == {"at": "12/24/2026 09:30"}

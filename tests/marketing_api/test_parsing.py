@@ -114,7 +114,7 @@ def test_a_value_that_cannot_be_read_costs_the_value_and_is_kept_as_it_came() ->
 def test_half_a_surrogate_pair_costs_its_character_only() -> None:
     items = rb'[{"id":1,"x":"a\ud800b","y":"\\ud800","z":"\ud83d\ude00"},{"id":2}]'
     body = b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":' + items + b"}}}}"
-    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
+    validation.check_response(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
     (rows,) = parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
     first, second = rows.records
     assert isinstance(first, Contact)
@@ -138,7 +138,7 @@ def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -
         % entry
     )
     body = text.decode().encode(encoding)
-    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
+    validation.check_response(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
     made = of_body(contacts.GETCONTACTS, body, listid=5)
     (rows,) = parsing.parse_rows(made, ZONE, DAY)
     assert [(record.contact_id, record.email) for record in rows.records if isinstance(record, Contact)] == [
@@ -161,7 +161,7 @@ def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -
 )
 def test_what_is_no_json_by_anybodys_rules_is_broken(body: bytes) -> None:
     with pytest.raises(BrokenResponse):
-        validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
+        validation.check_response(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
 
 
 def test_bytes_that_are_not_utf8_cost_their_value_and_are_reported() -> None:
@@ -267,13 +267,13 @@ def test_zone_defaults_to_utc() -> None:
 def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pairs = parsing.pairs
+    pairs = parsing.pair_entries
 
     def broken(response: Response) -> Iterator[Any]:
         yield next(pairs(response))
         raise RecursionError
 
-    monkeypatch.setattr(parsing, "pairs", broken)
+    monkeypatch.setattr(parsing, "pair_entries", broken)
     rows = read(campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
     rejected = [(each.record, entry.reason) for each in rows for entry in each.rejected]
     assert rejected == [

@@ -75,7 +75,7 @@ def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) ->
     sample, params = SAMPLES[name]
     response = of_body(ALL[name], enveloped(data.draw(spoilt(sample))), **params)
     try:
-        validation.check(response.call, 200, {}, response.envelope)
+        validation.check_response(response.call, 200, {}, response.envelope)
     except MarketingApiError:
         return
     for rows in parsing.parse_rows(response, ZONE, DAY):
@@ -93,7 +93,7 @@ def test_any_body_is_judged_by_an_error_of_the_tree_or_accepted(body: bytes, sta
     call = ALL["emailmarketing/getcontacts"].bind(listid=1)
     rate_report(read_envelope(body), {})
     try:
-        validation.check(call, status, {}, read_envelope(body))
+        validation.check_response(call, status, {}, read_envelope(body))
     except MarketingApiError:
         return
     assert b"contacts" in body

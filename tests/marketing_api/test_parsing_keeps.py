@@ -79,7 +79,7 @@ def told(name: str, body: Any) -> str | None:
     """Everything that reading brings to light, as one text; None when the answer is refused."""
     response = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
     try:
-        validation.check(response.call, 200, {}, response.envelope)
+        validation.check_response(response.call, 200, {}, response.envelope)
     except MarketingApiError:
         return None
     found: list[Any] = []
@@ -127,7 +127,7 @@ def test_a_collection_in_another_form_is_told_or_refused(name: str) -> None:
 )
 def test_forms_that_can_be_read_are_read(name: str, body: Any, records: int) -> None:
     response = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
-    validation.check(response.call, 200, {}, response.envelope)
+    validation.check_response(response.call, 200, {}, response.envelope)
     rows = list(parsing.parse_rows(response, ZONE, DAY))
     assert (sum(len(one.records) for one in rows), [one.rejected for one in rows if one.rejected]) == (
         records,

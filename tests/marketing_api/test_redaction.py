@@ -85,7 +85,7 @@ class _Tags(HTMLParser):
 @pytest.mark.parametrize("text", [each for each in HOSTILE if each.isprintable() or "\n" in each])
 def test_the_preview_of_a_table_shows_names_as_they_are(home: Home, text: str) -> None:  # noqa: F811
     home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": text}]}})], tables.LISTS)
-    shown = home.warehouse.preview(tables.LISTS)
+    shown = home.warehouse.preview_rows(tables.LISTS)
     assert shown.count("\n") == 2
     assert in_markdown(text) in shown
     assert markdown_table(("a",), [(text,)]).count("\n") == 2

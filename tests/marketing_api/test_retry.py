@@ -72,8 +72,8 @@ def test_the_limit_that_is_logged_is_the_one_that_is_met(
     monkeypatch.setattr(retry, "FIRST_SAID_S", 0.0)
     silence = retry.Silence("main")
     for problem in problems:
-        silence.begin()
-        silence.end(problem)
+        silence.begin_request()
+        silence.end_request(problem)
     silence.log_when_due()
     assert limit in caplog.messages[-1]
 

@@ -19,7 +19,7 @@ from marketing_api.errors import (
 )
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, lists, social
-from marketing_api.validation import check
+from marketing_api.validation import check_response
 from tests.marketing_api import samples
 from tests.marketing_api.responses import enveloped
 
@@ -37,7 +37,7 @@ def verdict(
     operation: Operation, body: bytes, status: int = 200, headers: dict[str, str] | None = None, **params: Any
 ) -> MarketingApiError | None:
     try:
-        check(operation.bind(**params), status, headers or {}, read_envelope(body))
+        check_response(operation.bind(**params), status, headers or {}, read_envelope(body))
     except MarketingApiError as problem:
         return problem
     return None
@@ -315,10 +315,10 @@ def test_a_damaged_name_breaks_an_answer_and_a_damaged_value_costs_its_character
 def test_body_in_a_file_is_judged_like_one_in_memory(tmp_path: Path) -> None:
     body = tmp_path / "body.json"
     body.write_bytes(enveloped(samples.CONTACTS))
-    check(CONTACTS, 200, {}, read_envelope(body))
+    check_response(CONTACTS, 200, {}, read_envelope(body))
     body.write_bytes(b"")
     with pytest.raises(BrokenResponse, match="no body"):
-        check(CONTACTS, 200, {}, read_envelope(body))
+        check_response(CONTACTS, 200, {}, read_envelope(body))
 
 
 def test_campaign_of_another_type_is_refused_not_empty() -> None:

@@ -311,7 +311,7 @@ def started_for_fifty() -> int:
 
     lane, before = Lane(), set(threading.enumerate())
     for _ in range(50):
-        pool.put(lane, job)
+        pool.put_job(lane, job)
     for _ in range(50):
         assert done.acquire(timeout=HANGS_S)
     started = set(threading.enumerate()) - before
@@ -333,11 +333,11 @@ def served(pool: WorkerPool, lanes: dict[str, Lane], count: int) -> list[str]:
         leave()
         done.release()
 
-    pool.put(Lane(9), block)
+    pool.put_job(Lane(9), block)
     assert is_blocked.wait(HANGS_S)
     for _ in range(count):
         for name, lane in lanes.items():
-            pool.put(lane, functools.partial(job, name))
+            pool.put_job(lane, functools.partial(job, name))
     may_begin.set()
     for _ in range(count * len(lanes)):
         assert done.acquire(timeout=HANGS_S)

@@ -33,7 +33,7 @@ def told(data: Any, *, header: str = "ok") -> bytes:
 
 def is_refused(call: Call, data: Any, status: int = 200) -> bool:
     try:
-        validation.check(call, status, {}, read_envelope(told(data)))
+        validation.check_response(call, status, {}, read_envelope(told(data)))
     except Refused:
         return True
     return False
@@ -211,7 +211,9 @@ def test_id_0_is_no_success(made: Any) -> None:
 @pytest.mark.parametrize("member", ["item", "error"])
 def test_a_contact_that_exists_is_refused_by_its_words(member: str) -> None:
     with pytest.raises(Refused, match="said: The contact already exists"):
-        validation.check(ADD, 200, {}, read_envelope(told({"id": "0", member: "The contact already exists"})))
+        validation.check_response(
+            ADD, 200, {}, read_envelope(told({"id": "0", member: "The contact already exists"}))
+        )
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
@@ -222,7 +224,7 @@ def test_an_ok_envelope_counts_whatever_the_http_status_says(status: int) -> Non
 
 def test_the_refusal_shows_the_words_without_addresses() -> None:
     with pytest.raises(Refused, match="The contact … doesn't exist") as caught:
-        validation.check(
+        validation.check_response(
             TAG, 200, {}, read_envelope(told({"item": "The contact ann@example.com doesn't exist"}))
         )
     assert "ann@" not in str(caught.value)

@@ -37,10 +37,10 @@ def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
             yield "bodies", b"\n".join(body for (body,) in bodies if body)
     elif path.name == NAME:
         with closing(Ledger(path.parent, Files(path.parent))) as ledger:
-            recorded = ledger.recorded().values()
+            recorded = ledger.find_recorded().values()
             yield "rows", "\n".join(str(entry.row) for entry in recorded).encode()
-            yield "bodies", b"\n".join(entry.body() for entry in recorded)
-            yield "loads", repr(list(ledger.loads())).encode()
+            yield "bodies", b"\n".join(entry.unpack_body() for entry in recorded)
+            yield "loads", repr(list(ledger.list_loads())).encode()
     elif path.suffix == ".zst":
         with pa.input_stream(str(path), compression="zstd") as stream:
             yield "content", stream.read()

@@ -16,8 +16,8 @@ from typing import Any
 from marketing_api.operations import find
 from tests.marketing_api.samples import SAMPLES
 from tests.warehouse.answering import START, Home
-from warehouse.connection import connect
-from warehouse.models import build
+from warehouse.connection import open_database
+from warehouse.models import build_models
 from warehouse.tables import TABLES
 
 _NAMES = {"contactName", "fullname", "screenname", "username", "from_name", "profile"}
@@ -213,12 +213,12 @@ def fill(folder: Path) -> Planter:
         home.load([home.answer(operation, data, **asked)], *tables, scope=scope)
     home.warehouse.finish_assets([("main", table) for table in TABLES])
     home.close()
-    with connect(folder / "warehouse.duckdb") as connection:
+    with open_database(folder / "warehouse.duckdb") as connection:
         for table, values in _sync(plant):
             columns = ", ".join(f"${name} as {name}" for name in values)
             connection.execute(f"insert into sync.{table} by name select {columns}", values)
         connection.execute("update sync.contact_coverage set email = ?", [plant.mail("contact_coverage")])
-    report = build(folder / "warehouse.duckdb")
+    report = build_models(folder / "warehouse.duckdb")
     assert not report.problem, report.problem
     return plant
 

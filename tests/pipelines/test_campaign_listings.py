@@ -26,8 +26,8 @@ from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox, put_in
 from tests.pipelines.tables import query
 from tests.warehouse.selected import selected
-from warehouse.models import build
-from warehouse.rebuild import rebuild
+from warehouse.models import build_models
+from warehouse.rebuild import rebuild_warehouse
 
 FORMS = ("groups", "numbered", "list", "observed")
 LISTING, DETAIL = "emailmarketing/campaigns", "emailmarketing/getcampaign"
@@ -57,12 +57,12 @@ class Service:
         with open_reader(
             settings, [SOURCE_ASSETS[name] for name in ("campaigns", "campaign_stats", *assets)]
         ) as reader:
-            reader.begin()
-            reader.finish()
+            reader.begin_reading()
+            reader.finish_reading()
             reader.note_run("again", "nightly_sync")
             self.learnt = [line for result in reader.results.values() for line in result.learnt]
-            self.notices = [line for line in reader.notices() if "clock shows" not in line]
-            return [line for lines in reader.problems().values() for line in lines]
+            self.notices = [line for line in reader.list_notices() if "clock shows" not in line]
+            return [line for lines in reader.list_problems().values() for line in lines]
 
     def requests(self) -> Counter[str]:
         return Counter(call.operation.name for call in self.calls)
@@ -182,7 +182,7 @@ def test_a_campaign_that_is_sent_between_two_listings_is_there_once(
         "whoever is sent just before the last listing is in two of them"
     )
     loaded = service.known("status", "type", "sent_at")
-    rebuild(service.home)
+    rebuild_warehouse(service.home)
     assert service.known("status", "type", "sent_at") == loaded
 
 
@@ -241,7 +241,7 @@ def newsletter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_newsletter_that_always_has_one_subject_is_matched_by_its_sending(service: Service) -> None:
     service.sandbox.control("switches", **{"campaign-groups": "observed"})
     assert service.read("business", "lists", "contacts", "timelines") == []
-    assert not build(
+    assert not build_models(
         service.home / "warehouse.duckdb", select=selected("+campaign_performance", "stg_contacts")
     ).problem
     ((every, matched),) = query(

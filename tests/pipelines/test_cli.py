@@ -19,7 +19,7 @@ import pytest
 from marketing_api.sandbox.options import make_command
 from pipelines import cli
 from pipelines.cli import COMMANDS
-from pipelines.usage import examples
+from pipelines.usage import load_examples
 from tests.fixtures import Command
 from tests.pipelines.running import environment, parsed, run
 from tests.pipelines.sandboxes import KEY, Sandbox
@@ -90,7 +90,7 @@ def test_another_name_that_people_try_has_the_help_of_the_command(command: Comma
 
 
 def test_every_command_has_examples_and_nothing_else_has() -> None:
-    assert set(examples()) == {" ".join(words) for words in commands()}
+    assert set(load_examples()) == {" ".join(words) for words in commands()}
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=lambda words: " ".join(words) or "the program")
@@ -98,7 +98,7 @@ def test_the_examples_of_a_command_are_in_its_help_and_can_be_typed(
     command: Command, words: tuple[str, ...]
 ) -> None:
     shown = set(map(str.strip, command(*words, "--help").out.splitlines()))
-    for line in examples()[" ".join(words)]:
+    for line in load_examples()[" ".join(words)]:
         assert line in shown
         typed = shlex.split(line.partition(" < ")[0].partition(" > ")[0])
         typed = typed[typed.index("marketing-sync") + 1 :]

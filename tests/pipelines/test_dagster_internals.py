@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from assets.materialize import DEFERRED, ONE_VERSION, provenance
+from assets.materialize import DEFERRED, ONE_VERSION, provenance_tags
 from home.folder import prepare_home
 from pipelines.dagster_internals import DAEMON, KeptOpenEventLog
 
@@ -123,7 +123,7 @@ def test_tags_of_ours_are_those_that_dagster_reads() -> None:
     )
     assert {storage.EXTERNALLY_MANAGED_ASSETS_TAG: "true"} == DEFERRED
     assert versions.DEFAULT_DATA_VERSION.value == ONE_VERSION
-    assert provenance(dg.AssetSpec("a", deps=["b"], code_version="c")) == {
+    assert provenance_tags(dg.AssetSpec("a", deps=["b"], code_version="c")) == {
         versions.DATA_VERSION_TAG: ONE_VERSION,
         versions.CODE_VERSION_TAG: "c",
         f"{versions.INPUT_DATA_VERSION_TAG_PREFIX}/b": ONE_VERSION,

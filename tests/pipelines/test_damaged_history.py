@@ -14,10 +14,10 @@ import dagster as dg
 import pytest
 
 from home.exits import HomeError
-from home.failures import explain
+from home.failures import explain_error
 from home.folder import prepare_home
 from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
-from warehouse.disk import Workspace, claim
+from warehouse.disk import Workspace, claim_file
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_database_that_the_system_refuses_is_explained_with_what_to_do() -> No
         except sqlite3.OperationalError as refusal:
             raise RuntimeError("as a library wraps it") from refusal
     except RuntimeError as problem:
-        sentence, code = explain(problem)
+        sentence, code = explain_error(problem)
     assert (code, "readable and writable, and run the command again" in sentence) == (1, True)
 
 
@@ -117,7 +117,7 @@ def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("personal")
     with closing(Workspace(home / "tmp" / "report")) as alive:
-        mine = alive.file("index.html")
+        mine = alive.place_file("index.html")
         mine.write_text("in the making")
         prepare_home(home)
         ours = {home / "version", home / "dagster" / "dagster.yaml", mine}
@@ -134,7 +134,7 @@ def test_dagsters_databases_are_created_by_one_process_at_a_time(
 
     def look(opens: Callable[..., object]) -> Callable[..., object]:
         def opened(*given: object) -> object:
-            is_turn_of_one.append(claim(own) is None)
+            is_turn_of_one.append(claim_file(own) is None)
             return opens(*given)
 
         return opened
@@ -144,7 +144,7 @@ def test_dagsters_databases_are_created_by_one_process_at_a_time(
     monkeypatch.setattr(dg.DagsterInstance, "get", look(dg.DagsterInstance.get))
     with instance_of_the_ui(home):
         made = {path.name for path in own.rglob("*.db")}
-        free = claim(own)
+        free = claim_file(own)
     assert is_turn_of_one == [True, True]
     assert {"runs.db", "index.db", "schedules.db"} <= made, "some are created later, by nobody's turn"
     assert free is not None, "runs take no turns"

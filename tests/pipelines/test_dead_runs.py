@@ -17,12 +17,12 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from assets.materialize import failures_of
-from home.folder import dagster_home, note_running, prepare_home, running
+from home.folder import dagster_home, list_running, note_running, prepare_home
 from home.settings import Settings
 from marketing_api.errors import LimitNotShared
 from pipelines.dagster_internals import BY_THE_COMMAND, end_dead_runs, instance_of_the_ui, retry_after_outage
 from pipelines.definitions import build_definitions
-from pipelines.push_jobs import explained
+from pipelines.push_jobs import explain_failures
 from tests.fixtures import Command
 from tests.pipelines.running import start
 from tests.pipelines.sandboxes import Sandbox, spawned
@@ -92,12 +92,12 @@ def executed(home: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_run_is_noted_until_its_process_is_killed(home: Path, executed: subprocess.Popen[str]) -> None:
-    assert running(home) == ["executed"]
+    assert list_running(home) == ["executed"]
     prepare_home(home)  # which removes what dead processes left
-    assert running(home) == ["executed"]
+    assert list_running(home) == ["executed"]
     executed.kill()
     executed.communicate()
-    assert running(home) == []
+    assert list_running(home) == []
 
 
 def test_it_is_failed_and_tried_again(home: Path, instance: dg.DagsterInstance) -> None:
@@ -184,7 +184,7 @@ def test_without_the_redis_of_the_limit_a_step_waits(
     @dg.op
     def opens() -> None:
         attempts.append(1)
-        with explained():
+        with explain_failures():
             if len(attempts) <= failures:
                 raise LimitNotShared("the Redis at budget:6379 cannot be used")
 

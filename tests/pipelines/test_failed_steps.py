@@ -29,7 +29,7 @@ def test_broken_activations_are_reported_and_posted(
     if content is not None:
         (folder / "activations.toml").write_text(content)
     syncs = AudienceSyncs(Settings(home, folder=folder, activations=True, alert_url=alerts.url))
-    syncs.run()
+    syncs.run_syncs()
     assert syncs.lines == syncs.problems
     assert said in syncs.problems[0]
     (body,) = alerts.bodies
@@ -41,7 +41,7 @@ def test_entry_that_cannot_be_planned_is_posted(folder: Path, home: Path, alerts
     (folder / "activations.toml").write_text(entry)
     home.mkdir()
     syncs = AudienceSyncs(Settings(home, folder=folder, activations=True, alert_url=alerts.url))
-    syncs.run()
+    syncs.run_syncs()
     (body,) = alerts.bodies
     assert "vip: activations.toml, [activations.vip]: no account is named 'hill'" in body["text"]
 

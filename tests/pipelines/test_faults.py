@@ -119,8 +119,8 @@ def test_a_second_try_asks_only_what_may_succeed_now(
 
     monkeypatch.setattr(Reader, "_is_stopping_within", calm_down)
     with open_reader(Settings(home, (Connection("main", service.url, Secret(KEY)),)), [timelines]) as reader:
-        reader.begin()
-        reader.finish()
+        reader.begin_reading()
+        reader.finish_reading()
         (first,), (since,) = tries, counts
         passing = {
             failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Transient)
@@ -142,7 +142,7 @@ def test_a_second_try_asks_only_what_may_succeed_now(
 
 def test_a_disk_that_is_full_at_the_first_request_is_what_is_said(tmp_path: Path) -> None:
     full = ArchiveFull(tmp_path, "no space left")
-    with serve(STANDING) as url, patch.object(Archive, "record", side_effect=full):
+    with serve(STANDING) as url, patch.object(Archive, "record_exchange", side_effect=full):
         settings = Settings(prepare_home(tmp_path / "home"), (Connection("main", url, Secret(KEY)),))
         with pytest.raises(ArchiveFull), open_reader(settings, [SOURCE_ASSETS["lists"]]):
             pass

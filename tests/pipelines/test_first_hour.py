@@ -25,7 +25,7 @@ from tests.pipelines.running import start_cold
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.waiting import HANGS_S
 from upkeep.backup import Snapshot
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.status_file import AccountStatus, HomeStatus
 
 NOWHERE = {"MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "k-123456"}
@@ -106,10 +106,10 @@ def test_init_leaves_accounts_toml_and_the_environment_alone(
 
 
 def test_a_key_with_odd_letters_is_read_as_it_was_typed(folder: Path) -> None:
-    from pipelines.commands.init import _write
+    from pipelines.commands.init import _write_values
 
     key = "a'b\\c #d$e\"f"
-    _write(folder / ".env", {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY": key})
+    _write_values(folder / ".env", {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY": key})
     assert load_settings(folder, {}).accounts[0].key == Secret(key)
 
 
@@ -175,7 +175,7 @@ def test_a_sync_says_it_before_it_tries_again(
 def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path, home: Path) -> None:
     (folder / ".env").write_text("MARKETING_TIMEZONE=Europe/Berlin\n")
     (folder / ".env").chmod(0o644)
-    with connect(home / "warehouse.duckdb") as connection:
+    with open_database(home / "warehouse.duckdb") as connection:
         connection.execute("update sync.runs set started_at = started_at - interval 3 day, ended_at = null")
     read_at = utc_now() - dt.timedelta(days=5)
     (home / "status.json").write_bytes(msgspec.json.encode(HomeStatus([AccountStatus("main", read_at)])))
@@ -194,7 +194,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
 
 
 def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:
-    with connect(home / "warehouse.duckdb") as connection:
+    with open_database(home / "warehouse.duckdb") as connection:
         connection.execute(
             "update sync.runs set started_at = timestamptz '2026-01-02 03:04:00+00', ended_at = null"
         )

@@ -11,14 +11,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from home.freshness import due
+from home.freshness import format_due
 from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.warehouse.selected import selected
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.loads.coverage import FRESH_FOR, GRACE
-from warehouse.models import build
+from warehouse.models import build_models
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 
@@ -97,7 +97,7 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     path = tmp_path / "warehouse.duckdb"
     now = dt.datetime.now(dt.UTC)
     moment = now - GRACE - dt.timedelta(minutes=minutes)
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         row = {
             "account": "a",
@@ -108,34 +108,34 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
             "is_complete": True,
         }
         connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
-    build(path, select=selected("+data_freshness"))
+    build_models(path, select=selected("+data_freshness"))
     is_late = minutes > 0
     assert ask(path, "select is_overdue from marts.data_freshness where subject = 'lists'") == [(is_late,)]
-    assert (due(moment, now) == "late") is is_late
+    assert (format_due(moment, now) == "late") is is_late
 
 
 def test_a_reading_dated_in_the_future_is_of_unknown_age_and_overdue(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     moment = dt.datetime.now(dt.UTC) + dt.timedelta(days=400)
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         row = {"account": "a", "table_name": "lists", "scope": "all", "is_complete": True}
         row |= {"as_of": moment, "due_at": moment + dt.timedelta(days=1)}
         connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
-    build(path, select=selected("+data_freshness"))
+    build_models(path, select=selected("+data_freshness"))
     found = ask(path, "select age_hours, oldest_age_hours, is_overdue from marts.data_freshness")
     assert found == [(None, None, True)]
 
 
 def test_today_is_of_the_newest_request_whatever_clocks_showed(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         for request, day in ((1, "2027-04-20"), (2, "2026-03-16")):
             row = {"account": "a", "table_name": "lists", "scope": f"list_id={request}", "is_complete": True}
             row |= {"as_of": f"{day} 02:00:00+00", "last_request": request}
             connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
-    build(path, select=selected("+int_accounts"))
+    build_models(path, select=selected("+int_accounts"))
     found = ask(path, "select today from staging.int_accounts")
     assert found == [(dt.date(2026, 3, 16),)]
 

@@ -92,7 +92,7 @@ def _file(descriptor: int) -> str:
 def noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
     notes = Noted(home)
     monkeypatch.setattr(fcntl, "flock", notes.flock(fcntl.flock))
-    enter, leave, transaction = _Place.enter, _Place.leave, Ledger._transaction
+    enter, leave, transaction = _Place.enter_place, _Place.leave_place, Ledger._run_once
 
     def entered(place: _Place, mode: _Mode) -> duckdb.DuckDBPyConnection:
         connection = enter(place, mode)
@@ -112,9 +112,9 @@ def noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
         finally:
             notes.leave(ledger._path)
 
-    monkeypatch.setattr(_Place, "enter", entered)
-    monkeypatch.setattr(_Place, "leave", left)
-    monkeypatch.setattr(Ledger, "_transaction", transacted)
+    monkeypatch.setattr(_Place, "enter_place", entered)
+    monkeypatch.setattr(_Place, "leave_place", left)
+    monkeypatch.setattr(Ledger, "_run_once", transacted)
     return notes
 
 

@@ -17,7 +17,7 @@ from tests.pipelines.running import run, start_cold
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import publish
+from warehouse.publish import publish_copy
 
 KEYS = {"MARKETING_API_URL": "https://host.example/1", "MARKETING_API_KEY": "k-123456"}
 
@@ -111,7 +111,7 @@ def test_a_watched_status_is_shown_again_until_ctrl_c(home: Path) -> None:
 
 def test_a_report_is_opened(home: Path, empty_tables: Path, tmp_path: Path) -> None:
     shutil.copytree(empty_tables.parent, home)
-    publish(home, Masking(PersonalData.KEEP))
+    publish_copy(home, Masking(PersonalData.KEEP))
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     browser.chmod(stat.S_IRWXU)

@@ -129,7 +129,7 @@ def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = job.execute_in_process(instance=instance, run_config=quiet)
     materializations = result.asset_materializations_for_node(MODELS_STEP)
-    assert len(materializations) == len({node.relation for node in ModelSettings().nodes()})
+    assert len(materializations) == len({node.relation for node in ModelSettings().list_nodes()})
     assert all("unchanged" in materialization.metadata for materialization in materializations)
     schemas: list[Any] = [
         materialization.metadata["dagster/column_schema"].value for materialization in materializations
@@ -140,7 +140,7 @@ def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
         for check in result.get_asset_check_evaluations()
         if check.asset_key.path[0] in ("staging", "history", "marts")
     ]
-    assert len(checks) == sum(node.is_test for node in ModelSettings().nodes())
+    assert len(checks) == sum(node.is_test for node in ModelSettings().list_nodes())
     assert all(check.passed and "unchanged" in check.metadata for check in checks)
 
 

@@ -27,7 +27,7 @@ from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account, put_in
 from tests.pipelines.tables import query
 from tests.waiting import HANGS_S
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import rebuild_warehouse
 from warehouse.warehouse import Warehouse
 
 CAP = 5
@@ -95,10 +95,10 @@ def read(home: Path, moving: Moving, **options: Any) -> list[str]:
         [SOURCE_ASSETS["contacts"]],
         options,
     ) as reader:
-        reader.begin()
-        reader.finish()
+        reader.begin_reading()
+        reader.finish_reading()
         reader.note_run("again", "nightly_sync")
-        return [line for lines in reader.problems().values() for line in lines]
+        return [line for lines in reader.list_problems().values() for line in lines]
 
 
 def live(home: Path, moving: Moving) -> set[int]:
@@ -147,7 +147,7 @@ def test_between_any_two_pages_nobody_who_is_there_is_marked_as_deleted_and_who_
         assert read(home, moving) == []
         assert live(home, moving) == there(moving)
     was = {table: query(home, f"from {table} order by all") for table in TABLES}
-    rebuild(home)
+    rebuild_warehouse(home)
     assert {table: query(home, f"from {table} order by all") for table in TABLES} == was
 
 
@@ -218,9 +218,9 @@ def test_every_listing_of_several_pages_is_read_twice_only_when_something_is_gon
         def pages() -> list[str]:
             since = service.count
             with open_reader(settings, [SOURCE_ASSETS[asset]]) as reader:
-                reader.begin()
-                reader.finish()
-                assert not reader.problems()
+                reader.begin_reading()
+                reader.finish_reading()
+                assert not reader.list_problems()
                 reader.note_run("again", "nightly_sync")
             return [str(entry["params"]) for entry in service.asked(since) if entry["operation"] == operation]
 

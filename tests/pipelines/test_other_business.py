@@ -35,10 +35,10 @@ def read(home: Path, service: Sandbox, *names: str, **options: Any) -> tuple[lis
     """The problems, and whether the account was found to be another one."""
     settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
     with open_reader(settings, [SOURCE_ASSETS[name] for name in names], options) as reader:
-        reader.begin()
-        reader.finish()
+        reader.begin_reading()
+        reader.finish_reading()
         reader.note_run("again", "nightly_sync")
-        problems = [line for lines in reader.problems().values() for line in lines]
+        problems = [line for lines in reader.list_problems().values() for line in lines]
         return problems, any(isinstance(session.problem, OtherBusiness) for session in reader.sessions)
 
 

@@ -16,7 +16,7 @@ from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed
 from warehouse.masking import Masking, personal_key
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def homes(nights: tuple[Night, Night], tmp_path_factory: pytest.TempPathFactory)
     for way in WAYS:
         made[way] = home = tmp_path_factory.mktemp(way)
         shutil.copy(nights[1].home / "warehouse.duckdb", home)
-        publish(home, Masking(PersonalData(way), personal_key(home)))
+        publish_copy(home, Masking(PersonalData(way), personal_key(home)))
         write_report(home)
     return made
 

@@ -52,7 +52,7 @@ def age(home: Path, days: int) -> None:
 def loads(home: Path, asset: str) -> list[Any]:
     """(is it complete, days until it is due) of each load of an asset, in their order."""
     with Archive(home / "archive") as archive:
-        found = [Load.from_event(event) for event in archive.ledger.loads()]
+        found = [Load.from_event(event) for event in archive.ledger.list_loads()]
     now = dt.datetime.now(dt.UTC)
     return [
         (load.is_complete, round((load.due_at - now).days + 0.5))

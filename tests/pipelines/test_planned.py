@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assets.planning.crawl_plan import Rules
-from pipelines.night_plan import LISTINGS, Night, night
+from pipelines.night_plan import LISTINGS, Night, plan_night
 from tests.assets.planning.test_crawl_plan import plan
 
 KEPT = "the maximum age is kept"
@@ -30,7 +30,7 @@ def found(
     whole, limited = (
         plan(timelines, coupons, Rules(limit=limit, requests_all=everybody)) for limit in (None, left)
     )
-    return night({LISTINGS: listings}, whole, limited, allowed, requests_all=everybody)
+    return plan_night({LISTINGS: listings}, whole, limited, allowed, requests_all=everybody)
 
 
 @given(st.integers(0, 200), ages, ages, st.one_of(st.none(), st.integers(0, 300)), st.booleans())
@@ -50,7 +50,7 @@ def test_figures_agree_for_any_budget(
     assert all(count >= 0 for count in planned.sent.values())
     if allowed is None:
         assert not left
-    text = "\n".join(planned.sentences(10.0, 7))
+    text = "\n".join(planned.describe_night(10.0, 7))
     numbers = [
         int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])
     ]
@@ -68,12 +68,12 @@ def test_figures_agree_for_any_budget(
 
 
 def test_a_budget_that_the_listings_use_up_promises_nothing() -> None:
-    text = "\n".join(found(153, [1.0] * 50, [1.0] * 45, 3, everybody=False).sentences(10.0, 7))
+    text = "\n".join(found(153, [1.0] * 50, [1.0] * 45, 3, everybody=False).describe_night(10.0, 7))
     assert "the next sync would send" in text
     assert "of listings" in text
     assert "no contact gets older than 7 days tonight, but not every night: that takes 14 requests" in text
 
 
 def test_what_the_budget_leaves_is_enough_for_a_longer_age() -> None:
-    text = "\n".join(found(0, [1.0] * 70, [], 5, everybody=False).sentences(10.0, 7))
+    text = "\n".join(found(0, [1.0] * 70, [], 5, everybody=False).describe_night(10.0, 7))
     assert "MARKETING_MAX_AGE_DAYS=14 can be kept" in text

@@ -16,7 +16,7 @@ from tests.pipelines.planted import TOKEN, Planter, fill
 from warehouse.masking import Masking, personal_key
 from warehouse.models import ModelSettings
 from warehouse.policies import PersonalData
-from warehouse.publish import earlier, publish, published_path
+from warehouse.publish import list_earlier, publish_copy, published_path
 from warehouse.tables import TABLES
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def homes(filled: tuple[Path, Planter], tmp_path_factory: pytest.TempPathFactory
 
 
 def publish_all(home: Path, masking: Masking) -> None:
-    publish(home, masking)
+    publish_copy(home, masking)
     write_report(home)
 
 
@@ -61,7 +61,7 @@ def plant(filled: tuple[Path, Planter]) -> Planter:
 
 def shown(home: Path) -> Iterator[tuple[str, str]]:
     """(where, what) of every column of every table and its name, here, in predecessors, and the report."""
-    for path in (published_path(home), *earlier(home)):
+    for path in (published_path(home), *list_earlier(home)):
         with duckdb.connect(str(path), read_only=True) as connection:
             tables = connection.execute(
                 "select schema_name, table_name, column_name from duckdb_columns() where not internal"
@@ -105,8 +105,8 @@ def test_none_is_found_otherwise_in_any_column_predecessor_or_report(
 @pytest.mark.parametrize("way", ["hash", "drop"])
 def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, way: str) -> None:
     home = homes[way]
-    assert len(earlier(home)) == 1, "the one that kept everything is gone"
-    files = [published_path(home), *earlier(home), home / "report" / "index.html"]
+    assert len(list_earlier(home)) == 1, "the one that kept everything is gone"
+    files = [published_path(home), *list_earlier(home), home / "report" / "index.html"]
     found = [
         (place, str(path))
         for path in files
@@ -119,7 +119,7 @@ def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, wa
 def test_what_is_released_against_its_lineage_has_values_and_no_token(
     homes: Homes, plant: Planter, way: str
 ) -> None:
-    models = ModelSettings().nodes()
+    models = ModelSettings().list_nodes()
     released = [
         f"{node.relation}.{column}"
         for node in models

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from tests.fixtures import Command
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.publish import published_path
 from warehouse.schema import ensure_schema
 
@@ -18,7 +18,7 @@ from warehouse.schema import ensure_schema
 @pytest.fixture(scope="module")
 def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("empty") / "warehouse.duckdb"
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         connection.execute(
             "insert into source.managers by name select 'main' account, 1 manager_id, 'Ann Lee' full_name"
@@ -33,7 +33,7 @@ def warehouse(home: Path, empty_warehouse: Path) -> Path:
 
 
 def say_of_models(warehouse: Path, doubt: str) -> None:
-    with connect(warehouse) as connection:
+    with open_database(warehouse) as connection:
         connection.execute("delete from sync.meta where name = 'models_doubt'")
         connection.execute("insert into sync.meta values ('models_doubt', ?)", [doubt])
 

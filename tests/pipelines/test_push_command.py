@@ -26,11 +26,11 @@ from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from tests.waiting import wait_until
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from write_back import kinds
 from write_back.order import Order
 from write_back.outbox.outbox import open_outbox
-from write_back.push_service import enqueue, plan_push
+from write_back.push_service import enqueue_push, plan_push
 
 ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")
@@ -365,7 +365,7 @@ def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
 
     def held(run: PushRun) -> None:
         """From the moment of sending on, somebody reads."""
-        reader = connect(home / "warehouse.duckdb", read_only=True)
+        reader = open_database(home / "warehouse.duckdb", read_only=True)
         reader.__enter__()
         kept.append(reader)
         sending(run)
@@ -383,11 +383,11 @@ def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox
     order = Order(kinds.TAGS, "main", query=TAGS[-1])
     one, other = plan_push(settings, order), plan_push(settings, order)
     assert len(one.plan.items) == len(other.plan.items) == 12
-    enqueue(settings, one, run="one")
-    enqueue(settings, other, run="other")
+    enqueue_push(settings, one, run="one")
+    enqueue_push(settings, other, run="other")
     with open_outbox(home) as outbox:
-        assert len(outbox.open("main")) == 12
-        assert {entry.message for entry in outbox.items(2)} == {"already queued"}
+        assert len(outbox.list_open("main")) == 12
+        assert {entry.message for entry in outbox.list_entries(2)} == {"already queued"}
 
 
 @pytest.mark.slow

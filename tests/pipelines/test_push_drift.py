@@ -12,14 +12,14 @@ from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 from write_back import push_service
 from write_back.item import RetryPolicy
-from write_back.kinds import verify
+from write_back.kinds import verify_pushes
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading back does not wait for a queue that is not there."""
     monkeypatch.setattr(
-        push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0))
+        push_service, "verify", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
     )
 
 

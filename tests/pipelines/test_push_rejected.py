@@ -21,7 +21,7 @@ from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from tests.pipelines.test_push_command import sent, write
 from tests.waiting import HANGS_S
-from write_back.refusals import REFUSALS, is_permanent, known
+from write_back.refusals import REFUSALS, find_refusal, is_permanent
 
 LIST, OTHER = "Corporate catering", "Newsletter"
 OPTIONS = ("--map", "email=Customer", "--ignore", "NOTES", "--reject-limit", "50%", "--apply")
@@ -285,13 +285,13 @@ def test_without_rejected_rows_or_with_a_wrong_call_it_says_so(
     ],
 )
 def test_known_words_are_permanent_or_may_pass(words: str, name: str, may_pass: bool) -> None:
-    refusal = known(words)
+    refusal = find_refusal(words)
     assert refusal is not None
     assert (refusal.name, not refusal.is_permanent) == (name, may_pass)
 
 
 def test_unknown_words_may_pass() -> None:
-    assert known("the moon is full") is None
+    assert find_refusal("the moon is full") is None
     assert not is_permanent("the moon is full")
     assert not is_permanent(None)
     assert len({each.name for each in REFUSALS}) == len(REFUSALS), "an alert tells them apart by name"
@@ -381,13 +381,13 @@ def test_words_of_the_service_that_are_not_known_stay_here(
     from write_back.item import Reason
     from write_back.order import Ran
     from write_back.outbox.outbox import open_outbox
-    from write_back.push_report import alert_body, explained, result_of
+    from write_back.push_report import alert_body, explain_reason, result_of
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
     with open_outbox(home) as outbox:
         result = result_of(home, outbox, 1)
     odd = Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True)
-    result.reasons = [explained(odd)]
+    result.reasons = [explain_reason(odd)]
     text = str(alert_body(result, Ran("push_tags", "main"))["text"])
     assert "1 row: other words of the service" in text
     assert "Miller" not in text

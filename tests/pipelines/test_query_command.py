@@ -19,10 +19,10 @@ import pytest
 from tests.fixtures import Command
 from tests.pipelines.running import environment
 from tests.waiting import wait_until
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import publish
+from warehouse.publish import publish_copy
 
 _FILL = (
     "insert into source.business by name select 'main' account, 'America/New_York' as timezone",
@@ -43,10 +43,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory, empty_tables: Path) -> Path
     filled = tmp_path_factory.mktemp("query") / "home"
     filled.mkdir()
     shutil.copy(empty_tables, filled)
-    with connect(filled / "warehouse.duckdb") as connection:
+    with open_database(filled / "warehouse.duckdb") as connection:
         for statement in _FILL:
             connection.execute(statement)
-    publish(filled, Masking(PersonalData.KEEP))
+    publish_copy(filled, Masking(PersonalData.KEEP))
     return filled
 
 
@@ -86,9 +86,9 @@ def test_the_zone_is_the_accounts_own_or_utc_of_several(
     assert command(*zone, MARKETING_TIMEZONE="Asia/Tokyo").out == "zone\nAmerica/New_York\n"
     two = tmp_path / "two"
     shutil.copytree(filled, two)
-    with connect(two / "warehouse.duckdb") as connection:
+    with open_database(two / "warehouse.duckdb") as connection:
         connection.execute("insert into source.business (account) values ('south')")
-    publish(two, Masking(PersonalData.KEEP))
+    publish_copy(two, Masking(PersonalData.KEEP))
     assert command(*zone, MARKETING_HOME=str(two)).out == "zone\nUTC\n"
     same = {"MARKETING_HOME": str(two), "MARKETING_TIMEZONE": "America/New_York"}
     assert command(*zone, **same).out == "zone\nAmerica/New_York\n"

@@ -21,14 +21,14 @@ from home import formatting
 from home.folder import prepare_home
 from home.formatting import UNKNOWN
 from pipelines.report import charts
-from pipelines.report.charts import sparkline
-from pipelines.report.figures import changes, headline, key_figures
+from pipelines.report.charts import draw_sparkline
+from pipelines.report.figures import key_figures, list_changes, write_headline
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
-from pipelines.report.render import environment, preview, readable, render
+from pipelines.report.render import drop_unreadable, load_environment, render_preview, render_report
 from tests.fixtures import Command
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
-from warehouse.sql import records
+from warehouse.sql import fetch_records
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
@@ -59,7 +59,7 @@ def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
             f"{', '.join(f'sum({name}) as {name}' for name in SUMMED)} from marts.account_daily group by all"
         )
         connection.execute(f"set variable today = date '{TODAY}'")
-        return records(connection, QUERIES["weeks"], {"account": "main"})
+        return fetch_records(connection, QUERIES["weeks"], {"account": "main"})
 
 
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
@@ -69,7 +69,7 @@ def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str
 
 
 def page(*accounts: AccountData) -> str:
-    return render(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), accounts))
+    return render_report(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), accounts))
 
 
 def campaign(subject: str, **values: Any) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def test_a_hostile_review_stays_text() -> None:
     names = {name for name, _ in elements.found}
     assert not names & {"img", "iframe", "link", "object", "form", "base"}
     (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    assert script == environment().globals["SCRIPT"], "ours, and no other may run"
+    assert script == load_environment().globals["SCRIPT"], "ours, and no other may run"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}';" in html
     assert not [key for _, attributes in elements.found for key in attributes if key.startswith("on")]
@@ -424,7 +424,7 @@ def test_names_and_words_of_people_are_left_out_when_they_are_hashed_or_dropped(
 
 
 def test_the_preview_holds_numbers_only() -> None:
-    said = preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
+    said = render_preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
     assert said.startswith("**main**, 20 Mar 2026")
     assert "|  | 9–15 Mar 2026 | week before | change |" in said
     assert "| Messages sent | 14 | 14 | ±0 |" in said
@@ -453,7 +453,7 @@ def counted(days: list[dict[str, Any]], column: str) -> tuple[float | None, ...]
 
 def test_what_is_not_known_is_a_dash_and_is_compared_with_nothing() -> None:
     rows = [{"day_on": TODAY - dt.timedelta(days=back), "good_count": 1} for back in range(1, 12)]
-    found = {change.name: change for change in changes(account(days=rows))}
+    found = {change.name: change for change in list_changes(account(days=rows))}
     assert found["Good reviews"][1:6] == ("7", UNKNOWN, UNKNOWN, UNKNOWN, "4")
     assert not found["Contacts left"].is_known
     assert found["Rating on review sites"].last == "4.5 (3)"
@@ -468,22 +468,24 @@ def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        (formatting.number(1234.4), "1,234"),
-        (formatting.number(None), "–"),
-        (formatting.share(0.2345), "23.4 %"),
+        (formatting.format_number(1234.4), "1,234"),
+        (formatting.format_number(None), "–"),
+        (formatting.format_share(0.2345), "23.4 %"),
         (formatting.change_of(-3), "−3"),
         (formatting.change_of(0.04, 1), "±0"),
-        (formatting.points(0.021), "+2.1 pts"),
-        (formatting.day(TODAY), "20 Mar 2026"),
+        (formatting.format_points(0.021), "+2.1 pts"),
+        (formatting.format_day(TODAY), "20 Mar 2026"),
         (formatting.days_of(dt.date(2026, 11, 30)), "30 Nov – 6 Dec 2026"),
         (formatting.days_of(dt.date(2026, 12, 28)), "28 Dec 2026 – 3 Jan 2027"),
-        (formatting.plural(1, "address", "addresses"), "1 address"),
-        (formatting.cut("a" * 9, 5), "aaaa…"),
+        (formatting.count_of(1, "address", "addresses"), "1 address"),
+        (formatting.cut_text("a" * 9, 5), "aaaa…"),
         (
-            environment().from_string('<b title="{{ title }}">{{ text }}</b>').render(title='"', text="<"),
+            load_environment()
+            .from_string('<b title="{{ title }}">{{ text }}</b>')
+            .render(title='"', text="<"),
             '<b title="&#34;">&lt;</b>',
         ),
-        (readable("a\x07\u2066b"), "ab"),
+        (drop_unreadable("a\x07\u2066b"), "ab"),
     ],
 )
 def test_a_value_in_words(shown: str, expected: str) -> None:
@@ -494,7 +496,7 @@ def test_a_value_in_words(shown: str, expected: str) -> None:
     "values", [(0, 0), (5, 5), (-1, 1), (0.001, 0.002), (0, 1_000_000), (999_999, 1_000_000)]
 )
 def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None:
-    ticks = charts._ticks(*values)
+    ticks = charts._round_ticks(*values)
     assert ticks[0] <= values[0] <= values[1] <= ticks[-1]
     assert 2 <= len(ticks) <= 7
 
@@ -566,7 +568,7 @@ def weeks(*counts: int) -> list[dict[str, Any]]:
 def test_what_is_usual_is_told_by_earlier_weeks(
     counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool
 ) -> None:
-    (found,) = [each for each in changes(account(days=weeks(*counts))) if each.name == "Good reviews"]
+    (found,) = [each for each in list_changes(account(days=weeks(*counts))) if each.name == "Good reviews"]
     assert found.last == str(counts[-1])
     assert found.usual == usual
     assert bool(found.surprise) is is_surprise
@@ -586,7 +588,7 @@ def test_the_headline_says_what_happened_what_moved_most_and_the_newest_campaign
         ],
         "campaigns": [{**sent, "open_rate": 0.4, "subject": "<b>Sale</b>"}],
     }
-    said = headline(account(**FULL | rows))
+    said = write_headline(account(**FULL | rows))
     assert said == [
         "Last week, 9–15 Mar 2026: 1 campaign of 700 messages, 50.0 % opened; 90 good reviews on the feedback "
         "page.",
@@ -605,9 +607,9 @@ def test_unusual_days_are_told_below_what_changed_by_the_names_of_the_page() -> 
 
 
 def test_a_figure_shows_how_it_came_to_be() -> None:
-    assert sparkline("People", [1, 3, 2]).count("L") == 2
-    assert not sparkline("People", [2, 2, 2])
-    assert not sparkline("People", [])
+    assert draw_sparkline("People", [1, 3, 2]).count("L") == 2
+    assert not draw_sparkline("People", [2, 2, 2])
+    assert not draw_sparkline("People", [])
 
 
 def test_the_contacts_of_a_figure_are_those_of_its_line() -> None:

@@ -10,7 +10,7 @@ from tests.pipelines.test_report import FULL, TODAY, account, page
 
 
 def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
-    drawn = charts.bars(
+    drawn = charts.draw_bars(
         "Opened",
         [charts.Bar("W" * 90, 0.5, "41.0 %"), charts.Bar("Spring menu", 0.4, "40.0 %")],
         axis=formatting.whole_share,
@@ -19,10 +19,10 @@ def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
     assert f">{'W' * 23}…</text>" in drawn
     assert ">Spring menu<" in drawn
     few, many = (
-        charts.lines(
+        charts.draw_lines(
             "Contacts",
             [charts.Series("all", [(TODAY - dt.timedelta(days=1), size), (TODAY, size * 2)])],
-            shown=formatting.number,
+            shown=formatting.format_number,
         )
         for size in (10, 10_000_000)
     )

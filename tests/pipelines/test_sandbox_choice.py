@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from home.accounts import connections
+from home.accounts import open_connections
 from home.folder import prepare_home
 from home.settings import SettingsError, load_settings
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.schema import ensure_schema
 
 NOTICE = "no key is configured: this is the sandbox"
@@ -91,7 +91,7 @@ def test_address_of_a_sandbox_is_a_choice(command: Command, sandbox: Sandbox) ->
 
 def test_home_of_a_live_account_is_looked_at_without_a_key(command: Command, home: Path) -> None:
     (prepare_home(home) / "identity.json").write_text('{"home_id": "x", "kind": "live"}')
-    with connect(home / "warehouse.duckdb") as connection:
+    with open_database(home / "warehouse.duckdb") as connection:
         ensure_schema(connection)
     ran = command("status")
     assert (ran.code, ran.err) == (0, "")
@@ -104,7 +104,7 @@ def test_command_without_a_home_needs_no_choice(command: Command) -> None:
 
 def test_process_of_dagster_refuses_too(folder: Path) -> None:
     settings = load_settings(folder, {})
-    with pytest.raises(SettingsError, match="no key is configured"), connections(settings):
+    with pytest.raises(SettingsError, match="no key is configured"), open_connections(settings):
         pass
 
 

@@ -13,7 +13,7 @@ import pytest
 from home.folder import prepare_home
 from home.settings import SHARD_TAG, SettingsError, load_settings
 from pipelines.definitions import build_definitions
-from pipelines.schedules import nightly
+from pipelines.schedules import nightly_schedule
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
 from tests.pipelines.sandboxes import KEY
@@ -135,7 +135,7 @@ def test_a_run_fills_the_home_of_the_shard_that_its_tag_names(
 def test_the_schedule_requests_one_run_a_shard(declared: Path) -> None:
     tags = json.dumps({"dagster-k8s/config": {"volume": "marketing-{shard}"}, "team": "data"})
     settings = load_settings(declared, {"MARKETING_RUN_TAGS": tags})
-    schedule = nightly(settings)
+    schedule = nightly_schedule(settings)
     moment = dt.datetime(2026, 11, 23, 2, tzinfo=dt.UTC)
     with dg.DagsterInstance.ephemeral() as instance:
         requests = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pipelines.web_guard import objection
+from pipelines.web_guard import find_objection
 
 PORT = 3000
 OURS = ("127.0.0.1:3000", "localhost:3000", "[::1]:3000")
@@ -51,7 +51,7 @@ def scope(
 
 
 def refused(headers: Headers, **request: str) -> bool:
-    return objection(scope(headers, **request), PORT) is not None
+    return find_objection(scope(headers, **request), PORT) is not None
 
 
 def browser(site: str, mode: str, destination: str, origin: str | None = None) -> Headers:
@@ -127,7 +127,7 @@ OWN: dict[str, tuple[Headers, dict[str, str]]] = {
 @pytest.mark.parametrize("name", OWN)
 def test_the_ui_and_programs_of_this_machine_are_answered(name: str) -> None:
     headers, request = OWN[name]
-    assert objection(scope(headers, **request), PORT) is None
+    assert find_objection(scope(headers, **request), PORT) is None
 
 
 @given(st.sampled_from(HOSTS) | st.text(st.characters(max_codepoint=255)), requests, others)
@@ -217,7 +217,7 @@ def test_a_subscription_of_a_browser_names_its_page() -> None:
 
 
 def test_port_80_is_left_out_by_browsers() -> None:
-    assert objection(scope([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1")]), 80) is None
+    assert find_objection(scope([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1")]), 80) is None
     assert refused([("Host", "127.0.0.1")])
 
 
@@ -236,4 +236,4 @@ def test_port_80_is_left_out_by_browsers() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(headers: Headers, request_: dict[str, str], said: str) -> None:
-    assert said in (objection(scope(headers, **request_), PORT) or "")
+    assert said in (find_objection(scope(headers, **request_), PORT) or "")

@@ -111,7 +111,7 @@ def ask(service: str, redis: str, seconds: float, workers: int) -> int:
             yield account.ME.bind()
 
     connection = Connection("main", service, Secret(DEFAULT_KEY), budget_url=Secret(redis))
-    limiter = RateLimiter.shared(connection)
+    limiter = RateLimiter.share_limit(connection)
     with (
         tempfile.TemporaryDirectory() as spool,
         Client(

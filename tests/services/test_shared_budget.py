@@ -102,10 +102,10 @@ def test_all_openings_have_one_clock(opening: Opening) -> None:
 
 def test_slots_of_two_limiters_are_those_of_one_limit(opening: Opening) -> None:
     one, other = RateLimiter(opening()), RateLimiter(opening())
-    slots = sorted(limiter.wait().at for _ in range(5) for limiter in (one, other))
+    slots = sorted(limiter.wait_for_slot().at for _ in range(5) for limiter in (one, other))
     gaps = [after - before for before, after in pairwise(slots)]
     assert min(gaps) > 0.07
-    one.learn(one.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
+    one.learn(one.wait_for_slot(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     assert other.limit == 40
 
 
@@ -138,9 +138,9 @@ def test_a_value_that_is_lost_is_begun_anew_with_what_is_learnt_and_a_hold(
 ) -> None:
     state = RedisStore(redis_server.url, path)
     limiter = RateLimiter(state)
-    limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     redis.Redis.from_url(redis_server.url).flushall()
-    slot = state.apply(lambda schedule: schedule.reserve(state.now()))
+    slot = state.apply(lambda schedule: schedule.reserve_slot(state.now()))
     assert HOLD - 0.5 < slot.at - state.now() <= HOLD
     assert limiter.limit == 40
 
@@ -183,10 +183,10 @@ def test_without_redis_the_processes_of_a_machine_share_a_quarter(
 ) -> None:
     limiters = [RateLimiter(RedisStore(redis_server.url, path)) for _ in range(2)]
     for limiter in limiters:
-        limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
+        limiter.learn(limiter.wait_for_slot(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     redis_server.kill()
     assert sum(limiter.rate for limiter in limiters) / 2 == pytest.approx(40 * ALONE, rel=0.07)
-    slots = sorted(limiter.wait().at for _ in range(5) for limiter in limiters)[2:]  # each held one
+    slots = sorted(limiter.wait_for_slot().at for _ in range(5) for limiter in limiters)[2:]  # each held one
     assert 7 / (slots[-1] - slots[0]) <= 40 * ALONE * 1.1
     redis_server.start()
     wait_until(lambda: limiters[0].rate > 30)
@@ -220,10 +220,10 @@ def test_a_redis_that_takes_no_writes_counts_as_gone(
 ) -> None:
     client = redis.Redis.from_url(redis_server.url)
     limiter = RateLimiter(RedisStore(redis_server.url, path))
-    limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     client.config_set(name, value)
     for _ in range(3):
-        limiter.wait()
+        limiter.wait_for_slot()
     assert limiter.rate <= 40 * ALONE
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
@@ -231,13 +231,13 @@ def test_a_redis_that_takes_no_writes_counts_as_gone(
 def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Redis, path: Path) -> None:
     state = RedisStore(redis_server.url, path)
     limiter = RateLimiter(state)
-    limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     clock = state._server.clock
     clock._least, clock._most = clock._least + 3600, clock._most + 3600  # so the next reply is of an hour ago
     state.apply(lambda schedule: setattr(schedule, "last_at", schedule.last_at + 3600))
     began = time.monotonic()
-    limiter.wait()
-    limiter.wait()
+    limiter.wait_for_slot()
+    limiter.wait_for_slot()
     assert time.monotonic() - began < 1800
     assert clock.times_set == 1
 

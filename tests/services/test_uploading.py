@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from home.failures import explain
+from home.failures import explain_error
 from home.settings import Settings
 from upkeep.uploading import upload_published
 from warehouse.disk import make_folder
@@ -29,4 +29,4 @@ def test_a_bucket_has_the_published_file_and_its_status(bucket: str, tmp_path: P
     assert "accounts" in json.loads(files.cat_file(f"{bucket}/status.json"))
     with pytest.raises(Exception, match="cannot be used") as raised:
         upload_published(Settings(home), "s3://nobody-has-this")
-    assert explain(raised.value)[1] == 2
+    assert explain_error(raised.value)[1] == 2

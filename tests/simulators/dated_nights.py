@@ -79,7 +79,7 @@ class DatedNights:
         self._load(answers, tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
 
     def _current(self, table: str, columns: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._warehouse.read(
+        found: list[dict[str, Any]] = self._warehouse.run_query(
             f"select {columns} from source.{table} where _deleted_at is null"
         ).to_pylist()
         return found
@@ -105,7 +105,7 @@ class DatedNights:
         url = f"{self._url}/{operation.name}.json"
         reply = self._http.get(url, params={**question.params, "key": DEFAULT_KEY}, timeout=60)
         answer = Response(new_request_id(), "main", question, self._at, reply.content)
-        self._archive.record(
+        self._archive.record_exchange(
             Exchange(
                 answer.request_id,
                 "main",
@@ -124,6 +124,6 @@ class DatedNights:
     def _load(self, answers: Iterable[Response], *filled: Table, scope: dict[str, str] | None = None) -> None:
         ids = tuple(answer.request_id for answer in answers)
         names = tuple(table.name for table in filled)
-        self._warehouse.apply(
+        self._warehouse.apply_load(
             Load("main", names[0], names, ids, str(self._zone), scope=scope or {}, logged_at=self._at)
         )

@@ -19,9 +19,9 @@ from tests.pipelines.tables import differing, query, rows
 from tests.warehouse.answering import Home
 from tests.warehouse.test_rebuild import fill
 from upkeep import backup as module
-from upkeep.backup import back_up, read_snapshot, restore
+from upkeep.backup import back_up, read_snapshot, restore_backup
 from warehouse.archive import Archive
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.disk import RESTORING
 from warehouse.errors import ForeignFolder, WarehouseError
 from write_back.outbox.outbox import Outbox
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     made = Home(folder)
     fill(made, 1)
-    with made.warehouse.writing() as connection:
+    with made.warehouse.open_for_writing() as connection:
         connection.execute("create table history.contacts as select 1 as contact_id")
         connection.execute("insert into sync.runs by name select 'r1' as run_id, now() as started_at")
     made.close()
@@ -79,10 +79,10 @@ def test_a_restored_home_has_the_files_and_tables_of_the_lost_one(settings: Sett
     assert kept <= snapshot.files.keys()
     assert any(path.startswith("archive/requests/") for path in snapshot.files)
     shutil.rmtree(settings.home)
-    assert restore(settings) == snapshot
+    assert restore_backup(settings) == snapshot
     assert differing(before, rows(settings.home, "source")) == set()
     assert query(settings.home, "from history.contacts") == [(1,)]
-    with connect(settings.home / "warehouse.duckdb", read_only=True) as connection:
+    with open_database(settings.home / "warehouse.duckdb", read_only=True) as connection:
         read = connection.execute("select count(timeline_asked_at), count(*) from sync.contact_coverage")
         assert read.fetchone() == (0, 6), "every timeline counts as unread"
     assert not (settings.home / RESTORING).exists()
@@ -160,7 +160,7 @@ def test_wherever_a_backup_is_killed_a_whole_one_is_there(
                 back_up(settings)
         snapshot = read_snapshot(place_of(settings))
         assert snapshot
-        assert restore(replace(settings, home=tmp_path / f"restored {allowed}")) == snapshot
+        assert restore_backup(replace(settings, home=tmp_path / f"restored {allowed}")) == snapshot
         assert snapshot.files.keys() | {module.MANIFEST} == contents(place_of(settings)).keys()
     back_up(settings)
     assert (place_of(settings) / "models" / "mine.sql").read_text() == "select 2"
@@ -183,7 +183,7 @@ def test_what_others_write_meanwhile_is_in_it_whole_or_not_at_all(
     with closing(sqlite3.connect(place_of(settings) / "outbox.sqlite")) as outbox:
         assert outbox.execute("select count(*) from mine").fetchone() == (0,)
     with Archive(place_of(settings) / "archive") as archive:
-        assert list(archive.ledger.loads())
+        assert list(archive.ledger.list_loads())
 
 
 def test_another_homes_backup_and_other_files_are_not_replaced(settings: Settings, tmp_path: Path) -> None:
@@ -209,11 +209,11 @@ def test_a_restore_believes_no_path_that_leads_out(settings: Settings, tmp_path:
     (place / "personal.key").symlink_to(secret)
     shutil.rmtree(settings.home)
     with pytest.raises(WarehouseError, match=r"missing or damaged: personal\.key"):
-        restore(settings)
+        restore_backup(settings)
     assert (settings.home / RESTORING).exists()
     (place / "personal.key").unlink()
     (place / "personal.key").write_text("k" * 64)
-    restore(settings)
+    restore_backup(settings)
 
 
 def test_without_a_folder_it_is_said_what_to_set(command: Command, home: Path) -> None:
@@ -222,7 +222,7 @@ def test_without_a_folder_it_is_said_what_to_set(command: Command, home: Path) -
         assert (ran.code, ran.out) == (2, "")
         assert "set MARKETING_BACKUP_DIR" in ran.err
     with pytest.raises(SettingsError, match="there is no backup in"):
-        restore(Settings(home), str(home.parent / "nothing"))
+        restore_backup(Settings(home), str(home.parent / "nothing"))
 
 
 @pytest.mark.parametrize("word", ["s3://bucket/backup", "{home}/backup", "{home}/.."])

@@ -22,7 +22,7 @@ from tests.pipelines.tables import differing, source
 from tests.upkeep.test_person import ABOUT, ask, somebody
 from upkeep.erasing import read_work_list
 from warehouse.archive.suppression import load_forgotten
-from warehouse.publish import earlier, published_path
+from warehouse.publish import list_earlier, published_path
 
 pytestmark = pytest.mark.slow
 
@@ -165,14 +165,14 @@ def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_t
     hashed = {"MARKETING_PERSONAL_DATA": "hash"}
     assert [command("publish", **hashed).code for _ in range(2)] == [0, 0]
     path = published_path(filled)
-    assert len(earlier(filled)) == 1
+    assert len(list_earlier(filled)) == 1
     counted = "select count(*), count(*) filter (list_contains(?, contact_id)) from source.contacts"
     before = duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone()
     ran = command("forget", address, "--apply", **hashed)
     assert ran.code == 0, ran.text
     after = duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone()
     assert (before, after) == ((before[0], len(contacts)), (before[0] - len(contacts), 0))
-    assert earlier(filled) == []
+    assert list_earlier(filled) == []
 
 
 @pytest.mark.attack

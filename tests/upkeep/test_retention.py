@@ -18,7 +18,7 @@ from home.folder import dagster_home, prepare_home
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.clock import utc_now
 from pipelines.dagster_internals import instance_of_the_ui, prune_runs
-from upkeep.retention import tidy
+from upkeep.retention import tidy_home
 from warehouse.policies import Kept
 
 
@@ -88,23 +88,23 @@ def test_logs_go_by_their_age(home: Path) -> None:
     for path in (old, new):
         path.touch()
     os.utime(old, times=(0, (utc_now() - dt.timedelta(15)).timestamp()))
-    tidy(Settings(home, kept=Kept(logs=20)), prune_runs)
+    tidy_home(Settings(home, kept=Kept(logs=20)), prune_runs)
     assert old.exists()
-    tidy(Settings(home, kept=Kept(logs=10)), prune_runs)
+    tidy_home(Settings(home, kept=Kept(logs=10)), prune_runs)
     assert [path.exists() for path in (old, new)] == [False, True]
 
 
 def test_what_cannot_be_tidied_up_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     home.mkdir()
     (home / "archive").touch()
-    tidy(Settings(home), prune_runs)
+    tidy_home(Settings(home), prune_runs)
     assert "not tidied up" in caplog.text
 
 
 def test_what_is_not_named_is_kept_as_by_default(tmp_path: Path) -> None:
     settings = load_settings(tmp_path, {"MARKETING_KEEP": "bodies=ever, Logs = 30"})
     assert settings.kept == Kept(bodies=None, logs=30)
-    assert Kept.of(str(settings.kept)) == settings.kept
+    assert Kept.from_text(str(settings.kept)) == settings.kept
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Call, Operation
 from warehouse.archive import Archive
 from warehouse.loads.load import Load, LoadReport
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from warehouse.tables import TABLES, Table
 from warehouse.warehouse import Warehouse
 
@@ -52,14 +52,14 @@ class Home:
         asked_at = START + dt.timedelta(minutes=minutes)
         request_id = id_at(asked_at) + next(self._ids)
         asked_at += dt.timedelta(minutes=clock_ahead)
-        self.archive.record(
+        self.archive.record_exchange(
             Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body)
         )
         return Response(request_id, account, question, asked_at, body)
 
     def load(self, answers: Iterable[Response], *tables: Table, **options: Any) -> LoadReport:
         """Apply a load of these answers."""
-        return self.warehouse.apply(self.event(answers, *tables, **options))
+        return self.warehouse.apply_load(self.event(answers, *tables, **options))
 
     def event(self, answers: Iterable[Response], *tables: Table, **options: Any) -> Load:
         """A load of these answers."""
@@ -77,7 +77,7 @@ class Home:
     def rows(self, table: Table | str, columns: str = "*", where: str = "true") -> list[dict[str, Any]]:
         """The table's rows, sorted by every column."""
         name = table if isinstance(table, str) else table.qualified
-        found: list[dict[str, Any]] = self.warehouse.read(
+        found: list[dict[str, Any]] = self.warehouse.run_query(
             f"select {columns} from {name} where {where} order by all"
         ).to_pylist()
         return found
@@ -88,7 +88,7 @@ class Home:
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows of all tables that follow from log and archive."""
-        with self.warehouse.writing() as connection:
+        with self.warehouse.open_for_writing() as connection:
             return contents(connection)
 
 
@@ -105,4 +105,4 @@ def contents(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any,
         "loads",
     )
     names += [f"sync.{name}" for name in kept]
-    return {name: rows(connection, f"from {name} order by all") for name in names}
+    return {name: fetch_rows(connection, f"from {name} order by all") for name in names}

@@ -12,10 +12,10 @@ import pytest
 from tests.simulators.model_data import make
 from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
-from warehouse.connection import connect
-from warehouse.models import build
+from warehouse.connection import open_database
+from warehouse.models import build_models
 from warehouse.schema import ensure_schema
-from warehouse.sql import add_mask_addresses, add_normal_form, rows
+from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with all models over 300 contacts of two accounts."""
     path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
     make(path, 300, 1500)
-    report = build(path)
+    report = build_models(path)
     assert not report.problem, report.problem
     assert report.is_full
     return path
@@ -48,7 +48,7 @@ def path(first_night: Path, tmp_path: Path) -> Path:
 def memory() -> Iterator[Tables]:
     """Empty tables in memory."""
     connection = duckdb.connect()
-    rows(connection, "set timezone = 'UTC'")
+    fetch_rows(connection, "set timezone = 'UTC'")
     add_normal_form(connection)
     add_mask_addresses(connection)
     ensure_schema(connection)
@@ -64,7 +64,7 @@ def filled(tmp_path: Path, empty_tables: Path) -> Path:
     path.mkdir()
     copy = path / "warehouse.duckdb"
     copy.write_bytes(empty_tables.read_bytes())
-    with connect(copy) as connection:
+    with open_database(copy) as connection:
         for statement in _FILL:
             connection.execute(statement)
     return path

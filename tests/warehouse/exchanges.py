@@ -16,7 +16,7 @@ from marketing_api.operations import find
 from warehouse.archive import Archive
 
 NOON = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
-#: For `Archive.reusable`: whenever it was asked.
+#: For `Archive.find_reusable`: whenever it was asked.
 ALWAYS = (dt.datetime.min.replace(tzinfo=dt.UTC), dt.datetime.max.replace(tzinfo=dt.UTC))
 TIMELINE = find("emailmarketing/getcontacttimeline")
 
@@ -46,7 +46,7 @@ def exchange(
 
 def rows(archive: Archive) -> dict[int, dict[str, Any]]:
     """All sealed rows by id; a row that stands in two files is a mistake."""
-    tables = [table for _, table in archive.exchanges()]
+    tables = [table for _, table in archive.list_exchanges()]
     found = pa.concat_tables(tables).to_pylist() if tables else []
     by_id = {row["request_id"]: row for row in found}
     assert len(by_id) == len(found)
@@ -65,7 +65,7 @@ def files(root: Path) -> list[str]:
 def record(archive: Archive, *exchanges: Exchange) -> list[int]:
     """Record them; their ids."""
     for one in exchanges:
-        archive.record(one)
+        archive.record_exchange(one)
     return [one.request_id for one in exchanges]
 
 

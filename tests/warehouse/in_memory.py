@@ -21,8 +21,8 @@ from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, contents
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
-from warehouse.loads.staging import LastLoaded, Staged, are_current, heads_of, stage
-from warehouse.sql import rows
+from warehouse.loads.staging import LastLoaded, Staged, are_current, heads_of, stage_responses
+from warehouse.sql import fetch_rows
 from warehouse.tables import Table
 
 _ids = itertools.count(1)
@@ -54,7 +54,7 @@ class Tables:
         said: Mapping[int, LastLoaded] = NOTHING,
         **options: Any,
     ) -> None:
-        """What `Warehouse.apply` does; `said` was compared with before."""
+        """What `Warehouse.apply_load` does; `said` was compared with before."""
         load = Load(
             "main",
             "test",
@@ -67,7 +67,9 @@ class Tables:
         def staging(said: Mapping[int, LastLoaded]) -> Staged:
             by_id = {response.request_id: response for response in responses}
             read = partial(map, by_id.__getitem__)
-            return stage(heads_of(responses, filled), read, filled, ZoneInfo(zone), parse_rows, Path, said)
+            return stage_responses(
+                heads_of(responses, filled), read, filled, ZoneInfo(zone), parse_rows, Path, said
+            )
 
         staged = staging(said)
         if not are_current(self.connection, "main", staged.assumed):
@@ -76,9 +78,13 @@ class Tables:
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
         """Without the numbers of requests, which depend on how an answer was cut into pages."""
-        coverage = rows(self.connection, "select * exclude (last_request) from sync.coverage order by all")
-        shapes = rows(self.connection, "select * exclude (first_request) from sync.known_shapes order by all")
+        coverage = fetch_rows(
+            self.connection, "select * exclude (last_request) from sync.coverage order by all"
+        )
+        shapes = fetch_rows(
+            self.connection, "select * exclude (first_request) from sync.known_shapes order by all"
+        )
         return contents(self.connection) | {"sync.coverage": coverage, "sync.known_shapes": shapes}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return rows(self.connection, sql)
+        return fetch_rows(self.connection, sql)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from warehouse.models import build
+from warehouse.models import build_models
 
 
 def main(words: Sequence[str]) -> int:
@@ -15,5 +15,5 @@ def main(words: Sequence[str]) -> int:
         if name == "attribution":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    build(Path(words[0]), select=words[1:], on_node=on_node)
+    build_models(Path(words[0]), select=words[1:], on_node=on_node)
     return 0

@@ -9,7 +9,7 @@ from warehouse.models import ModelSettings
 
 def selected(*words: str) -> list[str]:
     """`name`, `+name` (with all that it is made from), `name+` (with all that is made from it)."""
-    nodes = [node for node in ModelSettings().nodes() if not node.is_test]
+    nodes = [node for node in ModelSettings().list_nodes() if not node.is_test]
     relations = {node.name: node.relation for node in nodes}
     above = {node.relation: set(node.needs) for node in nodes}
     below = {relation: {other for other, needs in above.items() if relation in needs} for relation in above}

@@ -107,7 +107,7 @@ def test_messages_of_campaigns_are_no_days_on_which_the_contact_or_an_automation
 def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> None:
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"), (3, "cid@x.com"))
     assert {row["pushed_at"] for row in people(home).values()} == {None}
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         connection.execute(
             "insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START]
         )
@@ -162,7 +162,7 @@ def test_a_plan_is_written_with_what_came_of_it(home: Home) -> None:
         ),
     }
     planned = Planned("main", START + dt.timedelta(minutes=30), lines)
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         write_plan(connection, "r1", planned)
         write_plan(connection, "r1", planned)
     rows = home.rows(

@@ -9,7 +9,7 @@ from marketing_api.operations import contacts, lists, reputation
 from tests.warehouse.answering import START, Home
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 
 
 def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, account: str = "main") -> Response:
@@ -26,8 +26,8 @@ def test_rows_marked_as_deleted_do_not_count(home: Home) -> None:
 def test_duplicate_keys_are_found(home: Home) -> None:
     home.load([page(home, 1, 2)], tables.CONTACTS)
     assert home.warehouse.duplicate_keys(tables.CONTACTS) == 0
-    with home.warehouse.writing() as connection:
-        rows(connection, "insert into source.contacts from source.contacts where contact_id = 1")
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "insert into source.contacts from source.contacts where contact_id = 1")
     assert home.warehouse.duplicate_keys(tables.CONTACTS) == 1
 
 
@@ -35,7 +35,7 @@ def test_scopes_that_are_not_complete_are_named(home: Home) -> None:
     home.load([page(home, 1)], tables.CONTACTS, is_complete=False)
     home.load([page(home, 1, 2, list_id=13)], tables.CONTACTS, service_count=5)
     home.load([page(home, 1, 2, list_id=14)], tables.CONTACTS, service_count=2)
-    assert home.warehouse.incomplete(tables.CONTACTS) == [
+    assert home.warehouse.list_incomplete(tables.CONTACTS) == [
         "main, list_id=12: not every page could be had",
         "main, list_id=13: 2 rows, the service counts 5",
     ]
@@ -57,7 +57,7 @@ def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     reviews(2, 3, 0, is_complete=False)
     reviews(4, 9, 1, is_complete=False)
     reviews(1, 5, 2, is_complete=True)
-    assert home.warehouse.incomplete(tables.DIRECT_REVIEWS) == [
+    assert home.warehouse.list_incomplete(tables.DIRECT_REVIEWS) == [
         "main, 2026-03-06..2026-03-09: not every page could be had"
     ]
 
@@ -66,7 +66,7 @@ def test_a_preview_is_a_markdown_table(home: Home) -> None:
     home.load(
         [home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A|B\nC"}]}})], tables.LISTS
     )
-    head, rule, row = home.warehouse.preview(tables.LISTS).splitlines()
+    head, rule, row = home.warehouse.preview_rows(tables.LISTS).splitlines()
     assert head.startswith("| account | list_id | name |")
     assert set(rule) <= set("|- ")
     assert row.startswith("| main | 12 | A\\|B C |")
@@ -74,7 +74,7 @@ def test_a_preview_is_a_markdown_table(home: Home) -> None:
 
 def test_a_preview_masks_what_is_personal(home: Home) -> None:
     home.load([page(home, 1)], tables.CONTACTS)
-    head, _, row = home.warehouse.preview(tables.CONTACTS).splitlines()
+    head, _, row = home.warehouse.preview_rows(tables.CONTACTS).splitlines()
     assert head.startswith("| account | list_id | contact_id | email |")
     assert row.startswith("| main | 12 | 1 | ••• |")
 
@@ -82,7 +82,7 @@ def test_a_preview_masks_what_is_personal(home: Home) -> None:
 def test_a_preview_masks_addresses_wherever_they_stand(home: Home) -> None:
     entry = {"id": 12, "name": "Of ann@example.com (link: https://x.example/?to=ann%40example.com)"}
     home.load([home.answer(lists.GETLISTS, {"lists": {"items": [entry]}})], tables.LISTS)
-    preview = home.warehouse.preview(tables.LISTS)
+    preview = home.warehouse.preview_rows(tables.LISTS)
     assert "Of ••• (link: https://x.example/?to=•••)" in preview
     assert "example.com" not in preview
 
@@ -119,7 +119,7 @@ def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     candidates = (
         warehouse.timeline_candidates("main", START),
         warehouse.coupon_candidates("main"),
-        warehouse.found("campaign_candidates", "main"),
+        warehouse.find_rows("campaign_candidates", "main"),
     )
     assert [rows.num_rows for rows in candidates] == [0, 0, 0]
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}

@@ -69,12 +69,12 @@ def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: H
     stats(4, DAY / 2)  # an older answer, loaded late, proves nothing about newer ones
     assert days() == [("2026-03-02", 4), ("2026-03-04", 7)]
     before = home.contents()
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         connection.execute(
             "delete from sync.loads; delete from source.campaign_stats; delete from sync.coverage"
         )
-        loads = map(Load.from_event, home.archive.ledger.loads())
-        assert len([report for report in home.warehouse.replay(connection, loads) if report]) == 4
+        loads = map(Load.from_event, home.archive.ledger.list_loads())
+        assert len([report for report in home.warehouse.replay_loads(connection, loads) if report]) == 4
     assert home.contents()["source.campaign_stats"] == before["source.campaign_stats"]
 
 

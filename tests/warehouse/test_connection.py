@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from tests.waiting import HANGS_S
-from warehouse.connection import Holder, connect
+from warehouse.connection import Holder, open_database
 from warehouse.errors import NotAWarehouse, NoWarehouse, WarehouseError, WarehouseLocked, WarehouseTooNew
 from warehouse.schema import SCHEMA_VERSION, schema_version, stamp_version
 
@@ -30,7 +30,7 @@ from warehouse.schema import SCHEMA_VERSION, schema_version, stamp_version
 def path(tmp_path: Path) -> Path:
     """A warehouse with one table of numbers."""
     path = tmp_path / "home" / "warehouse.duckdb"
-    with connect(path) as connection:
+    with open_database(path) as connection:
         stamp_version(connection)
         connection.execute("create schema source; create table source.numbers as select 1 as n")
     return path
@@ -64,7 +64,7 @@ def somebody(
 
 def read(path: Path, sql: str, params: Any = None, **given: Any) -> pa.Table:
     """The rows of one query."""
-    with connect(path, read_only=True, **given) as connection:
+    with open_database(path, read_only=True, **given) as connection:
         return connection.sql(sql, params=params).to_arrow_table()
 
 
@@ -75,21 +75,21 @@ def is_free(path: Path) -> bool:
 
 
 def test_the_file_is_free_again_afterwards_even_after_an_exception(path: Path) -> None:
-    with pytest.raises(duckdb.CatalogException), connect(path) as connection:
+    with pytest.raises(duckdb.CatalogException), open_database(path) as connection:
         connection.execute("begin; insert into source.numbers values (2); from source.nothing")
     assert is_free(path)
     assert read(path, "select * from source.numbers").to_pylist() == [{"n": 1}]
 
 
 def test_a_new_file_is_for_the_owner_only(tmp_path: Path) -> None:
-    with connect(tmp_path / "new" / "warehouse.duckdb"):
+    with open_database(tmp_path / "new" / "warehouse.duckdb"):
         pass
     assert stat.S_IMODE((tmp_path / "new" / "warehouse.duckdb").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_large_queries_spill_inside_the_home(path: Path) -> None:
-    with connect(path, memory_limit="40MB") as connection:
+    with open_database(path, memory_limit="40MB") as connection:
         assert connection.execute("set threads = 1; select current_setting('temp_directory')").fetchall() == [
             (f"{path}.tmp",)
         ]
@@ -112,16 +112,20 @@ def test_read_takes_parameters_and_returns_arrow(path: Path) -> None:
 
 
 def test_reading_cannot_write(path: Path) -> None:
-    with pytest.raises(duckdb.InvalidInputException), connect(path, read_only=True) as connection:
+    with pytest.raises(duckdb.InvalidInputException), open_database(path, read_only=True) as connection:
         connection.execute("insert into source.numbers values (2)")
 
 
 def test_an_unshared_connection_waits_until_the_process_has_the_file_closed(path: Path) -> None:
-    with connect(path, is_unshared=True), pytest.raises(WarehouseLocked, match="this program"):
+    with open_database(path, is_unshared=True), pytest.raises(WarehouseLocked, match="this program"):
         read(path, "select 1", deadline_s=0)
-    with connect(path), pytest.raises(WarehouseLocked), connect(path, is_unshared=True, deadline_s=0):
+    with (
+        open_database(path),
+        pytest.raises(WarehouseLocked),
+        open_database(path, is_unshared=True, deadline_s=0),
+    ):
         pass
-    with connect(path, is_unshared=True) as connection, pytest.raises(duckdb.Error, match="read-only"):
+    with open_database(path, is_unshared=True) as connection, pytest.raises(duckdb.Error, match="read-only"):
         connection.execute("insert into source.numbers values (2)")
     assert is_free(path)
 
@@ -137,7 +141,7 @@ def test_who_holds_the_file_is_named(path: Path, tmp_path: Path, read_only: bool
         began = time.monotonic()
         with (
             pytest.raises(WarehouseLocked) as refusal,
-            connect(path, deadline_s=1.5, read_only=read_only, on_wait=told.append),
+            open_database(path, deadline_s=1.5, read_only=read_only, on_wait=told.append),
         ):
             pass
         assert time.monotonic() - began >= 1.5
@@ -161,7 +165,7 @@ def test_a_writer_waits_until_the_holder_lets_go(path: Path, tmp_path: Path) -> 
     waiting = threading.Event()
 
     def insert() -> None:
-        with connect(path, deadline_s=HANGS_S, on_wait=lambda holder: waiting.set()) as connection:
+        with open_database(path, deadline_s=HANGS_S, on_wait=lambda holder: waiting.set()) as connection:
             connection.execute("insert into source.numbers values (2)")
 
     writer = threading.Thread(target=insert)
@@ -177,7 +181,7 @@ def test_readers_of_several_processes_do_not_wait_but_writers_wait_for_them(
 ) -> None:
     with somebody(path, tmp_path, read_only=True) as pid:
         assert read(path, "select n from source.numbers", deadline_s=0).num_rows == 1
-        with pytest.raises(WarehouseLocked) as refusal, connect(path, deadline_s=0):
+        with pytest.raises(WarehouseLocked) as refusal, open_database(path, deadline_s=0):
             pass
         assert refusal.value.holder.pid == pid
 
@@ -190,7 +194,7 @@ def test_writers_take_turns(path: Path) -> None:
 
     def increment() -> None:
         for _ in range(5):
-            with connect(path, deadline_s=HANGS_S) as connection:
+            with open_database(path, deadline_s=HANGS_S) as connection:
                 connection.execute("begin; update source.numbers set n = n + 1; commit")
 
     threads = [threading.Thread(target=increment) for _ in range(4)]
@@ -206,12 +210,12 @@ def test_a_second_writing_thread_is_told_that_it_waits_for_the_first(path: Path)
 
     def insert() -> None:
         try:
-            with connect(path, deadline_s=0.2):
+            with open_database(path, deadline_s=0.2):
                 pass
         except WarehouseLocked as refusal:
             refusals.append(refusal)
 
-    with connect(path):
+    with open_database(path):
         thread = threading.Thread(target=insert)
         thread.start()
         thread.join()
@@ -219,7 +223,7 @@ def test_a_second_writing_thread_is_told_that_it_waits_for_the_first(path: Path)
 
 
 def test_readers_join_a_writer_of_the_same_process_and_see_what_is_committed(path: Path) -> None:
-    with connect(path, memory_limit="200MB") as connection:
+    with open_database(path, memory_limit="200MB") as connection:
         connection.execute("begin; insert into source.numbers values (2)")
         assert read(path, "select count(*) as n from source.numbers", deadline_s=0).to_pydict() == {"n": [1]}
         connection.execute("commit")
@@ -228,8 +232,8 @@ def test_readers_join_a_writer_of_the_same_process_and_see_what_is_committed(pat
 
 
 def test_the_same_thread_may_write_inside_of_writing(path: Path) -> None:
-    with connect(path) as outer:
-        with connect(path, deadline_s=0) as inner:
+    with open_database(path) as outer:
+        with open_database(path, deadline_s=0) as inner:
             inner.execute("insert into source.numbers values (2)")
         outer.execute("insert into source.numbers values (3)")
     assert read(path, "select sum(n) as n from source.numbers").to_pydict() == {"n": [6]}
@@ -239,14 +243,14 @@ def test_a_writer_waits_for_readers_of_the_same_process(path: Path) -> None:
     reading, may_end = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with connect(path, read_only=True):
+        with open_database(path, read_only=True):
             reading.set()
             may_end.wait(HANGS_S)
 
     reader = threading.Thread(target=hold)
     reader.start()
     assert reading.wait(HANGS_S)
-    with connect(path, deadline_s=HANGS_S, on_wait=lambda holder: may_end.set()) as connection:
+    with open_database(path, deadline_s=HANGS_S, on_wait=lambda holder: may_end.set()) as connection:
         connection.execute("insert into source.numbers values (2)")
     reader.join()
 
@@ -256,7 +260,10 @@ def test_readers_that_relieve_one_another_do_not_keep_a_writer_out(path: Path) -
 
     def look() -> None:
         while not done.is_set():
-            with connect(path, read_only=True), connect(path, read_only=True, deadline_s=HANGS_S) as nested:
+            with (
+                open_database(path, read_only=True),
+                open_database(path, read_only=True, deadline_s=HANGS_S) as nested,
+            ):
                 nested.execute("select 1")
                 looking.release()
                 time.sleep(0.01)
@@ -267,7 +274,7 @@ def test_readers_that_relieve_one_another_do_not_keep_a_writer_out(path: Path) -
     for _ in range(2 * len(readers)):
         assert looking.acquire(timeout=HANGS_S)
     try:
-        with connect(path, deadline_s=HANGS_S) as connection:
+        with open_database(path, deadline_s=HANGS_S) as connection:
             connection.execute("insert into source.numbers values (2)")
     finally:
         done.set()
@@ -291,15 +298,15 @@ def with_storage_version(path: Path, version: int) -> None:
 
 def test_a_file_of_a_newer_duckdb_is_refused(path: Path) -> None:
     with_storage_version(path, 1_000)
-    with pytest.raises(WarehouseTooNew, match="by a newer DuckDB than"), connect(path):
+    with pytest.raises(WarehouseTooNew, match="by a newer DuckDB than"), open_database(path):
         pass
 
 
 def test_a_file_of_a_newer_schema_is_refused_and_closed_again(path: Path) -> None:
-    with connect(path) as connection:
+    with open_database(path) as connection:
         assert schema_version(connection) == SCHEMA_VERSION
         stamp_version(connection, SCHEMA_VERSION + 1)
-    with pytest.raises(WarehouseTooNew, match=f"schema version {SCHEMA_VERSION + 1}"), connect(path):
+    with pytest.raises(WarehouseTooNew, match=f"schema version {SCHEMA_VERSION + 1}"), open_database(path):
         pass
     assert is_free(path)
 
@@ -318,7 +325,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_as_it_is(path: Path, dama
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("create table a (b)")
     before = path.read_bytes()
-    with pytest.raises(NotAWarehouse, match="is damaged: restore the last backup"), connect(path):
+    with pytest.raises(NotAWarehouse, match="is damaged: restore the last backup"), open_database(path):
         pass
     assert path.read_bytes() == before
 
@@ -326,7 +333,10 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_as_it_is(path: Path, dama
 def test_a_duckdb_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     with contextlib.closing(duckdb.connect(str(tmp_path / "theirs.duckdb"))) as connection:
         connection.execute("create table orders (id integer)")
-    with pytest.raises(NotAWarehouse, match="something else in main"), connect(tmp_path / "theirs.duckdb"):
+    with (
+        pytest.raises(NotAWarehouse, match="something else in main"),
+        open_database(tmp_path / "theirs.duckdb"),
+    ):
         pass
 
 
@@ -338,5 +348,5 @@ def test_reading_a_file_that_is_not_there_creates_none(tmp_path: Path) -> None:
 
 def test_another_trouble_is_told_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "warehouse.duckdb").mkdir()
-    with pytest.raises(WarehouseError, match="directory"), connect(tmp_path / "warehouse.duckdb"):
+    with pytest.raises(WarehouseError, match="directory"), open_database(tmp_path / "warehouse.duckdb"):
         pass

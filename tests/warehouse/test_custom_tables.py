@@ -12,7 +12,7 @@ from marketing_api.redaction import Secret
 from warehouse.custom_tables import CustomBuild, CustomFile, CustomLimits, read_files
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import custom_problems, publish, published_path
+from warehouse.publish import custom_problems, publish_copy, published_path
 from warehouse.sealed_query import QueryFailed
 
 HASH, KEEP = Masking(PersonalData.HASH, Secret("k" * 20)), Masking(PersonalData.KEEP)
@@ -32,7 +32,7 @@ def write(filled: Path) -> Write:
         folder.mkdir(exist_ok=True)
         for name, sql in files.items():
             (folder / f"{name}.sql").write_text(sql)
-        publish(filled, masking, limits=CustomLimits(seconds, 200_000_000))
+        publish_copy(filled, masking, limits=CustomLimits(seconds, 200_000_000))
         return custom_problems(published_path(filled))
 
     return write_files
@@ -205,7 +205,7 @@ def test_a_table_without_a_person_does_not_carry_over_the_one_with_them(
 ) -> None:
     write(people="select email from source.contacts")
     (filled / "models" / "people.sql").write_text("select nothing from source.contacts")
-    publish(filled, carries=False)
+    publish_copy(filled, carries=False)
     assert ask("select count(*) from duckdb_tables() where schema_name = 'custom'") == [(0,)]
 
 
@@ -226,6 +226,6 @@ def test_each_file_is_asked_twice_at_most() -> None:
         return missing
 
     build = CustomBuild({name: CustomFile(name) for name in needs}, make)
-    problems = {name: build.build(name) for name in needs}
+    problems = {name: build.build_table(name) for name in needs}
     assert {name for name, problem in problems.items() if problem} == {"d", "e"}
     assert asked == ["a", "b", "c", "b", "a", "d", "e"]

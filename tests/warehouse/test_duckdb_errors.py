@@ -27,7 +27,7 @@ def test_other_settings_than_an_open_instance_has_count_as_held(tmp_path: Path) 
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)), pytest.raises(duckdb.Error) as caught:
         duckdb.connect(str(path), read_only=True)
-    assert isinstance(duckdb_errors.unopened(path, caught.value), Held)
+    assert isinstance(duckdb_errors.explain_unopened(path, caught.value), Held)
 
 
 def test_a_file_that_is_none_of_duckdbs_is_damaged(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_file_that_is_none_of_duckdbs_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(b"something else" * 1_000)
     with pytest.raises(duckdb.Error) as caught:
         duckdb.connect(str(path))
-    assert isinstance(duckdb_errors.broken(path, caught.value), WarehouseDamaged)
+    assert isinstance(duckdb_errors.explain_damage(path, caught.value), WarehouseDamaged)
     assert not duckdb_errors.is_full(caught.value)
     assert not duckdb_errors.is_locked(caught.value)
 

@@ -20,7 +20,7 @@ from marketing_api.rate_limit import rate_report
 from tests.depth import DEEP
 from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from warehouse.loads.staging import heads_of, stage
+from warehouse.loads.staging import heads_of, stage_responses
 from warehouse.tables import TABLES
 
 #: What stands for the place until the text is made: no library writes what is to stand there.
@@ -108,14 +108,14 @@ def test_an_extreme_value_costs_no_more_than_its_entry(
     for extreme, answer in _answers(name):
         try:
             rate_report(read_envelope(answer.body), {})
-            validation.check(answer.call, 200, {}, read_envelope(answer.body))
+            validation.check_response(answer.call, 200, {}, read_envelope(answer.body))
         except MarketingApiError:
             continue
         parsing.item_keys(answer)
         parsing.service_count(answer)
         parsing.timeline_extent(answer)
         list(parsing.parse_rows(answer, ZONE, DAY))
-        stage(
+        stage_responses(
             heads_of([answer], tables),
             lambda _, answer=answer: [answer],
             tables,

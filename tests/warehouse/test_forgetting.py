@@ -58,18 +58,20 @@ def data(archived: Exchange) -> Any:
 )
 def test_a_listing_keeps_its_places_and_counts_and_everybody_else(people: list[tuple[int, str]]) -> None:
     before = asked(listing(*(contact(*each) for each in people)))
-    after = WHO.cut(before)
+    after = WHO.cut_exchange(before)
     others = [email for number, email in people if email != ANN and number != 7]
     assert people_of(after) == others
     assert parsing.item_keys(response(after)).__len__() == len(people)
-    assert not validation.flaw(response(after))
-    assert parsing.shortage(response(after)) == parsing.shortage(response(before))
+    assert not validation.find_flaw(response(after))
+    assert parsing.find_shortage(response(after)) == parsing.find_shortage(response(before))
     assert (after is before) == (len(others) == len(people))
-    assert WHO.cut(after) is after
+    assert WHO.cut_exchange(after) is after
 
 
 def test_how_many_were_cut_is_told() -> None:
-    after = WHO.cut(asked(listing(contact(1, BOB), contact(7, "older@corner.example"), contact(8, ANN))))
+    after = WHO.cut_exchange(
+        asked(listing(contact(1, BOB), contact(7, "older@corner.example"), contact(8, ANN)))
+    )
     found = list(parsing.parse_rows(response(after), NOON.tzinfo, NOON.date()))
     assert sum(rows.cut for rows in found) == 2
     assert sum(len(rows.rejected) for rows in found) == 0
@@ -77,8 +79,8 @@ def test_how_many_were_cut_is_told() -> None:
 
 def test_an_entry_that_moves_to_another_page_is_recognised() -> None:
     pages = [
-        WHO.cut(asked(listing(contact(1, BOB), contact(7, ANN)))),
-        WHO.cut(asked(listing(contact(7, ANN)))),
+        WHO.cut_exchange(asked(listing(contact(1, BOB), contact(7, ANN)))),
+        WHO.cut_exchange(asked(listing(contact(7, ANN)))),
     ]
     first, second = (parsing.item_keys(response(page)) for page in pages)
     assert set(second) < set(first)
@@ -89,7 +91,7 @@ def test_an_entry_that_moves_to_another_page_is_recognised() -> None:
 )
 def test_whatever_the_spelling_it_is_them(spelling: str) -> None:
     clicks = [{"url": "https://shop.example", "clickers": [spelling, f"{BOB}(1 click)"]}]
-    after = WHO.cut(asked(envelope({"campaign": {"clicks": clicks}}), STATS, id="4"))
+    after = WHO.cut_exchange(asked(envelope({"campaign": {"clicks": clicks}}), STATS, id="4"))
     assert "ann" not in json.dumps(data(after)).lower()
 
 
@@ -97,7 +99,7 @@ def test_whatever_the_spelling_it_is_them(spelling: str) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_however_the_body_is_written(at: str, encoding: str) -> None:
     body = listing(contact(1, BOB), contact(8, ANN)).decode().replace("@", at).encode(encoding)
-    assert people_of(WHO.cut(asked(body))) == [BOB]
+    assert people_of(WHO.cut_exchange(asked(body))) == [BOB]
 
 
 def test_a_body_in_a_file_is_replaced_there(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_a_body_in_a_file_is_replaced_there(tmp_path: Path) -> None:
         b"\xef\xbb\xbf" + listing(*(contact(number, f"c{number}@x.example") for number in range(1, 2000)))
     )
     before = spool.stat().st_ino
-    after = WHO.cut(asked(spool))
+    after = WHO.cut_exchange(asked(spool))
     assert after.body == spool
     assert spool.stat().st_ino != before
     assert len(people_of(after)) == 1998
@@ -115,7 +117,7 @@ def test_a_body_in_a_file_is_replaced_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b'{"response": {"data": {"contacts"', b"<html>ann"])
 def test_a_body_that_cannot_be_read_is_not_kept(body: bytes) -> None:
-    assert WHO.cut(asked(body)).body == b""
+    assert WHO.cut_exchange(asked(body)).body == b""
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,9 @@ def test_a_body_that_cannot_be_read_is_not_kept(body: bytes) -> None:
 def test_of_a_response_about_them_nothing_is_kept(
     operation: Operation, params: dict[str, str], payload: Any
 ) -> None:
-    after = WHO.cut(replace(exchange(envelope(payload), error=f"no {ANN}"), call=Call(operation, params)))
+    after = WHO.cut_exchange(
+        replace(exchange(envelope(payload), error=f"no {ANN}"), call=Call(operation, params))
+    )
     assert after.body == b""
     is_named = "12" not in params.values()
     assert (after.call.params, after.error) == (({}, None) if is_named else (params, f"no {ANN}"))
@@ -151,10 +155,10 @@ def test_of_a_response_about_them_nothing_is_kept(
 )
 def test_clicks_of_others_stay(clickers: Any) -> None:
     clicks = [{"url": "https://shop.example", "clickers": clickers}]
-    after = WHO.cut(
+    after = WHO.cut_exchange(
         asked(envelope({"campaign": {"stats": {"open": "2 (10%)"}, "clicks": clicks}}), STATS, id="4")
     )
-    assert not validation.flaw(response(after))
+    assert not validation.find_flaw(response(after))
     found = list(parsing.parse_rows(response(after), NOON.tzinfo, NOON.date()))
     assert not [each for rows in found for each in (*rows.rejected, *rows.flawed)]
     clicked = {
@@ -170,13 +174,13 @@ def test_clicks_of_others_stay(clickers: Any) -> None:
 
 def test_a_list_whose_sender_they_are_stays_without_their_address() -> None:
     items = [{"id": 3, "name": "News", "reply_to": ANN, "from_email": BOB}]
-    after = WHO.cut(asked(envelope({"lists": {"count": 1, "items": items}}), lists.GETLISTS, x="1"))
+    after = WHO.cut_exchange(asked(envelope({"lists": {"count": 1, "items": items}}), lists.GETLISTS, x="1"))
     assert data(after)["lists"]["items"] == [items[0] | {"reply_to": None}]
 
 
 def test_a_contact_who_has_their_address_in_a_field_stays_without_it() -> None:
     friend = contact(1, BOB, fields={"1": ANN, "2": "Bob"}, referrer=ANN.upper())
-    after = WHO.cut(asked(listing(friend, contact(8, ANN))))
+    after = WHO.cut_exchange(asked(listing(friend, contact(8, ANN))))
     assert data(after)["contacts"]["items"][0] == friend | {
         "fields": {"1": None, "2": "Bob"},
         "referrer": None,
@@ -186,19 +190,21 @@ def test_a_contact_who_has_their_address_in_a_field_stays_without_it() -> None:
 
 def test_reviews_of_theirs_go_and_an_id_among_other_ids_is_no_contact() -> None:
     reviews = [{"id": 7, "email": BOB, "inquiry": "7"}, {"id": 8, "email": ANN, "inquiry": "I am Ann"}]
-    after = WHO.cut(asked(envelope({"reviews": {"count": 2, "items": reviews}}), reputation.DIRECT, x="1"))
+    after = WHO.cut_exchange(
+        asked(envelope({"reviews": {"count": 2, "items": reviews}}), reputation.DIRECT, x="1")
+    )
     assert data(after)["reviews"]["items"][0] == reviews[0]
     assert "ann" not in json.dumps(data(after)).lower()
 
 
 def test_the_business_stays_whoever_owns_it() -> None:
     before = asked(envelope({"id": 4001, "email": ANN}), account.ME, x="1")
-    assert WHO.cut(before) is before
+    assert WHO.cut_exchange(before) is before
 
 
 def test_a_contact_of_another_account_stays() -> None:
     before = replace(asked(listing(contact(7, BOB))), account="other")
-    assert WHO.cut(before) is before
+    assert WHO.cut_exchange(before) is before
 
 
 def test_fingerprints_tell_nobody_without_the_key() -> None:

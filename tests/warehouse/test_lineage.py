@@ -11,10 +11,10 @@ import duckdb
 import pytest
 
 from tests.warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.dbt_project import Node
 from warehouse.masking import LINEAGE
-from warehouse.models import ModelSettings, build
+from warehouse.models import ModelSettings, build_models
 from warehouse.schema import columns_of, ensure_schema
 
 
@@ -45,10 +45,10 @@ def made_of(models: Iterable[Node], types: Types) -> Derived:
 def lineage_json(path: Path) -> str:
     """The text of `lineage.json`: a line per table, so that a change is seen. `path`: where a warehouse
     without rows may be made."""
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
-    build(path)
-    models = [node for node in ModelSettings().nodes() if not node.is_test]
+    build_models(path)
+    models = [node for node in ModelSettings().list_nodes() if not node.is_test]
     with duckdb.connect(str(path), read_only=True) as connection:
         types = columns_of(connection)
     derived = {

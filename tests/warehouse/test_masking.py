@@ -18,7 +18,7 @@ from marketing_api.redaction import Secret
 from tests.depth import examples
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking, PublishedColumn, personal_key
-from warehouse.masking import hashed as hashed_by_us
+from warehouse.masking import hash_text as hashed_by_us
 from warehouse.policies import PersonalData
 
 KEY = Secret("a key that nobody guesses")
@@ -33,8 +33,8 @@ def shown(
     masking: Masking, text: Any, sql_type: str = "VARCHAR", *, is_personal: bool = True, is_link: bool = False
 ) -> Any:
     with duckdb.connect() as connection:
-        masking.prepare(connection)
-        expression = masking.expression("text", PublishedColumn(sql_type, is_personal, is_link))
+        masking.prepare_connection(connection)
+        expression = masking.mask_column("text", PublishedColumn(sql_type, is_personal, is_link))
         return connection.execute(
             f"select {expression} from (select $1::{sql_type} as text)", [text]
         ).fetchall()[0][0]
@@ -129,17 +129,17 @@ def test_json_is_dropped_and_not_looked_into(masking: Masking) -> None:
 def test_types_that_nobody_looks_into_are_left_out() -> None:
     for sql_type in ("STRUCT(a VARCHAR)", "MAP(VARCHAR, INTEGER)", "VARCHAR[][]", "BLOB"):
         assert (
-            HASH.expression("text", PublishedColumn(sql_type, is_personal=False))
+            HASH.mask_column("text", PublishedColumn(sql_type, is_personal=False))
             == f'null::{sql_type} as "text"'
         )
     for sql_type in ("BIGINT", "DECIMAL(18,4)", "TIMESTAMPTZ", "BIGINT[]", "DATE"):
-        assert HASH.expression("text", PublishedColumn(sql_type, is_personal=False)) == '"text"'
+        assert HASH.mask_column("text", PublishedColumn(sql_type, is_personal=False)) == '"text"'
 
 
 def test_the_key_stands_in_no_statement_and_no_message() -> None:
     with duckdb.connect() as connection:
-        HASH.prepare(connection)
-        expression = HASH.expression("text", PublishedColumn("VARCHAR", is_personal=True))
+        HASH.prepare_connection(connection)
+        expression = HASH.mask_column("text", PublishedColumn("VARCHAR", is_personal=True))
         with pytest.raises(duckdb.Error) as caught:
             connection.execute(f"select {expression} from nowhere")
     assert KEY.reveal() not in expression + str(caught.value)

@@ -26,9 +26,9 @@ from tests.waiting import HANGS_S
 from tests.warehouse.selected import selected
 from warehouse import models
 from warehouse.dbt_project import PROJECT
-from warehouse.duckdb_errors import discreet
+from warehouse.duckdb_errors import mask_error
 from warehouse.errors import NoWarehouse, WarehouseLocked
-from warehouse.models import ModelSettings, Status, build, table_sizes
+from warehouse.models import ModelSettings, Status, build_models, table_sizes
 
 
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -64,7 +64,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     assert killed.returncode == -signal.SIGKILL
     with duckdb.connect(str(path)) as connection:
         assert "did not finish" in models.publish_blockers(connection)[0]
-    kept, anew = build(path), build(other, full=True)
+    kept, anew = build_models(path), build_models(other, full=True)
     assert not kept.problem + anew.problem
     assert (kept.is_full, anew.is_full) == (False, True)
     ours, theirs = tables(path), tables(other)
@@ -77,7 +77,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
     query(path, "update staging.int_messages set automation = 'kept'")
     a_night_later(path)
-    assert not build(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).problem
     written = query(
         path,
         "select distinct contact_id from staging.int_messages where automation is distinct from 'kept' order by 1",
@@ -91,10 +91,12 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
 
 def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
     began = query(path, "select min(valid_from), count(*) from history.contacts")
-    report = build(path, ModelSettings(attribution_hours=24), select=["int_accounts", "history_contacts"])
+    report = build_models(
+        path, ModelSettings(attribution_hours=24), select=["int_accounts", "history_contacts"]
+    )
     assert report.is_full
     assert query(path, "select min(valid_from), count(*) from history.contacts") == began
-    assert not build(path, select=["int_accounts"]).is_full
+    assert not build_models(path, select=["int_accounts"]).is_full
 
 
 def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -> None:
@@ -106,7 +108,7 @@ def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -
     query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as "
         "subject) from source.campaigns "
                 "where campaign_id = 8")  # fmt: skip
-    assert not build(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).problem
     found = query(
         path,
         "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all",
@@ -140,7 +142,7 @@ def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
         "timestamptz '2026-11-20 15:00+00'"
     )
     for wanted in (239, 10239):
-        assert not build(path, select=selected("+attribution")).problem
+        assert not build_models(path, select=selected("+attribution")).problem
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
         assert (
@@ -163,7 +165,7 @@ def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path:
     ((matched, _, every),) = query(path, counts)
     assert matched > 0.9 * every
     _copies_of_campaigns(path, "created_at + interval 1 minute")
-    assert not build(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).problem
     assert query(path, counts) == [(0, every, every)]
 
 
@@ -171,7 +173,7 @@ def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(p
     """As of what is kept by contact a column cannot be added in a night."""
     query(path, "alter table staging.int_messages drop column is_quick_open")
     query(path, "update sync.meta set value = 'of older models' where name = 'models'")
-    report = build(path, select=selected("+contact_campaign"))
+    report = build_models(path, select=selected("+contact_campaign"))
     assert not report.problem
     assert report.is_full
     assert query(path, "select count(is_quick_open) > 0 from marts.contact_campaign") == [(True,)]
@@ -196,7 +198,7 @@ def change(path: Path, day: str, what: str) -> None:
         f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' "
         "and list_id = 1",
     )
-    assert not build(path, select=["history_lists"]).problem
+    assert not build_models(path, select=["history_lists"]).problem
 
 
 def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
@@ -209,7 +211,7 @@ def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
         ("Back", "2026-12-05", None, True, None),
     ]
     assert versions(path) == expected
-    assert not build(path, select=["history_lists"]).problem
+    assert not build_models(path, select=["history_lists"]).problem
     assert versions(path) == expected, "a night without changes adds nothing"
     change(path, "2026-12-04", "name = 'An older answer'")
     assert versions(path) == expected
@@ -229,7 +231,7 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
         "02:00+00' as _deleted_at) "
                 "from source.lists where account = 'main' and list_id = 1")  # fmt: skip
     for _ in range(2):
-        assert not build(path, select=["history_lists"]).problem
+        assert not build_models(path, select=["history_lists"]).problem
         found = query(
             path,
             "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
@@ -243,7 +245,7 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
 
 def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(path: Path) -> None:
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
-    report = build(path, select=["history_lists"])
+    report = build_models(path, select=["history_lists"])
     assert (
         "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows"
         in report.problem
@@ -253,15 +255,15 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
-    report = build(path, select=selected("stg_coupons", "+attribution+"))
+    report = build_models(path, select=selected("stg_coupons", "+attribution+"))
     assert "model attribution" in report.problem
     assert "not built because of that: goal_conversions" in report.problem
     assert "someone" not in report.problem
-    assert [outcome.name for outcome in report.of(Status.FAILED)] == ["attribution"]
+    assert [outcome.name for outcome in report.with_status(Status.FAILED)] == ["attribution"]
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:
-    told = discreet(
+    told = mask_error(
         duckdb.ConversionException(
             "Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"
         )
@@ -271,7 +273,7 @@ def test_messages_are_shortened_to_what_is_no_data() -> None:
 
 def test_without_a_warehouse_it_is_said_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NoWarehouse, match="marketing-sync sync"):
-        build(tmp_path / "warehouse.duckdb")
+        build_models(tmp_path / "warehouse.duckdb")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -296,12 +298,12 @@ def held(path: Path) -> Iterator[Path]:
 
 def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
     with pytest.raises(WarehouseLocked, match=r"in use by .* \(process \d+\)"):
-        build(held, deadline_s=0.1)
+        build_models(held, deadline_s=0.1)
 
 
 def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> None:
     before = sorted(PROJECT.iterdir())
-    assert not build(path, select=["int_accounts"]).problem
+    assert not build_models(path, select=["int_accounts"]).problem
     words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
     subprocess.run(words, check=True, timeout=HANGS_S)
     assert sorted(PROJECT.iterdir()) == before
@@ -334,7 +336,7 @@ def test_dbt_itself_builds_the_same(path: Path) -> None:
     other = path.with_name("other") / path.name
     other.parent.mkdir()
     shutil.copy(path, other)
-    assert not build(path).problem
+    assert not build_models(path).problem
     assert len(_dbt(other, "build")) > 180
     ours, theirs = tables(path), tables(other)
     assert {
@@ -370,10 +372,10 @@ def _dbt(path: Path, *words: str) -> list[Any]:
 
 def test_what_nothing_changed_for_is_not_built_and_what_changed_is(path: Path) -> None:
     """And a night is the same as one that builds everything."""
-    assert {outcome.status for outcome in build(path).outcomes} == {Status.UNCHANGED}
+    assert {outcome.status for outcome in build_models(path).outcomes} == {Status.UNCHANGED}
     query(path, "update source.lists set name = 'Another', _changed_at = _changed_at + interval 1 hour")
-    report = build(path)
-    built = {outcome.node.relation for outcome in report.of(Status.OK) if not outcome.node.is_test}
+    report = build_models(path)
+    built = {outcome.node.relation for outcome in report.with_status(Status.OK) if not outcome.node.is_test}
     assert {"history.lists", "staging.stg_lists"} <= built
     assert not {"history.contacts", "marts.contact_campaign", "marts.campaign_performance"} & built
 
@@ -389,9 +391,9 @@ def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path
         for statement in _changes(path, random, night):
             for file in (path, other):
                 query(file, statement)
-        kept, anew = build(path), build(other, full=True)
+        kept, anew = build_models(path), build_models(other, full=True)
         assert (kept.problem, kept.warnings) == (anew.problem, anew.warnings)
-        assert kept.of(Status.UNCHANGED)
+        assert kept.with_status(Status.UNCHANGED)
         ours, theirs = tables(path), tables(other)
         assert {name for name in ours if ours[name] != theirs[name]} <= _BY_THE_CLOCK
 
@@ -431,7 +433,11 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
     query(path, "delete from marts.coupon_funnel")
     query(path, "drop view staging.stg_goals")
     query(path, "update marts.campaign_performance set subject = 'Mine'")
-    built = {outcome.node.relation for outcome in build(path).of(Status.OK) if not outcome.node.is_test}
+    built = {
+        outcome.node.relation
+        for outcome in build_models(path).with_status(Status.OK)
+        if not outcome.node.is_test
+    }
     assert {"marts.coupon_funnel", "staging.stg_goals", "marts.campaign_performance"} <= built
     after = tables(path)
     assert {name for name in before if before[name] != after[name]} <= _BY_THE_CLOCK
@@ -443,8 +449,8 @@ def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
         path,
         "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)",
     )
-    first, second = build(path), build(path)
+    first, second = build_models(path), build_models(path)
     assert first.warnings == second.warnings != []
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
-    first, second = build(path), build(path)
+    first, second = build_models(path), build_models(path)
     assert first.problem == second.problem != ""

@@ -17,17 +17,17 @@ import duckdb
 import pytest
 
 from tests.waiting import HANGS_S
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
     KEPT,
-    earlier,
-    facts,
-    publish,
+    list_earlier,
+    publish_copy,
     published_path,
+    read_published_facts,
     roll_back,
     schema_changes,
 )
@@ -47,7 +47,7 @@ def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def change(home: Path, name: str) -> None:
-    with connect(home / "warehouse.duckdb") as connection:
+    with open_database(home / "warehouse.duckdb") as connection:
         connection.execute("update source.lists set name = ?", [name])
 
 
@@ -56,7 +56,7 @@ def name_in(path: Path) -> str:
 
 
 def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) -> None:
-    published = publish(filled)
+    published = publish_copy(filled)
     path = published_path(filled)
     names = {
         f"{schema}.{name}"
@@ -86,7 +86,7 @@ def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) 
 
 
 def test_rows_and_types_are_those_of_the_warehouse(filled: Path) -> None:
-    publish(filled)
+    publish_copy(filled)
     sql = "from source.contacts order by all"
     assert ask(published_path(filled), sql) == ask(filled / "warehouse.duckdb", sql)
     types = (
@@ -98,7 +98,7 @@ def test_rows_and_types_are_those_of_the_warehouse(filled: Path) -> None:
 
 
 def test_what_only_loading_needs_is_not_published(filled: Path) -> None:
-    publish(filled)
+    publish_copy(filled)
     found = ask(
         published_path(filled), "select schema_name || '.' || table_name, column_name from duckdb_columns()"
     )
@@ -113,7 +113,7 @@ def test_what_only_loading_needs_is_not_published(filled: Path) -> None:
 
 
 def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
-    publish(filled)
+    publish_copy(filled)
     assert ask(
         published_path(filled), "select tags['storage_version'] from duckdb_databases() where not internal"
     ) == [("v1.5.0+",)]
@@ -122,7 +122,7 @@ def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
 def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(
     filled: Path, tmp_path: Path
 ) -> None:
-    with connect(filled / "warehouse.duckdb") as connection:
+    with open_database(filled / "warehouse.duckdb") as connection:
         connection.execute(
             "create table marts.data_coverage as select account, as_of, 'ann@example.com' as email from "
             "sync.coverage"
@@ -133,7 +133,7 @@ def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(
         )
         connection.execute("comment on view marts.ages is 'Ages by the clock.'")
         connection.execute("comment on column marts.ages.age_s is 'Seconds.'")
-    published = publish(filled, Masking(PersonalData.DROP))
+    published = publish_copy(filled, Masking(PersonalData.DROP))
     copy = tmp_path / "elsewhere.duckdb"
     copy.write_bytes(published_path(filled).read_bytes())
     first, email = ask(copy, "select age_s, email from marts.ages")[0]
@@ -160,8 +160,8 @@ def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(
 
 @pytest.mark.slow
 def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> None:
-    publish(filled)
-    publish(filled)
+    publish_copy(filled)
+    publish_copy(filled)
     folder = published_path(filled).parent
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
@@ -177,14 +177,14 @@ def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
     with pytest.raises(
         NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"
     ):
-        publish(filled, check=lambda _: ["keys occur twice"])
+        publish_copy(filled, check=lambda _: ["keys occur twice"])
     assert not published_path(filled).exists()
-    publish(filled)
+    publish_copy(filled)
     change(filled, "Bad news")
     with pytest.raises(
         NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"
     ):
-        publish(
+        publish_copy(
             filled,
             check=lambda connection: [
                 row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()
@@ -195,20 +195,20 @@ def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
 
 def test_nothing_is_published_of_a_home_without_a_warehouse(tmp_path: Path) -> None:
     with pytest.raises(NoWarehouse):
-        publish(tmp_path)
+        publish_copy(tmp_path)
     assert not published_path(tmp_path).exists()
 
 
 def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(filled)
+    publish_copy(filled)
     change(filled, "Newer")
     monkeypatch.setattr(
         "warehouse.publish.utc_now", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
     with pytest.raises(OSError, match="No space left"):
-        publish(filled)
+        publish_copy(filled)
     assert name_in(published_path(filled)) == "News"
     assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [
         ".turn",
@@ -218,7 +218,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(
 
 @pytest.mark.slow
 def test_an_open_reader_keeps_what_it_has_and_the_next_one_sees_the_new_file(filled: Path) -> None:
-    publish(filled)
+    publish_copy(filled)
     path = published_path(filled)
     command = [sys.executable, "-c", _READER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
@@ -227,7 +227,7 @@ def test_an_open_reader_keeps_what_it_has_and_the_next_one_sees_the_new_file(fil
         assert reader.stdout.readline() == "News\n"
         for name in ("One", "Two", "Three"):
             change(filled, name)
-            publish(filled)
+            publish_copy(filled)
         print(file=reader.stdin, flush=True)
         assert reader.stdout.readline() == "News\n"
     assert reader.returncode == 0
@@ -245,7 +245,7 @@ print(connection.execute("select name from source.lists").fetchall()[0][0], flus
 
 @pytest.mark.slow
 def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> None:
-    publish(filled)
+    publish_copy(filled)
     path = published_path(filled)
     with subprocess.Popen(
         [sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -253,13 +253,13 @@ def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> 
         assert writer.stdout is not None
         assert writer.stdout.readline() == "open\n"
         with pytest.raises(PublishedLocked, match="open it read-only there"):
-            facts(path)
+            read_published_facts(path)
         change(filled, "Next")
-        publish(filled)
+        publish_copy(filled)
         assert name_in(path) == "Next"
-        assert len(earlier(filled)) == 1
-        publish(filled, Masking(PersonalData.DROP))
-        assert earlier(filled) == [], "nobody can tell what one of them shows"
+        assert len(list_earlier(filled)) == 1
+        publish_copy(filled, Masking(PersonalData.DROP))
+        assert list_earlier(filled) == [], "nobody can tell what one of them shows"
         assert writer.stdin is not None
         writer.stdin.close()
 
@@ -279,7 +279,7 @@ def test_the_warehouse_is_not_held_while_the_copy_is_written(
         change(filled, "Written meanwhile")
         return []
 
-    publish(filled, check=look)
+    publish_copy(filled, check=look)
     assert name_in(published_path(filled)) == "News"
     assert name_in(filled / "warehouse.duckdb") == "Written meanwhile"
 
@@ -288,7 +288,7 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     is_open, done = threading.Event(), []
 
     def load() -> None:
-        with connect(filled / "warehouse.duckdb") as connection:
+        with open_database(filled / "warehouse.duckdb") as connection:
             connection.execute("update source.lists set name = 'Loaded'")  # in the log beside the file
             is_open.set()
             time.sleep(0.3)
@@ -297,7 +297,7 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     thread = threading.Thread(target=load)
     thread.start()
     assert is_open.wait(HANGS_S)
-    publish(filled)
+    publish_copy(filled)
     assert done
     thread.join()
     assert name_in(published_path(filled)) == "Loaded"
@@ -307,12 +307,12 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
 def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> None:
     for number in range(KEPT + 2):
         change(filled, f"Night {number}")
-        publish(filled)
-    assert [name_in(path) for path in earlier(filled)] == ["Night 3", "Night 2", "Night 1"]
+        publish_copy(filled)
+    assert [name_in(path) for path in list_earlier(filled)] == ["Night 3", "Night 2", "Night 1"]
     for number in (3, 2, 1):
         said = roll_back(filled)
         assert name_in(published_path(filled)) == f"Night {number}"
-        assert facts(published_path(filled)) == said
+        assert read_published_facts(published_path(filled)) == said
     with pytest.raises(NotPublished, match="no earlier copy"):
         roll_back(filled)
     assert name_in(published_path(filled)) == "Night 1"
@@ -322,19 +322,19 @@ def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> No
 def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: Path) -> None:
     hashing = Masking(PersonalData.HASH, personal_key(filled))
     for masking in (Masking(PersonalData.KEEP), hashing, hashing):
-        publish(filled, masking)
-    found = [facts(path) for path in earlier(filled)]
+        publish_copy(filled, masking)
+    found = [read_published_facts(path) for path in list_earlier(filled)]
     assert [one.personal_data for one in found if one] == [PersonalData.HASH]
-    publish(filled, Masking(PersonalData.DROP))
-    assert earlier(filled) == []
-    publish(filled)
-    assert len(earlier(filled)) == 1, "dropping shows less than keeping does"
+    publish_copy(filled, Masking(PersonalData.DROP))
+    assert list_earlier(filled) == []
+    publish_copy(filled)
+    assert len(list_earlier(filled)) == 1, "dropping shows less than keeping does"
 
 
 @pytest.mark.slow
 def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> None:
-    publish(filled)
-    with connect(filled / "warehouse.duckdb") as connection:
+    publish_copy(filled)
+    with open_database(filled / "warehouse.duckdb") as connection:
         for statement in (
             "alter table source.lists rename column name to title",
             "alter table source.lists drop column reply_to",
@@ -342,7 +342,7 @@ def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> Non
             "drop view marts.sizes_again",
         ):
             connection.execute(statement)
-    publish(filled)
+    publish_copy(filled)
     expected = [
         "marts.sizes: column type changed contact_count (BIGINT → VARCHAR)",
         "marts.sizes_again: table dropped",
@@ -353,7 +353,7 @@ def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> Non
     assert len(
         ask(filled / "warehouse.duckdb", "from sync.schema_changes where origin = 'published'")
     ) == len(expected)
-    publish(filled)
+    publish_copy(filled)
     assert schema_changes(published_path(filled), BREAKING) == []
     assert len(schema_changes(published_path(filled), "true")) == len(expected)
 
@@ -362,13 +362,13 @@ def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> Non
 def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(
     filled: Path,
 ) -> None:
-    publish(filled)
-    with connect(filled / "warehouse.duckdb") as connection:
+    publish_copy(filled)
+    with open_database(filled / "warehouse.duckdb") as connection:
         connection.execute("drop view marts.sizes_again")
-    publish(filled)
-    with connect(filled / "warehouse.duckdb") as connection:
+    publish_copy(filled)
+    with open_database(filled / "warehouse.duckdb") as connection:
         connection.execute("delete from sync.schema_changes")
-    publish(filled)
+    publish_copy(filled)
     assert ask(filled / "warehouse.duckdb", "select table_name, change from sync.schema_changes") == [
         ("marts.sizes_again", "table dropped")
     ]
@@ -376,13 +376,13 @@ def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not
 
 @pytest.mark.slow
 def test_fields_without_a_column_are_published_where_personal_data_is_kept(filled: Path) -> None:
-    with connect(filled / "warehouse.duckdb") as connection:
+    with open_database(filled / "warehouse.duckdb") as connection:
         connection.execute('update source.contacts set extra = \'{"shoe": "42"}\' where contact_id = 1')
         connection.execute(
             "create view extra.contacts as select account, list_id, contact_id, extra ->> '$.shoe' as shoe "
             "from source.contacts where extra is not null"
         )
-    publish(filled)
+    publish_copy(filled)
     assert ask(published_path(filled), "from extra.contacts") == [("main", 7, 1, "42")]
-    publish(filled, Masking(PersonalData.DROP))
+    publish_copy(filled, Masking(PersonalData.DROP))
     assert ask(published_path(filled), "select 1 from duckdb_views() where schema_name = 'extra'") == []

@@ -13,11 +13,11 @@ from marketing_api.operations import campaigns, contacts, goals, lists, reputati
 from tests.warehouse.answering import Home
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.errors import ArchiveError, WarehouseError
 from warehouse.loads.load import Load
-from warehouse.rebuild import rebuild
-from warehouse.sql import rows
+from warehouse.rebuild import rebuild_warehouse
+from warehouse.sql import fetch_rows
 
 
 def fill(home: Home, nights: int) -> None:
@@ -132,9 +132,9 @@ def small_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
 @pytest.mark.slow
 def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None:
     before = full_home.contents()
-    report = rebuild(full_home.path, archive=full_home.archive)
+    report = rebuild_warehouse(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before
-    assert (report.loads, report.failed) == (len(list(full_home.archive.ledger.loads())), 0)
+    assert (report.loads, report.failed) == (len(list(full_home.archive.ledger.list_loads())), 0)
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
     assert {name for name, found in before.items() if found} > {
         "source.contacts",
@@ -147,7 +147,7 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
 def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
     before = full_home.contents()
     full_home.warehouse.path.unlink()
-    rebuild(full_home.path, archive=full_home.archive)
+    rebuild_warehouse(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before
 
 
@@ -156,27 +156,27 @@ def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None
         [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})],
         tables.AUDIENCES,
     )
-    with home.warehouse.writing() as connection:
-        rows(connection, "insert into sync.runs by name select 'r1' as run_id, 'nightly_sync' as job")
-        rows(
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "insert into sync.runs by name select 'r1' as run_id, 'nightly_sync' as job")
+        fetch_rows(
             connection,
             "create table history.audiences as select *, now() as seen_at, {'a': 1} as more from "
             "source.audiences",
         )
-        rows(connection, "comment on table history.audiences is 'It''s history.'")
-        rows(connection, "comment on column history.audiences.name is 'Name then.'")
-        rows(connection, "create view marts.b as from source.audiences")
-        rows(connection, "create view marts.a as from marts.b")
-        history = rows(connection, "from history.audiences")
-    rebuild(home.path, archive=home.archive)
-    with connect(home.warehouse.path) as connection:
-        assert rows(connection, "from history.audiences") == history
-        assert rows(connection, "select run_id, job from sync.runs") == [("r1", "nightly_sync")]
-        assert rows(connection, "select name from marts.a") == [("A",)]
-        assert rows(connection, "select comment from duckdb_tables() where schema_name = 'history'") == [
-            ("It's history.",)
-        ]
-        assert ("Name then.",) in rows(
+        fetch_rows(connection, "comment on table history.audiences is 'It''s history.'")
+        fetch_rows(connection, "comment on column history.audiences.name is 'Name then.'")
+        fetch_rows(connection, "create view marts.b as from source.audiences")
+        fetch_rows(connection, "create view marts.a as from marts.b")
+        history = fetch_rows(connection, "from history.audiences")
+    rebuild_warehouse(home.path, archive=home.archive)
+    with open_database(home.warehouse.path) as connection:
+        assert fetch_rows(connection, "from history.audiences") == history
+        assert fetch_rows(connection, "select run_id, job from sync.runs") == [("r1", "nightly_sync")]
+        assert fetch_rows(connection, "select name from marts.a") == [("A",)]
+        assert fetch_rows(
+            connection, "select comment from duckdb_tables() where schema_name = 'history'"
+        ) == [("It's history.",)]
+        assert ("Name then.",) in fetch_rows(
             connection, "select comment from duckdb_columns() where schema_name = 'history'"
         )
 
@@ -192,10 +192,10 @@ def test_the_old_warehouse_stays_when_a_rebuild_fails(
 
     monkeypatch.setattr("warehouse.rebuild.load_requests", fail)
     with pytest.raises(OSError, match="no space"):
-        rebuild(small_home.path, archive=small_home.archive)
+        rebuild_warehouse(small_home.path, archive=small_home.archive)
     monkeypatch.undo()
     assert small_home.contents() == before
-    rebuild(small_home.path, archive=small_home.archive)
+    rebuild_warehouse(small_home.path, archive=small_home.archive)
     assert not list(Path(small_home.path).glob("*.rebuild*"))
 
 
@@ -222,13 +222,13 @@ def test_a_damaged_warehouse_is_left_alone_and_made_anew_once_it_is_moved_away(
     small_home: Home, harm: Callable[[Path], None]
 ) -> None:
     before, path = small_home.contents(), small_home.path / "warehouse.duckdb"
-    with small_home.warehouse.writing() as connection:
-        rows(connection, "checkpoint")
+    with small_home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "checkpoint")
     harm(path)
     with pytest.raises(WarehouseError):
-        rebuild(small_home.path, archive=small_home.archive)
+        rebuild_warehouse(small_home.path, archive=small_home.archive)
     path.rename(path.with_name("damaged"))
-    rebuild(small_home.path, archive=small_home.archive)
+    rebuild_warehouse(small_home.path, archive=small_home.archive)
     assert small_home.contents() == before
 
 
@@ -246,14 +246,14 @@ def damage_a_file(home: Home) -> None:
 def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(
     small_home: Home, harm: Callable[[Home], None]
 ) -> None:
-    small_home.archive.seal()
+    small_home.archive.seal_requests()
     before = small_home.contents()
     harm(small_home)
     with pytest.raises(ArchiveError, match="was not changed"):
-        rebuild(small_home.path, archive=small_home.archive)
+        rebuild_warehouse(small_home.path, archive=small_home.archive)
     assert small_home.contents() == before
     assert not list(small_home.path.glob("*.rebuild*"))
-    rebuild(small_home.path, archive=small_home.archive, accept_loss=True)
+    rebuild_warehouse(small_home.path, archive=small_home.archive, accept_loss=True)
     assert small_home.contents() != before
 
 
@@ -265,25 +265,25 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
         [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})],
         tables.AUDIENCES,
     )
-    home.archive.seal()
+    home.archive.seal_requests()
     answers = [
         home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1)
         for n in (3, 4)
     ]
     home.load(answers[:1], tables.CONTACTS)
-    home.archive.seal()
+    home.archive.seal_requests()
     later = home.answer(
         contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1
     )
     home.load([*answers, later], tables.CONTACTS)
-    home.archive.seal()
+    home.archive.seal_requests()
     newest = max(
         (home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns
     )
     newest.write_bytes(b"garbage")
     home.close()
     again = Home(home.path)
-    report = rebuild(home.path, archive=again.archive, accept_loss=True)
+    report = rebuild_warehouse(home.path, archive=again.archive, accept_loss=True)
     assert (report.loads, report.failed) == (2, 1)
     assert again.values(tables.AUDIENCES, "audience_id") == [1, 2]
     assert again.values(tables.CONTACTS, "contact_id", "_deleted_at is null") == [3, 4]
@@ -293,12 +293,12 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
 
 
 def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(small_home: Home) -> None:
-    small_home.archive.ledger.log_loads(Load("main", "test", ("contacts",), (999,), "UTC").event())
-    assert rebuild(small_home.path, archive=small_home.archive).failed == 1
+    small_home.archive.ledger.log_loads(Load("main", "test", ("contacts",), (999,), "UTC").to_event())
+    assert rebuild_warehouse(small_home.path, archive=small_home.archive).failed == 1
 
 
 def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
     answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})
-    home.archive.ledger.log_loads(home.event([answer], tables.AUDIENCES).event())
-    report = rebuild(home.path, archive=home.archive)
+    home.archive.ledger.log_loads(home.event([answer], tables.AUDIENCES).to_event())
+    report = rebuild_warehouse(home.path, archive=home.archive)
     assert (report.loads, report.rows) == (1, 1)

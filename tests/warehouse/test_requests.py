@@ -12,13 +12,13 @@ from marketing_api.operations import account, lists
 from marketing_api.records.contacts import GETCOUPON
 from tests.warehouse.answering import Home
 from warehouse import bookkeeping as module
-from warehouse.sql import rows as sql_rows
+from warehouse.sql import fetch_rows as sql_rows
 from warehouse.warehouse import CONTRADICTING, FEWEST, SHARE
 
 
 def load(home: Home) -> int:
     """How many requests are new."""
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         return module.load_requests(connection, home.archive)
 
 
@@ -30,7 +30,7 @@ def ask(home: Home, times: int) -> None:
 def test_sealed_requests_are_shown_without_bodies(home: Home) -> None:
     home.answer(account.ME, {"business": {"businessName": "B"}})
     assert load(home) == 0
-    home.archive.seal()
+    home.archive.seal_requests()
     assert load(home) == 1
     (row,) = home.rows("sync.requests")
     assert (row["operation"], row["outcome"], row["http_status"], row["account"]) == (
@@ -45,7 +45,7 @@ def test_sealed_requests_are_shown_without_bodies(home: Home) -> None:
 def test_a_file_is_shown_once(home: Home) -> None:
     for times in (3, 4):
         ask(home, times)
-        home.archive.seal()
+        home.archive.seal_requests()
         assert load(home) == times
     assert load(home) == 0
     assert len(home.rows("sync.requests")) == sum(home.values("sync.archive_files", "request_count")) == 7
@@ -53,7 +53,7 @@ def test_a_file_is_shown_once(home: Home) -> None:
 
 def test_a_file_and_its_rows_come_together_or_not_at_all(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(home, 2)
-    home.archive.seal()
+    home.archive.seal_requests()
     original = sql_rows
 
     def fail(connection: Any, sql: str, params: Any = None, **given: Any) -> list[tuple[Any, ...]]:
@@ -62,7 +62,7 @@ def test_a_file_and_its_rows_come_together_or_not_at_all(home: Home, monkeypatch
         return original(connection, sql, params, **given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "rows", fail)
+        patch.setattr(module, "fetch_rows", fail)
         with pytest.raises(RuntimeError):
             load(home)
     assert home.rows("sync.requests") == []
@@ -74,7 +74,7 @@ def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int
     responses."""
     requests = [(f"p{number}@example.com", "refused", code) for number, code in enumerate(codes)]
     requests += [(f"q{number}@example.com", "ok", None) for number in range(answered)]
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         sql_rows(connection, "delete from sync.requests")
         sql_rows(connection, "delete from source.coupons")
         for email, outcome, code in requests:

@@ -23,9 +23,9 @@ from warehouse.archive.ledger import Ledger
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
 from warehouse.policies import Kept
-from warehouse.rebuild import rebuild
-from warehouse.retention import compact, let_go, sizes
-from warehouse.sql import rows
+from warehouse.rebuild import rebuild_warehouse
+from warehouse.retention import compact_archive, let_go, measure_sizes
+from warehouse.sql import fetch_rows
 
 KEPT = Kept(bodies=30, requests=None)
 MONTH = 31 * 24 * 60
@@ -41,8 +41,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     in March."""
     home = Home(tmp_path_factory.mktemp("filled"))
     fill(home, 2)
-    home.archive.seal()
-    compact(home.path, KEPT, later(40))
+    home.archive.seal_requests()
+    compact_archive(home.path, KEPT, later(40))
     load(
         home,
         timeline(
@@ -73,7 +73,7 @@ def files(home: Path) -> list[str]:
 
 
 def ids(home: Home) -> list[int]:
-    with home.warehouse.writing() as connection:
+    with home.warehouse.open_for_writing() as connection:
         load_requests(connection, home.archive)
     return home.values("sync.requests", "request_id")
 
@@ -82,7 +82,7 @@ def ids(home: Home) -> list[int]:
 def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
     bodies = [response.body for response in years.archive.responses(asked)]
-    compact(years.path, replace(KEPT, bodies=None), later(100))
+    compact_archive(years.path, replace(KEPT, bodies=None), later(100))
     assert [name.rpartition("/")[0] for name in files(years.path)] == [
         "requests/date=2026-05-03",
         "requests/month=2026-03",
@@ -90,31 +90,31 @@ def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses(asked)] == bodies
     assert ids(years) == asked, "requests of a merged file are not shown twice"
-    rebuild(years.path)
+    rebuild_warehouse(years.path)
     assert years.contents() == before
     names = files(years.path)
-    compact(years.path, replace(KEPT, bodies=None), later(100))
+    compact_archive(years.path, replace(KEPT, bodies=None), later(100))
     assert files(years.path) == names
 
 
 @pytest.mark.slow
 def test_bodies_from_before_the_last_checkpoint_go_and_a_rebuild_is_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
-    compact(years.path, KEPT, later(60))
+    compact_archive(years.path, KEPT, later(60))
     with Archive(years.path / "archive") as archive:
-        assert archive.readable(asked) == asked, "the checkpoint is not old enough"
-    compact(years.path, KEPT, later(75))
+        assert archive.find_readable(asked) == asked, "the checkpoint is not old enough"
+    compact_archive(years.path, KEPT, later(75))
     assert len(list(years.path.glob("archive/checkpoints/*"))) == 2
     with Archive(years.path / "archive") as archive:
-        assert 0 < len(archive.readable(asked)) < len(asked) / 5
-    report = rebuild(years.path)
+        assert 0 < len(archive.find_readable(asked)) < len(asked) / 5
+    report = rebuild_warehouse(years.path)
     assert report.since == (START + dt.timedelta(days=40)).date()
     assert (report.failed, report.loads) == (0, 2), "what came after the checkpoint is replayed, and no more"
     assert years.contents() == before
     assert ids(years) == asked
-    compact(years.path, KEPT, later(110))
+    compact_archive(years.path, KEPT, later(110))
     assert len(list(years.path.glob("archive/checkpoints/*"))) == 2
-    assert (rebuild(years.path).loads, years.contents()) == (0, before)
+    assert (rebuild_warehouse(years.path).loads, years.contents()) == (0, before)
 
 
 @pytest.mark.slow
@@ -122,8 +122,8 @@ def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
     newest = timeline(
         years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=3 * MONTH
     )
-    years.archive.seal()
-    compact(years.path, KEPT, later(100))
+    years.archive.seal_requests()
+    compact_archive(years.path, KEPT, later(100))
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses([newest.request_id])] == [newest.body]
 
@@ -132,13 +132,13 @@ def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
 @pytest.mark.parametrize("is_ledger_lost", [False, True])
 def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home, is_ledger_lost: bool) -> None:
     """Also by a ledger that was made anew: it must not lead to bodies that are gone."""
-    compact(years.path, KEPT, later(600))
+    compact_archive(years.path, KEPT, later(600))
     if is_ledger_lost:
         (years.path / "archive" / "ledger.sqlite").unlink()
     again = timeline(
         years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
     )
-    years.archive.seal()
+    years.archive.seal_requests()
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses([again.request_id])] == [again.body]
 
@@ -147,27 +147,31 @@ def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home, is_led
 def test_old_requests_go_from_table_and_archive(years: Home) -> None:
     asked = ids(years)
     kept = replace(KEPT, requests=40)
-    compact(years.path, kept, later(75))
-    with years.warehouse.writing() as connection:
+    compact_archive(years.path, kept, later(75))
+    with years.warehouse.open_for_writing() as connection:
         let_go(connection, kept, later(75))
         load_requests(connection, years.archive)
     left = years.values("sync.requests", "request_id")
     assert 0 < len(left) < len(asked) / 5
-    rebuild(years.path)
+    rebuild_warehouse(years.path)
     assert ids(years) == left
 
 
 def test_entries_of_timelines_go(years: Home) -> None:
-    with years.warehouse.writing() as connection:
+    with years.warehouse.open_for_writing() as connection:
         moments = [
             moment
-            for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")
+            for (moment,) in fetch_rows(
+                connection, "select occurred_at from source.timeline_events order by 1"
+            )
         ]
         now = moments[2] + dt.timedelta(days=30)
         let_go(connection, replace(KEPT, timelines=30), now)
         assert [
             moment
-            for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")
+            for (moment,) in fetch_rows(
+                connection, "select occurred_at from source.timeline_events order by 1"
+            )
         ] == [moment for moment in moments if moment >= now - dt.timedelta(days=30)]
 
 
@@ -179,29 +183,31 @@ def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them
     for list_id in (1, 2):
         few = {"contacts": {"items": [{"id": 1, "email": "c1@x.com"}]}}
         years.load([years.answer(contacts.GETCONTACTS, few, 3 * MONTH, listid=list_id)], tables.CONTACTS)
-    with years.warehouse.writing() as connection:
-        rows(
+    with years.warehouse.open_for_writing() as connection:
+        fetch_rows(
             connection,
             "create table history.contacts as select account, contact_id, email from source.contacts",
         )
         gone = {
             id_
-            for (id_,) in rows(
+            for (id_,) in fetch_rows(
                 connection, "select contact_id from source.contacts where _deleted_at is not null"
             )
         }
         gone -= {
             id_
-            for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is null")
+            for (id_,) in fetch_rows(
+                connection, "select contact_id from source.contacts where _deleted_at is null"
+            )
         }
     before = people()
     assert gone
     assert all(gone & found for found in before.values())
     for days, left in ((400, before), (30, {name: found - gone for name, found in before.items()})):
-        with years.warehouse.writing() as connection:
+        with years.warehouse.open_for_writing() as connection:
             let_go(connection, replace(KEPT, deleted=days), later(200))
         assert people() == left
-    with years.warehouse.writing() as connection:
+    with years.warehouse.open_for_writing() as connection:
         let_go(connection, replace(KEPT, deleted=30), later(201))
     assert people() == left
 
@@ -232,13 +238,13 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
         ):
             module = __import__(owner, fromlist=[name])
             patched.setattr(module, name, cut(getattr(module, name)))
-        patched.setattr(Ledger, "replace", cut(Ledger.replace))
+        patched.setattr(Ledger, "replace_files", cut(Ledger.replace_files))
         with contextlib.suppress(KeyboardInterrupt):
-            compact(years.path, KEPT, later(75))
-    compact(years.path, KEPT, later(75))
+            compact_archive(years.path, KEPT, later(75))
+    compact_archive(years.path, KEPT, later(75))
     with Archive(years.path / "archive") as archive:
-        assert len(archive.readable(asked)) < len(asked) / 5
-    rebuild(years.path)
+        assert len(archive.find_readable(asked)) < len(asked) / 5
+    rebuild_warehouse(years.path)
     assert years.contents() == before
     assert ids(years) == asked
 
@@ -246,7 +252,7 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
 @pytest.mark.slow
 def test_a_response_without_its_body_says_so(years: Home) -> None:
     asked = ids(years)
-    compact(years.path, KEPT, later(600))
+    compact_archive(years.path, KEPT, later(600))
     with Archive(years.path / "archive") as archive, pytest.raises(ArchiveDamaged, match="kept no longer"):
         list(archive.responses(asked[:1]))
 
@@ -261,14 +267,14 @@ def test_sizes_are_those_of_the_parts(tmp_path: Path) -> None:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"12345")
-    assert sizes(tmp_path) == {"archive": 10, "warehouse": 10, "other": 5}
+    assert measure_sizes(tmp_path) == {"archive": 10, "warehouse": 10, "other": 5}
 
 
 def test_another_process_that_reads_finds_what_was_merged_meanwhile(years: Home) -> None:
     asked = ids(years)
     with Archive(years.path / "archive") as reading:
         some = list(reading.responses(asked[:3]))
-        compact(years.path, replace(KEPT, bodies=None), later(100))
+        compact_archive(years.path, replace(KEPT, bodies=None), later(100))
         assert [one.request_id for one in reading.responses(asked)] == asked
         assert [one.body for one in reading.responses(asked[:3])] == [one.body for one in some]
 
@@ -280,15 +286,15 @@ def test_large_bodies_go_with_their_files(tmp_path: Path) -> None:
         spool.write_text(json.dumps({"response": {"data": {"month": month // 2}}}))
         at = START + dt.timedelta(days=31 * month)
         request_id = id_at(at)
-        home.archive.record(
+        home.archive.record_exchange(
             Exchange(request_id, "main", contacts.TIMELINE.bind(id=1), at, 0, 1, 200, Outcome.OK, None, spool)
         )
         large.append(request_id)
-    home.archive.seal()
+    home.archive.seal_requests()
     assert len(list(home.path.rglob("*.zst"))) == 2, "the second is that of the first"
     home.close()
     for days, left in ((45, large), (90, large[2:])):
-        compact(home.path, KEPT, later(days))
+        compact_archive(home.path, KEPT, later(days))
         with Archive(home.path / "archive") as archive:
-            assert archive.readable(large) == left
+            assert archive.find_readable(large) == left
     assert [path.name.split(".")[0] for path in home.path.rglob("*.zst")] == [str(large[2])]

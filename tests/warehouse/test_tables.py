@@ -11,7 +11,7 @@ from marketing_api.operations import ALL
 from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.errors import WarehouseError
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from warehouse.tables import SYNC_TABLES, TABLES, Daily, Snapshot, SyncTable, Table, Window
 
 #: Section 6 of the design: a change here is a change of what analysts rely on.
@@ -91,8 +91,8 @@ def test_every_table_and_column_says_what_it_is() -> None:
 
 
 def test_comments_reach_the_file(home: Home) -> None:
-    with home.warehouse.writing() as connection:
-        uncommented = rows(
+    with home.warehouse.open_for_writing() as connection:
+        uncommented = fetch_rows(
             connection,
             "select schema_name || '.' || table_name from duckdb_tables() where comment is null "
             "union all select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() "
@@ -124,28 +124,30 @@ def test_every_table_is_filled_by_an_operation() -> None:
 
 
 def test_a_column_that_is_declared_later_is_added(home: Home) -> None:
-    with home.warehouse.writing() as connection:
-        rows(connection, "alter table source.audiences drop column name")
-        rows(connection, "delete from sync.meta where name = 'tables'")
-    with home.warehouse.writing() as connection:
-        columns = [name for name, *_ in rows(connection, "describe source.audiences")]
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "alter table source.audiences drop column name")
+        fetch_rows(connection, "delete from sync.meta where name = 'tables'")
+    with home.warehouse.open_for_writing() as connection:
+        columns = [name for name, *_ in fetch_rows(connection, "describe source.audiences")]
     assert set(columns) == {column.name for column in tables.AUDIENCES.columns}
 
 
 def test_a_column_whose_type_changed_is_converted(home: Home) -> None:
-    with home.warehouse.writing() as connection:
-        rows(connection, "alter table source.audiences alter column name set data type bigint")
-        rows(connection, "insert into source.audiences (account, audience_id, name) values ('main', 1, 5)")
-        rows(connection, "delete from sync.meta where name = 'tables'")
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "alter table source.audiences alter column name set data type bigint")
+        fetch_rows(
+            connection, "insert into source.audiences (account, audience_id, name) values ('main', 1, 5)"
+        )
+        fetch_rows(connection, "delete from sync.meta where name = 'tables'")
     assert home.values(tables.AUDIENCES, "name") == ["5"]
 
 
 def test_a_column_whose_values_do_not_fit_its_new_type_asks_for_a_rebuild(home: Home) -> None:
-    with home.warehouse.writing() as connection:
-        rows(connection, "alter table source.audiences alter column audience_id set data type varchar")
-        rows(connection, "insert into source.audiences (account, audience_id) values ('main', 'x')")
-        rows(connection, "delete from sync.meta where name = 'tables'")
-    with pytest.raises(WarehouseError, match="rebuild"), home.warehouse.writing():
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "alter table source.audiences alter column audience_id set data type varchar")
+        fetch_rows(connection, "insert into source.audiences (account, audience_id) values ('main', 'x')")
+        fetch_rows(connection, "delete from sync.meta where name = 'tables'")
+    with pytest.raises(WarehouseError, match="rebuild"), home.warehouse.open_for_writing():
         pass
 
 

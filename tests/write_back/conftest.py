@@ -17,7 +17,7 @@ from tests.dialects.server import Options, serve
 from tests.fixtures import *  # noqa: F403 - the fixtures that packages above the warehouse share
 from tests.write_back.desk import Desk
 from tests.write_back.planner import make_warehouse, open_known
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from write_back.account_state import Known
 from write_back.outbox.outbox import Outbox
 
@@ -60,5 +60,5 @@ def small_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def known(small_warehouse: Path) -> Iterator[Known]:
     """What it knows. The file stays open, since opening it takes longer than asking it."""
-    with connect(small_warehouse, read_only=True):
+    with open_database(small_warehouse, read_only=True):
         yield open_known(small_warehouse)

@@ -16,7 +16,7 @@ from marketing_api.records.shapes import items_of
 from tests.waiting import HANGS_S
 from tests.write_back.plans import a_plan
 from write_back.item import Item, Plan, RetryPolicy, State
-from write_back.kinds import verify
+from write_back.kinds import verify_pushes
 from write_back.outbox.outbox import Outbox
 from write_back.sending import Sending
 
@@ -71,21 +71,21 @@ class Desk:
     recorded: list[Exchange] = field(default_factory=list)
 
     def push(self, *items: Item, **options: Any) -> tuple[int, Sent]:
-        push_id = self.outbox.enqueue(a_plan(*items))
+        push_id = self.outbox.enqueue_plan(a_plan(*items))
         return push_id, self.send(**options)
 
     def send(self, **options: Any) -> Sent:
-        before, open_ = self.client.statistics.requests, self.outbox.open("main")
-        with self.outbox.sending("main"):
-            stopped = Sending(self.outbox, self.client, "main", **({"policy": QUICK} | options)).run()
-        now = Counter(self.outbox.entry(entry.item_id).state for entry in open_)
+        before, open_ = self.client.statistics.requests, self.outbox.list_open("main")
+        with self.outbox.hold_sender("main"):
+            stopped = Sending(self.outbox, self.client, "main", **({"policy": QUICK} | options)).send_all()
+        now = Counter(self.outbox.find_entry(entry.item_id).state for entry in open_)
         unknown = now[State.UNKNOWN] + now[State.SENDING]
         requests = self.client.statistics.requests - before
         return Sent(now[State.APPLIED], now[State.REJECTED], unknown, now[State.PLANNED], requests, stopped)
 
     def verify(self, *push_ids: int, how: str = "sample", **options: Any) -> Verified:
         before, revision = self.client.statistics.requests, self.outbox.revision
-        stopped = verify(self.outbox, self.client, push_ids, how, **({"policy": QUICK} | options))
+        stopped = verify_pushes(self.outbox, self.client, push_ids, how, **({"policy": QUICK} | options))
         read = list(self.outbox.changed_since(revision))
         verified = [entry for entry in read if entry.state is State.VERIFIED]
         hidden = sum((entry.message or "").startswith("not shown") for entry in verified)
@@ -118,7 +118,7 @@ class Desk:
 
     def people(self, list_id: int = 1801) -> list[dict[str, Any]]:
         answer = self.client.fetch(contacts.GETCONTACTS.bind(listid=list_id))
-        return list(items_of(answer.envelope.decoded(answer.call.operation)))
+        return list(items_of(answer.envelope.decode_payload(answer.call.operation)))
 
     def asked(self, operation: str) -> int:
         return sum(

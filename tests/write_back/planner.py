@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from home.settings import Settings
 from marketing_api.address import normal_form
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.schema import ensure_schema
 from write_back.account_state import Known, load_known
 from write_back.input.rows import Rows, rows_of_columns
@@ -112,7 +112,7 @@ def make_warehouse(
             for list_id in LISTS
         ],
     }
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         for name, rows in tables.items():
             connection.register("arrow_rows", pa.Table.from_pylist(rows))
@@ -138,7 +138,7 @@ class Memory:
         self._past: dict[tuple[str, str, str], Past] = {}
         self._ids = itertools.count(1)
 
-    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+    def find_last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
         pasts = [
             (subject, past)
             for subject in subjects

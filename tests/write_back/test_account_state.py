@@ -15,10 +15,10 @@ from home.settings import Settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from tests.write_back.planner import READ_AT
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from write_back.account_state import Content, Known, ListReader, Lists, Member, load_known
 from write_back.input.rows import InputError
-from write_back.input.values import BadValue, address
+from write_back.input.values import BadValue, read_address
 from write_back.item import Past, State
 
 
@@ -29,7 +29,7 @@ def path(small_warehouse: Path, tmp_path: Path) -> Path:
 
 
 def change(path: Path, *statements: str) -> None:
-    with connect(path) as connection:
+    with open_database(path) as connection:
         for statement in statements:
             connection.execute(statement)
 
@@ -59,7 +59,7 @@ def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
     at = int(dt.datetime(2026, 2, 1, 9, 30, 59, tzinfo=dt.UTC).timestamp())
     assert [
         (contact_id, [each.texts for each in shown])
-        for (contact_id, _), shown in known.timelines(
+        for (contact_id, _), shown in known.find_events(
             {(101, at // 60), (102, (at + 1) // 60), (5, at // 60)}
         ).items()
     ] == [(101, [("Called about the offer",)])]
@@ -83,7 +83,7 @@ def test_the_zone_is_the_accounts_own_or_the_one_for_accounts_that_tell_none(pat
 
 def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with connect(tmp_path / "empty" / "warehouse.duckdb"):
+    with open_database(tmp_path / "empty" / "warehouse.duckdb"):
         pass
     for home, account in ((path.parent, "other"), (tmp_path / "none", "main"), (tmp_path / "empty", "main")):
         with pytest.raises(
@@ -94,7 +94,7 @@ def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_
 
 # -- lists
 
-LISTS = Lists.of(
+LISTS = Lists.from_rows(
     [(1, "News"), (2, "Friends, Family; Fans"), (3, "2"), (4, "Twins"), (5, "twins "), (6, None)],
     [(1, "11", "City"), (1, "12", "city"), (2, "21", "City"), (2, "22", None)],
 )
@@ -114,7 +114,7 @@ LISTS = Lists.of(
     ],
 )
 def test_lists_are_named_by_id_or_name_one_or_several(cell: str, ids: tuple[int, ...]) -> None:
-    assert LISTS.several(cell) == ids
+    assert LISTS.find_lists(cell) == ids
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_lists_are_named_by_id_or_name_one_or_several(cell: str, ids: tuple[int,
 )
 def test_a_list_that_is_not_one_is_said(cell: str, said: str) -> None:
     with pytest.raises(BadValue, match=said):
-        LISTS.several(cell)
+        LISTS.find_lists(cell)
 
 
 def test_columns_name_fields_by_id_or_label_and_never_two_at_once() -> None:
@@ -158,7 +158,7 @@ def member(fields: str | None, status: int | None = 1) -> Member:
 )
 def test_a_field_is_found_by_id_or_label_in_any_form(shown: str) -> None:
     reader = ListReader({"11": "City", "12": "Zip code"}, {"11"})
-    now = reader.present([member(shown)], None, None)
+    now = reader.find_present([member(shown)], None, None)
     assert reader.is_so(now, "11", "x")
     assert not reader.is_so(now, "11", "y")
 
@@ -166,16 +166,16 @@ def test_a_field_is_found_by_id_or_label_in_any_form(shown: str) -> None:
 def test_what_is_not_shown_is_not_known_and_what_is_shown_for_others_only_is_empty() -> None:
     for keys, is_empty in ((set(), False), ({"City"}, True)):
         reader = ListReader({"11": "City"}, keys)
-        now = reader.present([member("{}")], None, None)
+        now = reader.find_present([member("{}")], None, None)
         assert reader.is_so(now, "11", "") is is_empty
         assert not reader.is_so(now, "11", "x")
     twins = ListReader({"11": "City", "12": "city"}, {"city"})
-    assert not twins.is_so(twins.present([member('{"city": "x"}')], None, None), "11", "x")
+    assert not twins.is_so(twins.find_present([member('{"city": "x"}')], None, None), "11", "x")
 
 
 def test_contacts_with_one_address_on_one_list_have_to_agree() -> None:
     reader = ListReader({"11": "City"}, {"11"})
-    now = reader.present([member('{"11": "x"}'), member('{"11": "y"}', 2)], None, None)
+    now = reader.find_present([member('{"11": "x"}'), member('{"11": "y"}', 2)], None, None)
     assert now.status is None
     assert not reader.is_so(now, "11", "x")
 
@@ -192,13 +192,13 @@ _CONTENT = st.builds(
     _CONTENT, st.sampled_from([State.APPLIED, State.VERIFIED, State.PLANNED, State.SENDING, State.UNKNOWN])
 )
 def test_what_was_sent_since_the_reading_covers_it(content: Content, state: State) -> None:
-    assert Content.read(content.text) == content
+    assert Content.from_text(content.text) == content
     reader = ListReader({"11": "City", "12": "Zip"}, {"11"})
     past = Past(1, content.text, state, None, 1_000_000.0)
-    now = reader.present([member('{"11": "before"}', 3)], past, 1_000.0)
+    now = reader.find_present([member('{"11": "before"}', 3)], past, 1_000.0)
     assert (now.status, now.is_ours) == (content.status, True)
     assert all(reader.is_so(now, field_id, text) for field_id, text in content.fields.items())
-    later = reader.present([member('{"11": "after"}', 3)], past, 2_000_000.0)
+    later = reader.find_present([member('{"11": "after"}', 3)], past, 2_000_000.0)
     is_open = state not in (State.APPLIED, State.VERIFIED)
     assert (later.status, later.is_ours, later.is_queued) == (
         content.status if is_open else 3,
@@ -216,7 +216,7 @@ def test_what_was_sent_since_the_reading_covers_it(content: Content, state: Stat
     ["a@b.co", "o'neil+x@x-y.museum", "jörg@köln.de", "用户@例子.公司", "a@xn--kln-sna.de", "x@हिन्दी.भारत"],
 )
 def test_addresses_of_any_script_are_taken(text: str) -> None:
-    assert address(text) == text
+    assert read_address(text) == text
 
 
 @pytest.mark.parametrize(
@@ -247,12 +247,12 @@ def test_addresses_of_any_script_are_taken(text: str) -> None:
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(BadValue):
-        address(text)
+        read_address(text)
 
 
 def test_an_id_with_commas_is_never_taken_for_other_lists() -> None:
-    lists = Lists.of([(1, "a"), (2, "b"), (234, "c"), (1234, "d"), (567, "e")], [])
-    assert lists.several("1,2") == (1, 2)
-    assert lists.several("234,567") == (234, 567)
+    lists = Lists.from_rows([(1, "a"), (2, "b"), (234, "c"), (1234, "d"), (567, "e")], [])
+    assert lists.find_lists("1,2") == (1, 2)
+    assert lists.find_lists("234,567") == (234, 567)
     with pytest.raises(BadValue, match="may be one id or several"):
-        lists.several("1,234")
+        lists.find_lists("1,234")

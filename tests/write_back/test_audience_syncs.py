@@ -18,7 +18,7 @@ from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import sent
-from write_back.audience_syncs import AudienceSync, chosen, read_audience_syncs
+from write_back.audience_syncs import AudienceSync, choose_syncs, read_audience_syncs
 from write_back.outbox.outbox import open_outbox
 
 VIP = """
@@ -61,7 +61,7 @@ def tagged(service: Sandbox) -> int:
 def claimed(home: Path) -> int:
     """How many tags the entry wants, as it was pushed last."""
     with open_outbox(home) as outbox:
-        return sum(claim.is_wanted for claim in outbox.claims("main", "vip").values())
+        return sum(claim.is_wanted for claim in outbox.find_claims("main", "vip").values())
 
 
 # -- the file
@@ -99,8 +99,8 @@ def test_without_names_the_enabled_ones_run(tmp_path: Path) -> None:
     (tmp_path / "activations.toml").write_text(VIP + VIP.replace("vip]", "off]\nenabled = false"))
     found = read_audience_syncs(tmp_path)
     assert found["vip"] == AudienceSync("vip", "select email from source.segment", "vip", True)
-    assert [each.name for each in chosen(found, [])] == ["vip"]
-    assert [each.name for each in chosen(found, ["off"])] == ["off"]
+    assert [each.name for each in choose_syncs(found, [])] == ["vip"]
+    assert [each.name for each in choose_syncs(found, ["off"])] == ["off"]
     assert read_audience_syncs(tmp_path / "elsewhere") == {}
 
 
@@ -389,7 +389,7 @@ def test_a_rejected_row_is_told_once_and_never_counts_again(
     assert "rejected before" in said
     assert "rejected rows:" not in said
     with open_outbox(home) as outbox:
-        assert [each.email for each in outbox.rejected("main")] == ["nobody"]
+        assert [each.email for each in outbox.list_rejected("main")] == ["nobody"]
     said, _ = push(entry("vip", where="email <> 'nobody'"))
     assert "rejected before" not in said
 
@@ -523,7 +523,7 @@ def test_a_night_runs_them_and_says_what_came_of_each(
         Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder, activations=True
     )
     activations = AudienceSyncs(settings)
-    asset = activations.asset([dg.AssetKey("models")])
+    asset = activations.build_asset([dg.AssetKey("models")])
     assert asset.dependency_keys == {dg.AssetKey("models")}
 
     class Reading:
@@ -539,5 +539,5 @@ def test_a_night_runs_them_and_says_what_came_of_each(
     assert activations.lines == ["vip: 3 people, 3 changes, 4 requests"]
     assert activations.problems == []
     segment(0)
-    activations.run()
+    activations.run_syncs()
     assert "its result has 0 people, and lacks 3 of the 3 of the last one" in activations.problems[0]

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from home.settings import Settings
-from marketing_api.clock import wall
+from marketing_api.clock import unix_now
 from marketing_api.contact_lookup import read_list
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -50,7 +50,7 @@ class Account(Known):
 
     @staticmethod
     def empty() -> Account:
-        lists = Lists.of([(NEWS, "News"), (SHOP, "Shop")], [(NEWS, CITY, "City")])
+        lists = Lists.from_rows([(NEWS, "News"), (SHOP, "Shop")], [(NEWS, CITY, "City")])
         known = Account(Settings(Path()), "main", ZoneInfo("UTC"), lists, {}, {})
         object.__setattr__(known, "seen", {})
         return known
@@ -63,11 +63,11 @@ class Account(Known):
             member = Member(one.contact_id, list_id, one.email, CODES.get(one.status or ""), None)
             self.seen[one.contact_id, list_id] = (member, True)
         as_of, read_at = dict(self.as_of), dict(self.read_at)
-        as_of[list_id], read_at[list_id] = wall(), wall() - 86_400 * days_ago
+        as_of[list_id], read_at[list_id] = unix_now(), unix_now() - 86_400 * days_ago
         object.__setattr__(self, "as_of", as_of)
         object.__setattr__(self, "read_at", read_at)
 
-    def _members(self, statement: str, keys: Iterable[Any], **_: object) -> dict[Any, list[Member]]:
+    def _find_members(self, statement: str, keys: Iterable[Any], **_: object) -> dict[Any, list[Member]]:
         wanted, found = set(keys), dict[Any, list[Member]]()
         for member, is_there in self.seen.values():
             key = member.contact_id if statement == "by_id" else (member.email or "").lower()
@@ -107,7 +107,7 @@ def plan(known: Known, outbox: Outbox, *rows: Mapping[str, Any], **options: Any)
 
 
 def push(desk: Desk, known: Known, *rows: Mapping[str, Any], **options: Any) -> int:
-    return desk.outbox.enqueue(plan(known, desk.outbox, *rows, **options))
+    return desk.outbox.enqueue_plan(plan(known, desk.outbox, *rows, **options))
 
 
 @pytest.mark.parametrize("required", ["primary", "variants"])
@@ -147,7 +147,7 @@ def test_whoever_leaves_stays_away(make_desk: MakeDesk, when: str, how: str, req
     (person,) = [one for one in desk.written().values() if one["email"] == email]
     assert (person["values"][CITY], person["status"]) == ("Bath", CODES[how])
     desk.verify(push_id, how="all", policy=AT_ONCE)
-    assert desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT) is not None
+    assert desk.outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT) is not None
     desk.send()
     assert raised(desk) == []
 
@@ -162,7 +162,7 @@ def test_whoever_joined_and_left_since_the_sync_is_found_out(desk: Desk) -> None
     )
     desk.send()
     assert raised(desk) == []
-    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [
+    assert [(entry.state, entry.message) for entry in desk.outbox.list_entries(push_id)] == [
         (State.SKIPPED, LEFT),
         (State.APPLIED, None),
     ]
@@ -179,7 +179,7 @@ def test_the_switch_makes_active_whom_a_row_asks_for_and_is_good_for_one_sending
     assert raised(desk) == [(email, NEWS)]
     desk.control("leave", email=email)
     assert desk.verify(push_id, how="all", policy=AT_ONCE).drifted == 1
-    assert desk.outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
+    assert desk.outbox.retry_items("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
     desk.send()
     assert raised(desk) == [(email, NEWS)], "they have said so once more since"
 
@@ -194,13 +194,15 @@ def test_a_status_that_came_back_is_a_mismatch(desk: Desk) -> None:
     (contact_id,) = [one for one, each in desk.written().items() if each["email"] == email]
     desk.control_write("editcontact", id=contact_id, status="Active")
     assert desk.verify(push_id, how="all", policy=AT_ONCE).drifted == 1
-    assert [entry.drift for entry in desk.outbox.items(push_id)] == [{"status": ["unsubscribed", "active"]}]
+    assert [entry.drift for entry in desk.outbox.list_entries(push_id)] == [
+        {"status": ["unsubscribed", "active"]}
+    ]
 
 
 def test_a_look_up_that_says_nothing_of_the_status_subscribes_nobody(desk: Desk) -> None:
     """As of a service that hides it: unknown is not active."""
-    assert consent.decide([None], "active").status is None
-    assert consent.decide(["9"], "active").status is None
+    assert consent.decide_status([None], "active").status is None
+    assert consent.decide_status(["9"], "active").status is None
 
 
 # ---- random histories
@@ -215,10 +217,10 @@ class Mortal(Outbox):
 
     is_dead = False
 
-    def change(self) -> Any:
+    def open_change(self) -> Any:
         if self.is_dead:
             raise OutboxFull("the program has ended")
-        return super().change()
+        return super().open_change()
 
 
 @dataclass
@@ -285,7 +287,7 @@ class History:
             )
             self.steps.append(step.__name__)
             step()
-        desk.outbox.cancel("main", unknown=True)
+        desk.outbox.cancel_items("main", unknown=True)
         found = Counter(pair for pair in raised(desk, self.since) if pair[0] in self.people)
         return [*(found - self.granted).elements()]
 
@@ -326,9 +328,9 @@ class History:
             **({"resubscribe": True} if may_raise else {}),
         }
         planned = plan(self.known, self.desk.outbox, *rows, **options)
-        self.pushes.append(self.desk.outbox.enqueue(planned, options=options))
+        self.pushes.append(self.desk.outbox.enqueue_plan(planned, options=options))
         if may_raise:
-            asked = {row["email"] for row in rows if consent.subscribes(row["status"])}
+            asked = {row["email"] for row in rows if consent.may_subscribe(row["status"])}
             items = [item for item in planned.items if item.email in asked]
             self.granted.update(
                 (item.email or "", int(one)) for item in items for one in item.expected["lists"]
@@ -358,7 +360,7 @@ class History:
         desk.send(policy=AT_ONCE)
 
     def retry(self) -> None:
-        self.desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT)
+        self.desk.outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT)
         self.send()
 
     def verify(self) -> None:
@@ -400,6 +402,6 @@ def test_the_histories_find_it_out_when_nobody_decides(
     def obey(present: Collection[str | None], wanted: str | None, **_: Any) -> consent.Decision:
         return consent.Decision(wanted or (None if present else consent.ACTIVE))
 
-    monkeypatch.setattr(contacts_kind, "decide", obey)
+    monkeypatch.setattr(contacts_kind, "decide_status", obey)
     _, wrong = histories(make_desk, 10)
     assert wrong

@@ -78,13 +78,13 @@ class Person:
 
     def push(self, row: dict[str, Any], **options: Any) -> None:
         planned = plan(self.known, self.desk.outbox, {"email": self.email, **row}, **options)
-        self.pushes.append(self.desk.outbox.enqueue(planned, options=options))
+        self.pushes.append(self.desk.outbox.enqueue_plan(planned, options=options))
         self.desk.send(policy=AT_ONCE)
 
     def retry(self, _: None) -> None:
         if self.pushes:
             self.desk.verify(*self.pushes, how="all", policy=AT_ONCE)
-            self.desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT)
+            self.desk.outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT)
             self.desk.send(policy=AT_ONCE)
 
     def call(self, given: tuple[str, int, str | None]) -> None:

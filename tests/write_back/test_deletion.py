@@ -33,7 +33,7 @@ def test_whoever_is_deleted_is_on_no_list(desk: Desk, is_known: bool) -> None:
     deletion, on = deletion_of(desk, is_known=is_known)
     others = {each: len(desk.people(each)) - 1 for each in LISTS}
     assert deletion.find_listed() == on
-    assert deletion.delete(on) == ""
+    assert deletion.delete_contacts(on) == ""
     assert desk.asked("deletecontact") == len(on) == 2
     assert {each: len(desk.people(each)) for each in LISTS} == others
     assert deletion.find_listed() == set()
@@ -42,14 +42,14 @@ def test_whoever_is_deleted_is_on_no_list(desk: Desk, is_known: bool) -> None:
 def test_a_lost_response_is_looked_up(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/deletecontact"})
     deletion, on = deletion_of(desk)
-    assert deletion.delete(on) == ""
+    assert deletion.delete_contacts(on) == ""
     assert desk.asked("deletecontact") == len(on)
 
 
 def test_what_never_arrives_is_sent_again_while_it_is_listed(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"500-before": "1@emailmarketing/deletecontact"})
     deletion, on = deletion_of(desk)
-    assert "500" in deletion.delete(on)
+    assert "500" in deletion.delete_contacts(on)
     assert len(on) < desk.asked("deletecontact") <= 5 * len(on)
     assert deletion.find_listed() == on
 
@@ -61,7 +61,7 @@ def test_a_late_list_is_read_again_and_nothing_is_sent_twice(
     deletion, on = deletion_of(desk)
     late, find_listed = [on] * looks, deletion.find_listed
     monkeypatch.setattr(deletion, "find_listed", lambda: late.pop() if late else find_listed())
-    assert ("still listed" in deletion.delete(on)) == (looks > 5)
+    assert ("still listed" in deletion.delete_contacts(on)) == (looks > 5)
     assert desk.asked("deletecontact") == len(on)
 
 
@@ -70,5 +70,5 @@ def test_a_list_that_cannot_be_read_proves_nothing(desk: Desk, monkeypatch: pyte
     monkeypatch.setattr("write_back.deletion.read_list", lambda *_: None)
     with pytest.raises(Refused, match="could not be read"):
         deletion.find_listed()
-    assert "could not be read" in deletion.delete(on)
+    assert "could not be read" in deletion.delete_contacts(on)
     assert desk.asked("deletecontact") == len(on)

@@ -44,10 +44,10 @@ def test_three_kills_and_losses_in_between_leave_each_activity_once(make_desk: M
     )
     ids = [int(one["id"]) for one in desk.people()]
     items = [activity(row, ids[row % len(ids)], f"Visit {row}") for row in range(200)]
-    push_id = desk.outbox.enqueue(a_plan(*items))
+    push_id = desk.outbox.enqueue_plan(a_plan(*items))
     for done in (30, 80, 130):
         child = subprocess.Popen([sys.executable, "-c", SENDER, desk.url, str(desk.outbox.path.parent)])
-        while desk.outbox.counts(push_id).requests.get(State.APPLIED, 0) < done:
+        while desk.outbox.count_states(push_id).requests.get(State.APPLIED, 0) < done:
             assert child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
@@ -73,7 +73,7 @@ def test_an_outbox_that_cannot_be_written_ends_the_sending_and_nothing_is_repeat
             raise OutboxFull("no room")
         return works(*args, **more)
 
-    desk.outbox.enqueue(a_plan(*items))
+    desk.outbox.enqueue_plan(a_plan(*items))
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, method, fail_from_the_tenth_on)
         with pytest.raises(OutboxFull):

@@ -27,7 +27,7 @@ from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.write_back.test_push_jobs import job
 from write_back import push_service
 from write_back.item import RetryPolicy, State
-from write_back.kinds import TAGS, verify
+from write_back.kinds import TAGS, verify_pushes
 from write_back.outbox.outbox import open_outbox
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -89,7 +89,7 @@ def settings(left: Sandbox, home: Path, folder: Path) -> Settings:
 def states(home: Path, push_id: int = 1) -> dict[State, int]:
     """Requests of a push by state, however many are not looked at yet."""
     with open_outbox(home) as outbox:
-        return dict(outbox.counts(push_id).requests)
+        return dict(outbox.count_states(push_id).requests)
 
 
 Push = Callable[[str], None]
@@ -131,7 +131,7 @@ def by_activations(settings: Settings, folder: Path) -> Push:
     def push(people: str) -> None:
         (folder / "activations.toml").write_text(f'[activations.vip]\nquery = "{people}"\ntag = "vip"\n')
         activations = AudienceSyncs(settings)
-        activations.run()
+        activations.run_syncs()
         assert (len(activations.lines), activations.problems) == (1, [])
 
     return push
@@ -161,7 +161,7 @@ def test_activations_with_nothing_to_say_and_nothing_left_begin_no_push(
     before = left.count
     by_activations(NOBODY)
     with open_outbox(settings.home) as outbox:
-        assert [push.row_count for push in outbox.pushes()] == [0, 6], "one for what was left"
+        assert [push.row_count for push in outbox.list_pushes()] == [0, 6], "one for what was left"
     assert left.count == before
 
 
@@ -178,7 +178,7 @@ def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
     monkeypatch.setattr(
-        push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0))
+        push_service, "verify", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
     )
     service.control("switches", **{"sync-delay": "100000"})
     push_and_kill(home, service, folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply")
@@ -189,6 +189,6 @@ def test_an_earlier_push_without_effect_is_told_as_such(
     else:
         (folder / "activations.toml").write_text(f'[activations.vip]\nquery = "{NOBODY}"\ntag = "vip"\n')
         activations = AudienceSyncs(settings)
-        activations.run()
+        activations.run_syncs()
         (said,) = activations.problems
         assert said.endswith("requests; 6 with a mismatch on read-back")

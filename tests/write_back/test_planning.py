@@ -17,7 +17,7 @@ from tests.write_back.planner import (
     make_warehouse,
     open_known,
 )
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from write_back.account_state import Known
 from write_back.kinds import KINDS
 
@@ -51,7 +51,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
     """A contact got another address between the readings of its lists."""
     contacts = [*CONTACTS, (303, 1, "fern@example.com", 1, None), (303, 2, "flo@example.com", 1, None)]
     path = make_warehouse(tmp_path_factory.mktemp("moved") / "warehouse.duckdb", contacts)
-    with connect(path, read_only=True):
+    with open_database(path, read_only=True):
         yield open_known(path)
 
 

@@ -133,13 +133,13 @@ def test_rows_that_are_sent_and_not_verified_have_a_reason(
     tmp_path: Path, item: Item, how: str, why: str
 ) -> None:
     with open_outbox(tmp_path) as outbox:
-        push_id = outbox.enqueue(a_plan(item), options={"verify": how})
-        (entry,) = outbox.items(push_id)
-        assert outbox.claim(entry.item_id)
-        outbox.settle(entry.item_id, State.APPLIED)
+        push_id = outbox.enqueue_plan(a_plan(item), options={"verify": how})
+        (entry,) = outbox.list_entries(push_id)
+        assert outbox.claim_item(entry.item_id)
+        outbox.settle_item(entry.item_id, State.APPLIED)
         assert any(
             line.split() == ["sent", "1", *why.split()]
             for line in result_lines(result_of(tmp_path, outbox, push_id))
         )
-        outbox.settle(entry.item_id, State.VERIFIED)
+        outbox.settle_item(entry.item_id, State.VERIFIED)
         assert result_of(tmp_path, outbox, push_id).unverified is None

@@ -22,7 +22,7 @@ from write_back.rejected_rows import RejectedRow, RejectedRows, keep_rows, kept_
 )
 def test_an_address_without_what_stands_around_it_is_proposed_in_the_file_alone(cell: str) -> None:
     with pytest.raises(values.BadValue) as problem:
-        values.address(cell)
+        values.read_address(cell)
     reason = str(problem.value)
     assert "ann" not in reason, "reasons are logged"
     stream = io.StringIO()

@@ -22,20 +22,20 @@ def test_whatever_ends_first_entries_that_collide_go_one_after_the_other(
 ) -> None:
     schedule = Schedule()
     for number, keys in enumerate(entries):
-        schedule.add(number, keys)
+        schedule.add_item(number, keys)
     under_way: list[int] = []
     over: list[int] = []
     while len(over) < len(entries):
-        while (item := schedule.next()) is not None:
+        while (item := schedule.next_item()) is not None:
             assert not any(collide(entries[item], entries[other]) for other in under_way)
             assert all(other in over for other in range(item) if collide(entries[item], entries[other]))
             under_way.append(item)
         assert under_way, "everybody waits for somebody"
         if rng.random() < 0.2:
-            schedule.again(under_way.pop(rng.randrange(len(under_way))))
+            schedule.hand_back(under_way.pop(rng.randrange(len(under_way))))
             continue
         done = under_way.pop(rng.randrange(len(under_way)))
-        schedule.finish(done)
+        schedule.finish_item(done)
         over.append(done)
     assert len(schedule) == 0
 
@@ -44,9 +44,9 @@ def test_whatever_ends_first_entries_that_collide_go_one_after_the_other(
 def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[dict[str, bool]]) -> None:
     schedule = Schedule()
     for number, keys in enumerate(entries):
-        schedule.add(number, keys)
+        schedule.add_item(number, keys)
     ready = []
-    while (item := schedule.next()) is not None:
+    while (item := schedule.next_item()) is not None:
         ready.append(item)
     free = [
         one
@@ -58,29 +58,29 @@ def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[d
 
 def test_what_is_unknown_holds_its_place_and_is_not_handed_out() -> None:
     schedule = Schedule()
-    schedule.add(1, {"a": False}, is_ready=False)
-    schedule.add(2, {"a": False})
-    schedule.add(3, {"b": False})
-    assert [schedule.next(), schedule.next()] == [3, None]
-    schedule.finish(1)
-    assert schedule.next() == 2
+    schedule.add_item(1, {"a": False}, is_ready=False)
+    schedule.add_item(2, {"a": False})
+    schedule.add_item(3, {"b": False})
+    assert [schedule.next_item(), schedule.next_item()] == [3, None]
+    schedule.finish_item(1)
+    assert schedule.next_item() == 2
 
 
 def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_first_is_over() -> None:
     schedule = Schedule()
     for item in (1, 2):
-        schedule.add(item, {"same person": True})
-    assert [schedule.next(), schedule.next()] == [1, 2]
-    assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [
+        schedule.add_item(item, {"same person": True})
+    assert [schedule.next_item(), schedule.next_item()] == [1, 2]
+    assert [schedule.hold_key(2, "alike"), schedule.hold_key(1, "alike"), schedule.hold_key(2, "alike")] == [
         True,
         False,
         True,
     ]
-    assert schedule.next() is None
-    schedule.finish(2)
-    assert schedule.next() == 1
-    assert schedule.hold(1, "alike")
-    schedule.finish(1)
+    assert schedule.next_item() is None
+    schedule.finish_item(2)
+    assert schedule.next_item() == 1
+    assert schedule.hold_key(1, "alike")
+    schedule.finish_item(1)
     assert len(schedule) == 0
 
 
@@ -88,27 +88,27 @@ def test_one_of_an_earlier_run_that_holds_its_likeness_may_go_though_others_stan
     """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the
     first."""
     schedule = Schedule()
-    schedule.add(1, {"same person": False})
-    schedule.add(2, {"same person": False}, is_ready=False)
-    assert schedule.hold(2, "alike")
-    assert schedule.next() == 1
-    assert not schedule.hold(1, "alike")
-    schedule.again(2)
-    assert schedule.next() == 2
-    assert schedule.hold(2, "alike")
-    schedule.finish(2)
-    assert schedule.next() == 1
+    schedule.add_item(1, {"same person": False})
+    schedule.add_item(2, {"same person": False}, is_ready=False)
+    assert schedule.hold_key(2, "alike")
+    assert schedule.next_item() == 1
+    assert not schedule.hold_key(1, "alike")
+    schedule.hand_back(2)
+    assert schedule.next_item() == 2
+    assert schedule.hold_key(2, "alike")
+    schedule.finish_item(2)
+    assert schedule.next_item() == 1
 
 
 def test_what_is_sent_again_before_its_turn_is_not_handed_out_twice_when_that_comes() -> None:
     """While it is under way, or when it is over."""
     for is_over in (False, True):
         schedule = Schedule()
-        schedule.add(1, {"same person": False})
-        schedule.add(2, {"same person": False}, is_ready=False)
-        schedule.again(2)
-        assert [schedule.next(), schedule.next()] == [1, 2]
-        schedule.finish(1)
+        schedule.add_item(1, {"same person": False})
+        schedule.add_item(2, {"same person": False}, is_ready=False)
+        schedule.hand_back(2)
+        assert [schedule.next_item(), schedule.next_item()] == [1, 2]
+        schedule.finish_item(1)
         if is_over:
-            schedule.finish(2)
-        assert schedule.next() is None
+            schedule.finish_item(2)
+        assert schedule.next_item() is None

@@ -54,7 +54,7 @@ def test_without_faults_each_item_is_one_request(desk: Desk) -> None:
     assert (sent.applied, sent.rejected, sent.unknown, sent.planned, sent.stopped) == (40, 0, 0, 0, None)
     assert sent.requests == desk.client.statistics.requests - before == 40
     assert set(desk.activities().values()) == {1}
-    entries = desk.outbox.items(push_id)
+    entries = desk.outbox.list_entries(push_id)
     assert {entry.state for entry in entries} == {State.APPLIED}
     assert {entry.request_id for entry in entries} <= {exchange.request_id for exchange in desk.recorded}
     assert desk.send().requests == 0
@@ -105,7 +105,7 @@ def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(
     def fails(*_: object) -> Mapping[int, Presence]:
         raise Unreachable("", was_sent=True)
 
-    monkeypatch.setattr(type(ACTIVITIES), "look", fails)
+    monkeypatch.setattr(type(ACTIVITIES), "look_for_items", fails)
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
     _, sent = desk.push(*activities(desk, 3))
     assert (sent.applied, sent.unknown) == (0, 3)
@@ -170,7 +170,7 @@ def test_a_soft_refusal_is_a_rejection_with_its_words(make_desk: MakeDesk) -> No
     desk = make_desk(switches={"addtag-missing": "soft"})
     push_id, sent = desk.push(tag(2, "nobody@example.com"), tag(3, desk.people()[0]["email"]))
     assert (sent.applied, sent.rejected) == (1, 1)
-    (rejected,) = desk.outbox.items(push_id, [State.REJECTED])
+    (rejected,) = desk.outbox.list_entries(push_id, [State.REJECTED])
     assert rejected.rejected_by == "service"
     assert "doesn't exist" in (rejected.message or "")
     assert "nobody@" not in (rejected.message or "")
@@ -184,7 +184,7 @@ def test_addresses_are_looked_up_once_each(make_desk: MakeDesk, found: str, miss
     push_id, sent = desk.push(*items)
     assert (sent.applied, sent.rejected) == (12, 4)
     assert desk.asked("getcontactbyemail") == 4
-    assert {entry.message for entry in desk.outbox.items(push_id, [State.REJECTED])} == {
+    assert {entry.message for entry in desk.outbox.list_entries(push_id, [State.REJECTED])} == {
         "no contact has this address"
     }
     assert set(desk.activities().values()) == {1}
@@ -210,7 +210,7 @@ def test_an_activity_sent_under_its_contact_id_is_not_sent_again_under_its_addre
     person = desk.people()[0]
     desk.push(activity(2, int(person["id"]), "Called"))
     push_id, _ = desk.push(_by_address(2, person["email"], "Called"))
-    (entry,) = desk.outbox.items(push_id)
+    (entry,) = desk.outbox.list_entries(push_id)
     assert (entry.state, entry.message) == (State.SKIPPED, "sent before")
     assert desk.activities() == {(int(person["id"]), "Called"): 1}
 
@@ -219,15 +219,15 @@ def test_an_activity_by_address_is_known_by_its_contact_id_afterwards(desk: Desk
     person = desk.people()[0]
     desk.push(_by_address(2, person["email"], "Called"))
     subject = f"{person['id']}|2026-01-05 12:00:00|Called"
-    assert desk.outbox.last("main", [subject], ACTIVITIES)[subject].state is State.APPLIED
+    assert desk.outbox.find_last("main", [subject], ACTIVITIES)[subject].state is State.APPLIED
 
 
 def test_what_a_killed_sender_had_sent_is_looked_for_before_anything_is_sent_again(desk: Desk) -> None:
     items = activities(desk, 4, people=2)
-    push_id = desk.outbox.enqueue(a_plan(*items))
-    entries = desk.outbox.items(push_id)
+    push_id = desk.outbox.enqueue_plan(a_plan(*items))
+    entries = desk.outbox.list_entries(push_id)
     for entry in entries[:2]:
-        desk.outbox.claim(entry.item_id)
+        desk.outbox.claim_item(entry.item_id)
     desk.client.write(find(items[0].operation).bind(**items[0].params))  # arrived; the second never did
     sent = desk.send()
     assert sent.applied == 4
@@ -238,7 +238,7 @@ def test_activities_that_the_service_hides_stay_unknown(make_desk: MakeDesk) -> 
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"}, switches={"timeline-cut": "2"})
     person = int(desk.people()[0]["id"])
     push_id, sent = desk.push(activity(2, person, "Long ago", "2001-01-05 12:00:00", unix=978696000))
-    (entry,) = desk.outbox.items(push_id)
+    (entry,) = desk.outbox.list_entries(push_id)
     assert (sent.unknown, entry.state) == (1, State.UNKNOWN)
     assert "cannot be told" in (entry.message or "")
     assert desk.asked("addactivity") == 1
@@ -255,15 +255,15 @@ def test_what_waits_for_an_unknown_one_is_sent_once_somebody_lets_go_of_that(mak
     first, _ = desk.push(hidden)
     push_id, sent = desk.push(*waiting, replace(tag(5, desk.people()[1]["email"]), contact_id=other))
     assert (sent.unknown, sent.planned, sent.applied) == (1, 2, 1)
-    assert [entry.rows[0] for entry in desk.outbox.items(push_id, [State.PLANNED])] == [3, 4]
+    assert [entry.rows[0] for entry in desk.outbox.list_entries(push_id, [State.PLANNED])] == [3, 4]
     assert (
-        desk.outbox.cancel("main", unknown=False),
-        desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned,
+        desk.outbox.cancel_items("main", unknown=False),
+        desk.outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT).planned,
     ) == (2, 1)
-    assert desk.outbox.cancel("main", first, unknown=True) == 1
+    assert desk.outbox.cancel_items("main", first, unknown=True) == 1
     push_id, sent = desk.push(*waiting)
     assert sent.applied == 2
-    assert {entry.message for entry in desk.outbox.items(push_id)} == {None}
+    assert {entry.message for entry in desk.outbox.list_entries(push_id)} == {None}
 
 
 @pytest.mark.slow
@@ -272,7 +272,7 @@ def test_what_is_lost_every_time_is_given_up_and_said(make_desk: MakeDesk) -> No
     push_id, sent = desk.push(tag(2, desk.people()[0]["email"]), *activities(desk, 2))
     assert (sent.unknown, sent.planned, sent.applied) == (3, 0, 0)
     assert desk.asked("addtag") == QUICK.attempts
-    assert all("sent 10 times" in (entry.message or "") for entry in desk.outbox.items(push_id))
+    assert all("sent 10 times" in (entry.message or "") for entry in desk.outbox.list_entries(push_id))
 
 
 def test_a_wrong_key_stops_with_everything_planned(make_desk: MakeDesk) -> None:
@@ -283,7 +283,7 @@ def test_a_wrong_key_stops_with_everything_planned(make_desk: MakeDesk) -> None:
     assert sent.applied == 5
     assert sent.planned == 25
     assert "key" in (sent.stopped or "")
-    assert {entry.attempts for entry in desk.outbox.items(push_id, [State.PLANNED])} == {0}
+    assert {entry.attempts for entry in desk.outbox.list_entries(push_id, [State.PLANNED])} == {0}
 
 
 def test_1002_five_times_in_a_row_stops_with_the_rest_planned(make_desk: MakeDesk) -> None:
@@ -321,7 +321,7 @@ def test_a_stop_leaves_the_rest_planned_and_the_next_sending_goes_on(make_desk: 
     push_id, sent = desk.push(*items, stop=stop, on_progress=show)
     assert sent.stopped == "stopped"
     assert 10 <= sent.applied < 40
-    counts = desk.outbox.counts(push_id).requests
+    counts = desk.outbox.count_states(push_id).requests
     assert counts == {State.APPLIED: sent.applied, State.PLANNED: 60 - sent.applied}
     again = desk.send()
     assert again.applied == 60 - sent.applied
@@ -332,10 +332,10 @@ def test_cancelled_meanwhile_is_not_sent(desk: Desk) -> None:
     items = activities(desk, 200)
 
     def cancel(*_: int) -> None:
-        desk.outbox.cancel("main")
+        desk.outbox.cancel_items("main")
 
     push_id, sent = desk.push(*items, on_progress=cancel)
-    counts = desk.outbox.counts(push_id).requests
+    counts = desk.outbox.count_states(push_id).requests
     assert counts[State.APPLIED] == sent.applied < 200
     assert counts[State.SKIPPED] == 200 - sent.applied
     assert len(desk.activities()) == sent.applied
@@ -356,12 +356,12 @@ def test_nothing_personal_is_logged(make_desk: MakeDesk, caplog: pytest.LogCaptu
 
 def test_a_retried_activity_that_arrived_though_it_was_refused_in_words_is_not_sent_again(desk: Desk) -> None:
     (item,) = activities(desk, 1)
-    push_id = desk.outbox.enqueue(a_plan(item))
-    (entry,) = desk.outbox.items(push_id)
-    desk.outbox.claim(entry.item_id)
+    push_id = desk.outbox.enqueue_plan(a_plan(item))
+    (entry,) = desk.outbox.list_entries(push_id)
+    desk.outbox.claim_item(entry.item_id)
     desk.client.write(find(item.operation).bind(**item.params))
-    desk.outbox.settle(entry.item_id, State.REJECTED, message="words that were not understood")
-    assert desk.outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
+    desk.outbox.settle_item(entry.item_id, State.REJECTED, message="words that were not understood")
+    assert desk.outbox.retry_items("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
     assert desk.send().applied == 1
     assert set(desk.activities().values()) == {1}
 

@@ -23,7 +23,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
 
 
 def entry_of(outbox: Outbox, planner: Planner, email: str) -> Entry:
-    (entry,) = outbox.items(outbox.enqueue(planner({"email": email, "tag": "vip"})))
+    (entry,) = outbox.list_entries(outbox.enqueue_plan(planner({"email": email, "tag": "vip"})))
     return entry
 
 
@@ -56,8 +56,10 @@ def test_who_was_looked_up_is_known_by_the_id_from_then_on(
     with Outbox(tmp_path / "outbox.sqlite") as outbox:
         entry, other = (entry_of(outbox, Planner(nobody, KINDS["tags"]), each) for each in (given, again))
         assert keys_of(entry, ()).keys() == keys_of(other, ()).keys(), "one after the other"
-        outbox.claim(entry.item_id, contact_id=7)
-        assert [subject.partition("|")[0] for subject in outbox.subjects([entry.item_id])[entry.item_id]] == [
+        outbox.claim_item(entry.item_id, contact_id=7)
+        assert [
+            subject.partition("|")[0] for subject in outbox.find_subjects([entry.item_id])[entry.item_id]
+        ] == [
             "7",
             normal_form(given),
         ]

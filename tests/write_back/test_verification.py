@@ -17,7 +17,7 @@ from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk, Verified
 from tests.write_back.plans import activity, contact
 from write_back.item import RetryPolicy, State
-from write_back.kinds.contacts import compare
+from write_back.kinds.contacts import compare_contacts
 
 
 def new_contacts(count: int, **more: Any) -> list[Any]:
@@ -52,7 +52,7 @@ def test_all_that_arrived_is_verified_in_whatever_form_it_is_shown(
     push_id, _ = desk.push(*new_contacts(count))
     told = checked(desk, push_id, "all")
     assert (told.checked, told.verified, told.drifted, told.hidden) == (count, count, 0, 0)
-    assert {(entry.state, str(entry.drift)) for entry in desk.outbox.items(push_id)} == {
+    assert {(entry.state, str(entry.drift)) for entry in desk.outbox.list_entries(push_id)} == {
         (State.VERIFIED, "{}")
     }
     assert told.requests < 10
@@ -71,7 +71,7 @@ def test_contacts_without_their_fields_are_verified_but_it_is_said(make_desk: Ma
     push_id, _ = desk.push(*new_contacts(2))
     told = checked(desk, push_id, "all")
     assert (told.verified, told.hidden, told.drifted) == (2, 2, 0)
-    assert "not shown: 9100, 9103" in {entry.message for entry in desk.outbox.items(push_id)}
+    assert "not shown: 9100, 9103" in {entry.message for entry in desk.outbox.list_entries(push_id)}
 
 
 def test_drift_is_kept_field_by_field(desk: Desk) -> None:
@@ -83,10 +83,10 @@ def test_drift_is_kept_field_by_field(desk: Desk) -> None:
             desk.control_write("deletecontact", id=one["id"], listid=1801)
     told = checked(desk, push_id, "all", policy=RetryPolicy(verify_wait_s=0.0))
     assert (told.verified, told.drifted) == (1, 2)
-    drift = {entry.email: entry.drift for entry in desk.outbox.items(push_id)}
+    drift = {entry.email: entry.drift for entry in desk.outbox.list_entries(push_id)}
     assert drift["new1@example.com"] == {"status": ["active", "unsubscribed"], "9103": ["York & Co", "Leeds"]}
     assert drift["new2@example.com"] == {"contact": ["there", "not there"]}
-    assert desk.outbox.counts(push_id).drifted == 2
+    assert desk.outbox.count_states(push_id).drifted == 2
 
 
 @pytest.mark.slow
@@ -99,14 +99,14 @@ def test_reading_waits_for_the_queue(make_desk: MakeDesk) -> None:
 
 def test_a_sample_is_one_in_twenty_and_everything_that_was_ever_unknown(desk: Desk) -> None:
     items = new_contacts(40)
-    push_id = desk.outbox.enqueue(desk.plan(*items))
-    lost = desk.outbox.items(push_id)[7]
-    desk.outbox.claim(lost.item_id)
+    push_id = desk.outbox.enqueue_plan(desk.plan(*items))
+    lost = desk.outbox.list_entries(push_id)[7]
+    desk.outbox.claim_item(lost.item_id)
     desk.send()
     looked_up = desk.asked("getcontactbyemail")
     told = checked(desk, push_id)
     assert told.checked == 3  # the lost one, and 5 % of 39
-    assert desk.outbox.entry(lost.item_id).state is State.VERIFIED
+    assert desk.outbox.find_entry(lost.item_id).state is State.VERIFIED
     assert told.requests == desk.asked("getcontactbyemail") - looked_up == 3
 
 
@@ -119,7 +119,7 @@ def test_a_sample_has_one_of_each_form_and_all_of_a_form_that_drifted(desk: Desk
     ]
     push_id, _ = desk.push(*new_contacts(40), *odd)
     checked(desk, push_id)
-    verified = desk.outbox.items(push_id, [State.VERIFIED])
+    verified = desk.outbox.list_entries(push_id, [State.VERIFIED])
     assert len({"status" in entry.params for entry in verified}) == 2
     assert len(verified) <= 4  # 5 % of 42, and one of the other form
     second, _ = desk.push(
@@ -161,7 +161,7 @@ def test_what_is_still_unknown_is_verified_when_it_is_there(make_desk: MakeDesk)
     )
     assert sent.unknown == 2
     assert checked(desk, push_id, "none").verified == 2
-    assert not desk.outbox.open("main")
+    assert not desk.outbox.list_open("main")
 
 
 def test_what_a_later_push_has_changed_is_not_compared(desk: Desk) -> None:
@@ -185,7 +185,7 @@ def test_a_stopped_client_ends_reading_and_loses_nothing(make_desk: MakeDesk) ->
     desk.client.stop()
     told = checked(desk, push_id, "all")
     assert (told.stopped, told.checked) == ("stopped", 0)
-    assert {entry.state for entry in desk.outbox.items(push_id)} == {State.APPLIED}
+    assert {entry.state for entry in desk.outbox.list_entries(push_id)} == {State.APPLIED}
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,15 @@ def test_a_stopped_client_ends_reading_and_loses_nothing(make_desk: MakeDesk) ->
 )
 def test_fields_are_compared_as_they_are_shown(shown: Any, drift: Any, hidden: set[str]) -> None:
     found = [Found(1, 5, "a@example.com", "active", shown)]
-    told = compare({"status": "active", "fields": {"9": "York"}}, found, {"9": "City", "8": "Street"})
+    told = compare_contacts(
+        {"status": "active", "fields": {"9": "York"}}, found, {"9": "City", "8": "Street"}
+    )
     assert (dict(told.drift), set(told.hidden)) == (drift, hidden)
 
 
 def test_a_field_that_was_to_be_emptied_is_as_intended_when_it_is_left_out() -> None:
     found = [Found(1, 5, "a@example.com", "active", {"8": "x"})]
-    assert compare({"fields": {"9": ""}}, found, {"9": "City", "8": "Street"}).is_as_intended
+    assert compare_contacts({"fields": {"9": ""}}, found, {"9": "City", "8": "Street"}).is_as_intended
 
 
 @pytest.mark.parametrize("count", [1, 6], ids=["looked up", "in a listing"])
@@ -229,6 +231,6 @@ def test_a_status_that_has_no_word_is_seen_and_is_not_the_one_that_was_sent(coun
         return Response(1, "main", question, dt.datetime.now(dt.UTC), body)
 
     client: Any = SimpleNamespace(fetch=ask, fetch_many=lambda questions: map(ask, questions))
-    found = read_contacts(client, {1801: emails}).of(1801, emails[0])
+    found = read_contacts(client, {1801: emails}).contacts_of(1801, emails[0])
     assert isinstance(found, list)
-    assert compare({"status": "unsubscribed"}, found, {}).drift == {"status": ("unsubscribed", "9")}
+    assert compare_contacts({"status": "unsubscribed"}, found, {}).drift == {"status": ("unsubscribed", "9")}

@@ -22,7 +22,7 @@ from home.settings import Settings
 from tests.write_back.planner import make_warehouse, rows_of
 from write_back import audience_syncs, push_service
 from write_back.account_state import Known, load_known
-from write_back.audience_syncs import difference, push_difference, read_audiences
+from write_back.audience_syncs import find_difference, push_difference, read_audiences
 from write_back.input.rows import InputError, Rows
 from write_back.item import State
 from write_back.kinds import CONTACTS, NOT_IDEMPOTENT
@@ -54,12 +54,12 @@ class Service:
         """In place of sending: everything that is open, in its order; what is unknown is repeated."""
         if self.kill == (0, False):
             raise Killed
-        with outbox.sending(ran.account):
-            outbox.recover(ran.account)
-            for entry in outbox.open(ran.account):
+        with outbox.hold_sender(ran.account):
+            outbox.recover_sent(ran.account)
+            for entry in outbox.list_open(ran.account):
                 if entry.state is State.UNKNOWN:
-                    outbox.settle(entry.item_id, State.PLANNED)
-                outbox.claim(entry.item_id)
+                    outbox.settle_item(entry.item_id, State.PLANNED)
+                outbox.claim_item(entry.item_id)
                 self._request(outbox, entry)
         return []
 
@@ -76,7 +76,7 @@ class Service:
         if is_last:
             raise Killed
         state = State.REJECTED if is_refused else State.APPLIED
-        outbox.settle(entry.item_id, state, message="no" if is_refused else None)
+        outbox.settle_item(entry.item_id, state, message="no" if is_refused else None)
 
     def _change(self, entry: Entry, email: str) -> None:
         if entry.kind == CONTACTS:
@@ -169,8 +169,8 @@ class WantedStates(RuleBasedStateMachine):
     @rule()
     def cancel(self) -> None:
         with open_outbox(self.settings.home) as outbox:
-            outbox.recover("main")
-            outbox.cancel("main")
+            outbox.recover_sent("main")
+            outbox.cancel_items("main")
 
     # ---- runs
 
@@ -203,7 +203,7 @@ class WantedStates(RuleBasedStateMachine):
         for place, audience in enumerate(read_audiences(self.settings, accept_shrink=accept_shrink)):
             if audience.problem is not None:
                 continue
-            found = difference(self.settings, audience, resync=resync, reject_limit=1.0)
+            found = find_difference(self.settings, audience, resync=resync, reject_limit=1.0)
             name = audience.sync.name
             if place == dies_before:
                 raise Killed
@@ -240,8 +240,8 @@ class WantedStates(RuleBasedStateMachine):
         one."""
         self.service.refusing = frozenset()
         with open_outbox(self.settings.home) as outbox:
-            outbox.recover("main")
-            outbox.retry("main", not_idempotent=NOT_IDEMPOTENT)
+            outbox.recover_sent("main")
+            outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT)
         self.run_all(accept_shrink=True)
         if self.is_damaged:
             self.run_all(accept_shrink=True, resync=True)
@@ -275,7 +275,7 @@ class WantedStates(RuleBasedStateMachine):
     @invariant()
     def a_bad_row_is_told_once(self) -> None:
         with open_outbox(self.settings.home) as outbox:
-            bad = Counter(each.source for each in outbox.rejected("main") if each.email == "nobody")
+            bad = Counter(each.source for each in outbox.list_rejected("main") if each.email == "nobody")
         assert set(bad.values()) <= {1}
 
 
@@ -287,11 +287,11 @@ ANSWERS: dict[str, Any] = {}
 class Remembering(Known):
     """What the warehouse knows, each query run once."""
 
-    def _query(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
+    def _query_rows(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
         several = sorted(keys)
         query = repr((self.account, statement, several, params))
         if query not in ANSWERS:
-            ANSWERS[query] = list(super()._query(statement, several, **params))
+            ANSWERS[query] = list(super()._query_rows(statement, several, **params))
         return ANSWERS[query]
 
 

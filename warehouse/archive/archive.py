@@ -47,18 +47,18 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._root = disk.make_folder(root)
         self._limits = (full_bytes, full_rows)
         self._workspace = disk.Workspace(root / "tmp")
-        self._workspace.sweep()
+        self._workspace.sweep_dead()
         self.files = Files(root)
         self.ledger = Ledger(root, self.files)
         self._reader = Reader(self.files, self.ledger, self._workspace)
-        self.responses, self.rows = self._reader.responses, self._reader.rows
+        self.responses, self.rows = self._reader.read_responses, self._reader.read_rows
         self._lock = threading.Lock()
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False
         self._recorded: dict[AccountCall, int] = {}  # the last whole response to each call, of this process
         with contextlib.ExitStack() as opening:
             opening.callback(self.ledger.close)
-            with self.ledger.alone() as is_alone:
+            with self.ledger.hold_alone() as is_alone:
                 if is_alone:
                     self._seal_if_there_is_room()
             exceed_request_id(self._reader.last_id())
@@ -70,14 +70,14 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
     @property
     def holder(self) -> str:
         """Names this use of the archive, for as long as it lasts."""
-        return self._workspace.folder().name
+        return self._workspace.open_folder().name
 
     def is_held(self, holder: str) -> bool:
         """Whether the use of that name lasts, in whatever process. Of those that ended before this one
         began."""
         return (self._root / "tmp" / holder).exists()
 
-    def record(self, exchange: Exchange) -> Exchange:
+    def record_exchange(self, exchange: Exchange) -> Exchange:
         """Keep one request for ever, without people who asked to be forgotten; returns it as it is kept. When
         this returns, neither killing the process nor a power loss can lose it. A body in a spool file is
         compressed into a file of its own; the spool file is only touched where it names forgotten people.
@@ -90,19 +90,19 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self.ledger.begin_recording()
         if forgotten := load_forgotten(self._root):
             with disk.room_for(self._root):
-                exchange = forgotten.cut(exchange)
+                exchange = forgotten.cut_exchange(exchange)
         if isinstance(exchange.body, Path):
             name = sealed.name_of(exchange.request_id, exchange.requested_at)
             row = row_of(exchange, sealed.digests_of(exchange.body, exchange.opened), name)
-            sealed.pack(exchange.body, self.files, name, self._workspace)
+            sealed.pack_body(exchange.body, self.files, name, self._workspace)
             try:
-                size = self.ledger.record(row, b"")
+                size = self.ledger.record_request(row, b"")
             except BaseException:
-                self.files.delete(name)
+                self.files.delete_files(name)
                 raise
         else:
-            row = row_of(exchange, Digests.of(exchange.body, exchange.opened), None)
-            size = self.ledger.record(row, exchange.body)
+            row = row_of(exchange, Digests.of_body(exchange.body, exchange.opened), None)
+            size = self.ledger.record_request(row, exchange.body)
         if row.is_whole:
             self._recorded[AccountCall(row.account, row.question_key)] = row.request_id
         with self._lock:
@@ -114,10 +114,10 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             self._seal_if_there_is_room()
         return exchange
 
-    def seal(self) -> None:
+    def seal_requests(self) -> None:
         """Put everything that was recorded into Parquet files, that of other processes included. ArchiveFull:
         it stays in the ledger, readable."""
-        self.files.delete(*self.ledger.run(self._seal))
+        self.files.delete_files(*self.ledger.run_transaction(self._seal_within))
 
     def close(self) -> None:
         """Seal what this process recorded, and give up everything held. ArchiveFull when sealing failed:
@@ -127,12 +127,12 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._is_closed = True
         try:
             if self.ledger.is_recording:
-                self.seal()
+                self.seal_requests()
         finally:
             self.ledger.close()
             self._workspace.close()
 
-    def readable(self, request_ids: Iterable[int]) -> list[int]:
+    def find_readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose responses can be had. Slow: for what is left when some cannot."""
         found = []
         for request_id in request_ids:
@@ -140,13 +140,15 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
                 found += [response.request_id for response in self.responses([request_id])]
         return found
 
-    def reusable(self, account: str, since: int, between: Between) -> Reusable:
+    def find_reusable(self, account: str, since: int, between: Between) -> Reusable:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested
         `between` the two moments. What this archive records later is added. A large body is a Path to a file
         that stays until `close`."""
-        return Reusable(self._reader, account, self._reader.newest(account, since, between), self._recorded)
+        return Reusable(
+            self._reader, account, self._reader.find_newest(account, since, between), self._recorded
+        )
 
-    def compact(
+    def compact_files(
         self,
         now: dt.datetime,
         *,
@@ -157,7 +159,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by
         one."""
         where = (self._root, self.files, self.ledger, self._workspace)
-        Compaction(*where, now, bodies_before, rows_before, needed).run()
+        Compaction(*where, now, bodies_before, rows_before, needed).compact_files()
         self._reader.forget_files()
 
     def drop_bodies(self, forgotten: Forgotten, now: dt.datetime) -> None:
@@ -165,32 +167,32 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         anew, and the log of loads is empty: tables that hold all of it have to stand in (`retention`).
 
         ArchiveError while another process records; ArchiveFull. Either way it can be done again."""
-        with self.ledger.alone() as is_alone:
+        with self.ledger.hold_alone() as is_alone:
             if not is_alone:
                 raise ArchiveError(f"another process is writing to {self._root}: end it, and try again")
-            self.seal()
+            self.seal_requests()
             where = (self._root, self.files, self.ledger, self._workspace)
-            Compaction(*where, now, bodies_before=new_request_id(), forgotten=forgotten).run()
+            Compaction(*where, now, bodies_before=new_request_id(), forgotten=forgotten).compact_files()
             self._reader.forget_files()
-            for holder in self.ledger.unfinished():
+            for holder in self.ledger.find_unfinished():
                 self.ledger.set_unfinished(holder, 0, ())
             self.ledger.clear_loads()
 
-    def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
+    def list_exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows
         without bodies."""
-        for name in self.ledger.names():
+        for name in self.ledger.list_names():
             table = None if name in exclude else sealed.columns_or_none(self.files, name)
             if table is not None:
                 yield name, table.cast(HEAD_SCHEMA)
 
     def _seal_if_there_is_room(self) -> None:
         try:
-            self.seal()
+            self.seal_requests()
         except (OSError, ArchiveFull) as problem:
             log.warning("requests are not sealed for now: %s", problem)
 
-    def _seal(self, db: sqlite3.Connection) -> list[str]:
+    def _seal_within(self, db: sqlite3.Connection) -> list[str]:
         """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose rows refer
         to an equal one now."""
         self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
@@ -199,10 +201,12 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         for day, group in itertools.groupby(rows, key=_day_of):
             own = list(group)
             calls = (AccountCall(row.account, row.question_key) for row in own if row.is_whole)
-            referring = list(with_references(own, self.ledger.last(db, calls)))
+            referring = list(with_references(own, self.ledger.find_last(db, calls)))
             name = f"date={day}/{disk.new_name()}.parquet"
-            bodies = ((row, b"" if row.body_ref else recorded[row.request_id].body()) for row in referring)
-            sealed.put(sealed.tables_of(bodies), self.files, name, self._workspace)
+            bodies = (
+                (row, b"" if row.body_ref else recorded[row.request_id].unpack_body()) for row in referring
+            )
+            sealed.write_sealed(sealed.tables_of(bodies), self.files, name, self._workspace)
             self.ledger.take_in(db, name)
             referred = {before.body_file for before in own} - {row.body_file for row in referring}
             equal += filter(None, referred)

@@ -59,18 +59,18 @@ class Compaction:
     forgotten: Forgotten | None = None
     _kept: pa.Array = field(default_factory=lambda: pa.array([], pa.int64()))
 
-    def run(self) -> None:
+    def compact_files(self) -> None:
         if self.bodies_before:
-            self._kept = self.ledger.run(self._let_go)
-        for names in self._groups():
+            self._kept = self.ledger.run_transaction(self._let_go)
+        for names in self._group_files():
             self._write_anew(names)
         if self.bodies_before:
             self._remove_bodies()
 
     def _write_anew(self, names: list[str]) -> None:
         try:
-            if len(going := self._going(names)) or len(names) > 1 or self.forgotten:
-                self._merge(names, going)
+            if len(going := self._find_going(names)) or len(names) > 1 or self.forgotten:
+                self._merge_files(names, going)
         except ArchiveDamaged as problem:
             if self.forgotten is None:
                 log.warning("files of the archive stay as they are: %s", problem)
@@ -79,7 +79,7 @@ class Compaction:
                     self._write_anew([name])
             else:
                 log.warning("a damaged file of the archive is removed, it may name somebody: %s", problem)
-                self._replace(names, None)
+                self._replace_files(names, None)
 
     def _let_go(self, db: sqlite3.Connection) -> pa.Array:
         """Nobody seals meanwhile: from here on nothing sealed refers to a body that goes."""
@@ -93,33 +93,33 @@ class Compaction:
         """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to any."""
         if self.forgotten:
             return pa.array([], pa.int64())
-        found = self._columns(self.ledger.names())
+        found = self._read_columns(self.ledger.list_names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
         wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
         sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
         return sources.filter(pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED)))
 
-    def _columns(self, names: list[str]) -> pa.Table:
+    def _read_columns(self, names: list[str]) -> pa.Table:
         schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
         found = (sealed.read_columns(self.files, name, schema.names).cast(schema) for name in names)
         return pa.concat_tables([schema.empty_table(), *found])
 
-    def _groups(self) -> Iterator[list[str]]:
+    def _group_files(self) -> Iterator[list[str]]:
         """Files of months that are over, or of every month, as they belong together: up to a size."""
         over = "9999-12" if self.forgotten else f"{self.now - _SETTLED:%Y-%m}"
-        for month, names in itertools.groupby(self.ledger.names(), month_of):
+        for month, names in itertools.groupby(self.ledger.list_names(), month_of):
             if month < over:
-                yield from sealed.batches(names, self._size, (_MERGED_BYTES,))
+                yield from sealed.split_batches(names, self._file_size, (_MERGED_BYTES,))
 
-    def _size(self, name: str) -> tuple[int]:
-        return (self.files.size(f"requests/{name}"),)
+    def _file_size(self, name: str) -> tuple[int]:
+        return (self.files.file_size(f"requests/{name}"),)
 
-    def _going(self, names: list[str]) -> npt.NDArray[np.int64]:
+    def _find_going(self, names: list[str]) -> npt.NDArray[np.int64]:
         """The requests in these files of which something goes: the row, or a body that it has or refers to;
         sorted."""
         if not self.bodies_before:
             return np.array([], np.int64)
-        rows = self._columns(names)
+        rows = self._read_columns(names)
         source = pc.coalesce(rows["body_ref"], rows["request_id"])
         is_gone = pc.and_(
             pc.less(rows["request_id"], self.bodies_before), pc.invert(pc.is_in(source, self._kept))
@@ -128,19 +128,19 @@ class Compaction:
         going = pc.and_(is_gone, pc.or_(has_body, pc.less(rows["request_id"], self.rows_before)))
         return np.unique(rows["request_id"].filter(going).to_numpy())
 
-    def _merge(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
+    def _merge_files(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
         opened = [sealed.SealedFile(self.files, name) for name in names]
-        left = (table for rows in sealed.merged(opened) if len(table := self._without(rows, going)))
+        left = (table for rows in sealed.merge_files(opened) if len(table := self._drop_rows(rows, going)))
         name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
         if (first := next(left, None)) is not None:
-            sealed.put(itertools.chain([first], left), self.files, name, self.workspace)
-        self._replace(names, name if first is not None else None)
+            sealed.write_sealed(itertools.chain([first], left), self.files, name, self.workspace)
+        self._replace_files(names, name if first is not None else None)
 
-    def _replace(self, names: list[str], name: str | None) -> None:
-        self.ledger.replace(names, name)
-        retire(self.root, self.files, *(f"requests/{name}" for name in names))
+    def _replace_files(self, names: list[str], name: str | None) -> None:
+        self.ledger.replace_files(names, name)
+        retire_files(self.root, self.files, *(f"requests/{name}" for name in names))
 
-    def _without(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
+    def _drop_rows(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
         """The rows but for what goes of them."""
         ids = rows["request_id"].to_numpy()
         near = going[slice(*np.searchsorted(going, (ids[0], ids[-1] + 1)))]
@@ -173,21 +173,21 @@ class Compaction:
 
     def _remove_bodies(self) -> None:
         """Those that no row refers to any more; of later ones the rows may not be sealed."""
-        gone = sealed.unnamed_bodies(self.files, self.ledger.names())
+        gone = sealed.unnamed_bodies(self.files, self.ledger.list_names())
         early = (name for name in gone if sealed.request_of(name) < self.bodies_before)
-        retire(self.root, self.files, *early)
+        retire_files(self.root, self.files, *early)
 
 
-def retire(root: Path, files: Files, *names: str) -> None:
+def retire_files(root: Path, files: Files, *names: str) -> None:
     """Remove files of the archive at `root`, which is noted before."""
     note = root / _RETIRED
     with os.fdopen(os.open(note, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a") as file:
         file.writelines(f"{root.name}/{name}\n" for name in names)
-    disk.sync(note)
-    files.delete(*names)
+    disk.sync_disk(note)
+    files.delete_files(*names)
 
 
-def retired(root: Path) -> frozenset[str]:
+def list_retired(root: Path) -> frozenset[str]:
     """Names of files that are gone on purpose, from the home on."""
     note = root / _RETIRED
     return frozenset(note.read_text(encoding="utf-8").splitlines() if note.exists() else ())

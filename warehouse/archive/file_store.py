@@ -21,38 +21,42 @@ class Files:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def names(self, pattern: str) -> list[str]:
+    def list_names(self, pattern: str) -> list[str]:
         """Those that there are, sorted."""
         return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
 
-    def size(self, name: str) -> int:
+    def file_size(self, name: str) -> int:
         """Bytes. FileNotFoundError."""
         return (self._root / name).stat().st_size
 
-    def open(self, name: str) -> pa.NativeFile:
+    def open_file(self, name: str) -> pa.NativeFile:
         """To be read from any position, also when it is replaced or deleted meanwhile. FileNotFoundError."""
-        return pa.OSFile(self.address(name))
+        return pa.OSFile(self.describe_place(name))
 
-    def put(self, made: Path, name: str) -> None:
+    def put_file(self, made: Path, name: str) -> None:
         """Move a finished file of this machine there, durably and in one step; it replaces what has the
         name. ArchiveFull."""
         target = self._root / name
         with disk.room_for(target):
             disk.move_into_place(made, target)
 
-    def delete(self, *names: str) -> None:
+    def delete_files(self, *names: str) -> None:
         """Those of them that are there."""
         for name in names:
             path = self._root / name
             path.unlink(missing_ok=True)
             disk.remove_if_empty(path.parent)
 
-    def address(self, name: str) -> str:
+    def describe_place(self, name: str) -> str:
         """What messages call it."""
         return str(self._root / name)
 
-    def fetch(self, name: str, target: Path) -> Path:
+    def fetch_file(self, name: str, target: Path) -> Path:
         """Copy one to this machine. FileNotFoundError, ArchiveFull."""
-        with self.open(name) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+        with (
+            self.open_file(name) as source,
+            disk.room_for(target),
+            os.fdopen(disk.create_file(target), "wb") as sink,
+        ):
             shutil.copyfileobj(source, sink)
         return target

@@ -28,7 +28,7 @@ from warehouse.archive import sealed
 from warehouse.archive.file_store import SEALED, Files
 from warehouse.archive.row import Row
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, WarehouseTooNew
-from warehouse.sql import statements
+from warehouse.sql import load_statements
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,7 +37,7 @@ Event = dict[str, Any]
 
 NAME = "ledger.sqlite"
 _VERSION = 1
-_SQL = statements(Path(__file__).with_suffix(".sql"))
+_SQL = load_statements(Path(__file__).with_suffix(".sql"))
 _TABLES = ("requests", "loads", "unfinished", "files", "answers")
 _COLUMNS = (
     *("request_id", "account", "question_key", "requested_at"),
@@ -83,7 +83,7 @@ class Recorded(NamedTuple):
     packed: bytes
     size: int
 
-    def body(self) -> bytes:
+    def unpack_body(self) -> bytes:
         """As received."""
         return bytes(_zstd.decompress(self.packed, self.size, asbytes=True)) if self.size else b""
 
@@ -101,7 +101,7 @@ class Ledger:
         self.is_recording = False
         with contextlib.ExitStack() as opening:
             opening.callback(self.close)
-            self.run(self.catch_up)
+            self.run_transaction(self.catch_up)
             opening.pop_all()
 
     def close(self) -> None:
@@ -111,13 +111,13 @@ class Ledger:
                 os.close(self._claim)
                 self._claim = -1
 
-    def run(self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate") -> T:
+    def run_transaction(self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate") -> T:
         """One transaction, which others that write wait for. ArchiveFull: nothing of it is done."""
         with self._lock:
             if self._db and self._db.in_transaction:  # of the caller's
                 return work(self._db)
             try:
-                return self._transaction(work, begin)
+                return self._run_once(work, begin)
             except sqlite3.DatabaseError as problem:
                 code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
                 if code in _NO_ROOM:
@@ -130,12 +130,12 @@ class Ledger:
                     "received is requested again, and the tables cannot be rebuilt from earlier responses"
                 ) from problem
 
-    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """A look at one moment, for which nobody waits."""
-        return self.run(work, "begin")
+        return self.run_transaction(work, "begin")
 
-    def _transaction(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
-        db = self._open()
+    def _run_once(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        db = self._open_database()
         db.execute(begin)
         try:
             result = work(db)
@@ -145,7 +145,7 @@ class Ledger:
             if db.in_transaction:
                 db.rollback()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         with contextlib.suppress(FileNotFoundError):
             if self._db and self._path.stat().st_ino == self._inode:
                 return self._db
@@ -153,7 +153,7 @@ class Ledger:
         for suffix in ("-wal", "-shm"):
             disk.no_folder(Path(f"{self._path}{suffix}"))
         with contextlib.suppress(FileExistsError):  # to open and close it would give up locks of SQLite's
-            os.close(disk.create(disk.no_folder(self._path)))
+            os.close(disk.create_file(disk.no_folder(self._path)))
         self._db = db = sqlite3.connect(
             self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
         )
@@ -186,7 +186,7 @@ class Ledger:
             self.is_recording = True
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[bool]:
+    def hold_alone(self) -> Iterator[bool]:
         """Whether no other process records, nor begins to until the context ends."""
         try:
             fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -200,28 +200,28 @@ class Ledger:
 
     # -- requests that are not sealed
 
-    def record(self, row: Row, body: bytes) -> int:
+    def record_request(self, row: Row, body: bytes) -> int:
         """Add a request; `body` is b"" when it stands in a file. Returns the bytes that it takes."""
         head, packed = _encode(row), _zstd.compress(body, asbytes=True) if body else b""
-        values = _checked(row.request_id, head, packed, len(body))
-        self.run(lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values))
+        values = _add_checksum(row.request_id, head, packed, len(body))
+        self.run_transaction(lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values))
         return len(head) + len(packed)
 
-    def recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
+    def find_recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
         """Those of these requests that are here; without ids all, in the order of theirs."""
-        return self.read(lambda db: recorded_in(db, request_ids))
+        return self.run_read(lambda db: recorded_in(db, request_ids))
 
     # -- sealed files
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """The sealed files that exist, month by month, oldest first."""
-        found = (name.partition("/")[2] for name in self._files.names(SEALED))
+        found = (name.partition("/")[2] for name in self._files.list_names(SEALED))
         return sorted(found, key=lambda name: name.split("=")[1])
 
-    def files(self) -> list[Extent]:
+    def list_files(self) -> list[Extent]:
         """Those of them that were taken in, in the order of their smallest ids."""
         sql = "select * from files order by first_id"
-        rows = self.read(lambda db: [_whole(row) for row in db.execute(sql)])
+        rows = self.run_read(lambda db: [_check_row(row) for row in db.execute(sql)])
         return [
             Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC))
             for name, first, last, at in rows
@@ -233,12 +233,14 @@ class Ledger:
             return
         ids = pc.min_max(table["request_id"]).as_py()
         last_at = pc.max(table["requested_at"]).cast(pa.int64()).as_py()
-        values = _checked(name, ids["min"], ids["max"], last_at)
+        values = _add_checksum(name, ids["min"], ids["max"], last_at)
         db.execute("insert or replace into files values (?, ?, ?, ?, ?)", values)
         whole = table.filter(sealed.are_whole(table))
         names = ("question_key", "account", "request_id", "content_sha256", "body_ref")
         answers = (
-            _checked(bytes.fromhex(key), account, id_, bytes.fromhex(content), id_ if ref is None else ref)
+            _add_checksum(
+                bytes.fromhex(key), account, id_, bytes.fromhex(content), id_ if ref is None else ref
+            )
             for key, account, id_, content, ref in zip(
                 *(whole[name].to_pylist() for name in names), strict=True
             )
@@ -246,31 +248,31 @@ class Ledger:
         db.executemany(_SQL["upsert"], answers)
         db.executemany("delete from requests where request_id = ?", zip(table["request_id"].to_pylist()))
 
-    def replace(self, names: Iterable[str], name: str | None) -> None:
+    def replace_files(self, names: Iterable[str], name: str | None) -> None:
         """Take in the file that has the rows of these, which go. None: no row is left."""
 
-        def work(db: sqlite3.Connection) -> None:
+        def replace_within(db: sqlite3.Connection) -> None:
             db.executemany("delete from files where name = ?", [(old,) for old in names])
             if name:
                 self.take_in(db, name)
 
-        self.run(work)
+        self.run_transaction(replace_within)
 
     @staticmethod
-    def last(db: sqlite3.Connection, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
+    def find_last(db: sqlite3.Connection, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
         """The last whole responses among the sealed ones, of those calls that have any."""
         sql = "select * from answers where question_key = ? and account = ?"
         found = {}
         for call in calls:
             for row in db.execute(sql, (bytes.fromhex(call.question_key), call.account)):
-                *_, content, body_id = _whole(row)
+                *_, content, body_id = _check_row(row)
                 found[call] = Last(content.hex(), body_id)
         return found
 
     def catch_up(self, db: sqlite3.Connection) -> None:
         """Take in files that a process did not live to; begin anew when files are gone."""
         known = {name for (name,) in db.execute("select name from files")}
-        present = self.names()
+        present = self.list_names()
         if gone := known.difference(present):
             log.warning(
                 "files are missing from the archive, the first is %s: its ledger is made of the others",
@@ -292,38 +294,40 @@ class Ledger:
 
     def log_loads(self, *events: Mapping[str, Any]) -> None:
         """Add to the log. ArchiveFull: it is as before."""
-        self.run(lambda db: _add_loads(db, map(msgspec.json.encode, events)))
+        self.run_transaction(lambda db: _add_loads(db, map(msgspec.json.encode, events)))
 
-    def loads(self, *, newest_first: bool = False) -> Iterator[Event]:
+    def list_loads(self, *, newest_first: bool = False) -> Iterator[Event]:
         """What was logged, in its order or the other way round."""
         sign, order, after = ("<", "desc", 1 << 62) if newest_first else (">", "asc", 0)
         sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
-        while found := self.read(partial(_fetch, sql, after)):  # the years before may not be needed
+        while found := self.run_read(partial(_fetch_rows, sql, after)):  # the years before may not be needed
             for after, event in found:  # noqa: B007 (the last number of a page is where the next one begins)
                 yield msgspec.json.decode(event, type=Event)
 
     def clear_loads(self) -> None:
         """Empty the log."""
-        self.run(lambda db: db.execute("delete from loads"))
+        self.run_transaction(lambda db: db.execute("delete from loads"))
 
     # -- runs that did not come to their end
 
-    def unfinished(self) -> dict[str, tuple[int, frozenset[str]]]:
+    def find_unfinished(self) -> dict[str, tuple[int, frozenset[str]]]:
         """Holder → the request from which on, and the assets."""
-        rows = self.read(partial(_fetch, "select * from unfinished where since >= ? order by since", 0))
+        rows = self.run_read(
+            partial(_fetch_rows, "select * from unfinished where since >= ? order by since", 0)
+        )
         return {holder: (since, frozenset(json.loads(assets))) for holder, since, assets in rows}
 
     def set_unfinished(self, holder: str, since: int, assets: Iterable[str]) -> None:
         """Without assets the holder has come to its end."""
         wanted = sorted(assets)
 
-        def work(db: sqlite3.Connection) -> None:
+        def set_within(db: sqlite3.Connection) -> None:
             db.execute("delete from unfinished where holder = ?", [holder])
             if wanted:
-                values = _checked(holder, since, json.dumps(wanted))
+                values = _add_checksum(holder, since, json.dumps(wanted))
                 db.execute("insert into unfinished values (?, ?, ?, ?)", values)
 
-        self.run(work)
+        self.run_transaction(set_within)
 
 
 def month_of(name: str) -> str:
@@ -331,8 +335,8 @@ def month_of(name: str) -> str:
     return name.partition("=")[2][:7]
 
 
-def _fetch(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    return [_whole(row) for row in db.execute(sql, [after])]
+def _fetch_rows(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return [_check_row(row) for row in db.execute(sql, [after])]
 
 
 def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
@@ -340,24 +344,24 @@ def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = No
     which = "" if request_ids is None else "where request_id in (select value from json_each($ids))"
     ids = {"ids": json.dumps(list(request_ids or ()))}
     rows = db.execute(f"select * from requests {which} order by request_id", ids if which else {})
-    return {id_: Recorded(_decode(head), packed, size) for id_, head, packed, size in map(_whole, rows)}
+    return {id_: Recorded(_decode(head), packed, size) for id_, head, packed, size in map(_check_row, rows)}
 
 
 def _add_loads(db: sqlite3.Connection, lines: Iterable[bytes]) -> None:
     number = db.execute("select coalesce(max(number), 0) from loads").fetchone()[0]
-    values = (_checked(number, line) for number, line in enumerate(lines, number + 1))
+    values = (_add_checksum(number, line) for number, line in enumerate(lines, number + 1))
     db.executemany("insert into loads values (?, ?, ?)", values)
 
 
-def _checked(*values: Any) -> tuple[Any, ...]:
+def _add_checksum(*values: Any) -> tuple[Any, ...]:
     crc = 0
     for value in values:
         crc = zlib.crc32(value if isinstance(value, bytes) else repr(value).encode(), crc)
     return (*values, crc)
 
 
-def _whole(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _check_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """The row's values. sqlite3.DatabaseError when they are not those that were written."""
-    if row != _checked(*row[:-1]):
+    if row != _add_checksum(*row[:-1]):
         raise sqlite3.DatabaseError("a row is damaged")
     return row[:-1]

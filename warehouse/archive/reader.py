@@ -61,12 +61,12 @@ class Reader:
         self._lock = threading.RLock()
         self._files: list[Extent] = []
         self._open = functools.lru_cache(_KEPT_FILES)(functools.partial(sealed.SealedFile, files))
-        self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).heads(group))
-        self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.bodies)
+        self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).read_heads(group))
+        self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.read_bodies)
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
-    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
+    def read_responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The responses in the order of `request_ids`, those that are not sealed included, with flat memory.
 
         A body stored by reference is that of the earlier, equal response. A large body is a Path to a file
@@ -74,8 +74,8 @@ class Reader:
         body is missing.
         """
         for start in range(0, len(request_ids), _SLAB_ROWS):
-            pairs = self._find(request_ids[start : start + _SLAB_ROWS])
-            for slab in sealed.batches(pairs, lambda pair: (pair[1].own_bytes,), (_SLAB_BYTES,)):
+            pairs = self._find_rows(request_ids[start : start + _SLAB_ROWS])
+            for slab in sealed.split_batches(pairs, lambda pair: (pair[1].own_bytes,), (_SLAB_BYTES,)):
                 own = [source for _, source in slab if source.row.body_file is None]
                 with self._lock:
                     small = {
@@ -86,47 +86,47 @@ class Reader:
                     if source.row.body_file is None:
                         yield response_of(found.row, small[source.row.request_id])
                     else:
-                        path = self._unpack(source)
+                        path = self._unpack_body(source)
                         try:
                             yield response_of(found.row, path)
                         finally:
                             path.unlink(missing_ok=True)
 
-    def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
+    def read_rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
         """The same without bodies, which need not be there."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             slab = request_ids[start : start + _SLAB_ROWS]
             with self._lock:
-                found = self._locate(slab)
+                found = self._locate_rows(slab)
             yield from (found[id_].row for id_ in slab)
 
-    def response(self, request_id: int) -> Response:
+    def read_response(self, request_id: int) -> Response:
         """One response; the file of a large body stays until the archive is closed."""
-        ((found, source),) = self._find([request_id])
+        ((found, source),) = self._find_rows([request_id])
         with self._lock:
             if source.row.body_file is None:
                 return response_of(found.row, source.body())
             body_id = source.row.request_id
             if body_id not in self._unpacked:
-                self._unpacked[body_id] = self._unpack(source)
+                self._unpacked[body_id] = self._unpack_body(source)
             return response_of(found.row, self._unpacked[body_id])
 
     def last_id(self) -> int:
         """The largest request id; 0 in an empty archive."""
         with self._lock:
-            self._files = self._ledger.files()
-            return max([0, *self._ledger.recorded(), *(file.last_id for file in self._files)])
+            self._files = self._ledger.list_files()
+            return max([0, *self._ledger.find_recorded(), *(file.last_id for file in self._files)])
 
-    def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
+    def find_newest(self, account: str, since: int, between: Between) -> dict[str, int]:
         """The latest whole response to each call from request `since` on, of those requested `between` two
         moments: its request id by call key."""
         first, last = between
         found = [
             (row.question_key, row.request_id)
-            for row, *_ in self._ledger.recorded().values()
+            for row, *_ in self._ledger.find_recorded().values()
             if row.account == account and row.is_whole and first <= row.requested_at <= last
         ]
-        for file in self._ledger.files():
+        for file in self._ledger.list_files():
             if file.last_id < since or file.last_at < first:
                 continue
             table = sealed.columns_or_none(self._place, file.name, _CALL_COLUMNS)
@@ -140,16 +140,16 @@ class Reader:
             found += zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True)
         return dict(sorted((pair for pair in found if pair[1] >= since), key=lambda pair: pair[1]))
 
-    def _find(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
+    def _find_rows(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
         """Each row with the row that has its body: itself, or the one that it refers to. NotArchived,
         ArchiveDamaged."""
         with self._lock:
-            rows = self._locate(request_ids)
+            rows = self._locate_rows(request_ids)
             refs = [found.row.body_ref for found in rows.values() if found.row.body_ref is not None]
             if DROPPED in refs:
                 raise ArchiveDamaged("a body is kept no longer (MARKETING_KEEP)")
             try:
-                sources = self._locate(refs)
+                sources = self._locate_rows(refs)
             except NotArchived as problem:
                 raise ArchiveDamaged(f"a body that the archive refers to is missing: {problem}") from problem
             return [(rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_])) for id_ in request_ids]
@@ -159,9 +159,9 @@ class Reader:
         with self._lock:
             for kept in (self._open, self._heads, self._bodies):
                 kept.cache_clear()
-            self._files = self._ledger.files()
+            self._files = self._ledger.list_files()
 
-    def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
+    def _locate_rows(self, request_ids: Sequence[int]) -> dict[int, _Found]:
         found = {}
         with contextlib.suppress(ArchiveDamaged):
             found = self._look_up(request_ids)
@@ -169,15 +169,15 @@ class Reader:
             self.forget_files()  # sealed, or merged into another file, meanwhile
             found |= self._look_up(missing)
         if missing := [id_ for id_ in missing if id_ not in found]:
-            raise NotArchived(f"request {missing[0]} is not in the archive {self._place.address('')}")
+            raise NotArchived(f"request {missing[0]} is not in the archive {self._place.describe_place('')}")
         return found
 
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
         """In the ledger first: a row is in a file before it leaves the ledger. Files of processes that ran at
         once overlap."""
         found = {
-            id_: _Found(recorded.row, ("", 0, id_), recorded.body)
-            for id_, recorded in self._ledger.recorded(request_ids).items()
+            id_: _Found(recorded.row, ("", 0, id_), recorded.unpack_body)
+            for id_, recorded in self._ledger.find_recorded(request_ids).items()
         }
         left = sorted(set(request_ids) - found.keys())
         for file in reversed(self._files):
@@ -193,7 +193,7 @@ class Reader:
         if (group := file.group_of(request_id)) < 0:
             return None
         heads = self._heads(name, group)
-        if (position := sealed.position(heads, request_id)) is None:
+        if (position := sealed.find_position(heads, request_id)) is None:
             return None
         return _Found(
             sealed.row_at(heads, position),
@@ -201,21 +201,21 @@ class Reader:
             lambda: self._bodies(file, group)[position].as_py() or b"",
         )
 
-    def _unpack(self, source: _Found) -> Path:
+    def _unpack_body(self, source: _Found) -> Path:
         """The large body as it was received, in a file of its own."""
         for _ in range(2):
             assert source.row.body_file is not None
-            path = self._workspace.file(f"{source.row.request_id}-{next(self._numbers)}.json")
+            path = self._workspace.place_file(f"{source.row.request_id}-{next(self._numbers)}.json")
             try:
-                return sealed.unpack(self._place, source.row.body_file, path, source.row.body_sha256)
+                return sealed.unpack_body(self._place, source.row.body_file, path, source.row.body_sha256)
             except FileNotFoundError:
                 with self._lock:  # it may have been sealed meanwhile, and refer to an earlier body now
-                    self._files = self._ledger.files()
-                ((_, source),) = self._find([source.row.request_id])
+                    self._files = self._ledger.list_files()
+                ((_, source),) = self._find_rows([source.row.request_id])
                 if source.row.body_file is None:
                     break
         raise ArchiveDamaged(
-            f"{self._place.address(str(source.row.body_file))}, the body of request "
+            f"{self._place.describe_place(str(source.row.body_file))}, the body of request "
             f"{source.row.request_id}, is missing"
         )
 
@@ -247,7 +247,7 @@ class Reusable:
         if (newest := self.request_id(question_key, since)) is None:
             return None
         try:
-            response = self._reader.response(newest)
+            response = self._reader.read_response(newest)
         except ArchiveError as problem:
             log.warning("an archived response cannot be used again: %s", problem)
             return None

@@ -23,7 +23,7 @@ from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import find
 
 
-def _doc(text: str, **extra: bool) -> msgspec.Meta:
+def _column_doc(text: str, **extra: bool) -> msgspec.Meta:
     """`extra`: whether it `is_personal` and whether it `is_internal`, as of a column (`warehouse.tables`)."""
     return msgspec.Meta(description=text, extra=extra)
 
@@ -35,43 +35,45 @@ DROPPED = -1
 class Row(msgspec.Struct, frozen=True, array_like=True):
     """One request, without its body."""
 
-    request_id: Annotated[int, _doc("The request; ids of later requests are larger.")]
-    account: Annotated[str, _doc("The account it was sent for, by its name in the settings.")]
-    operation: Annotated[str, _doc("area/operation, as in its path.")]
+    request_id: Annotated[int, _column_doc("The request; ids of later requests are larger.")]
+    account: Annotated[str, _column_doc("The account it was sent for, by its name in the settings.")]
+    operation: Annotated[str, _column_doc("area/operation, as in its path.")]
     # nor are hashes published, which have no key: whoever knows an address could find out that it was
     # requested
     question_key: Annotated[
-        str, _doc("Hash of operation and parameters: equal for equal calls.", is_internal=True)
+        str, _column_doc("Hash of operation and parameters: equal for equal calls.", is_internal=True)
     ]
     params: Annotated[  # they name people, and the service's words about an error may
         str,
-        _doc(
+        _column_doc(
             "The wire parameters as a JSON object, without the key; secrets are shown as ***.",
             is_personal=True,
         ),
     ]
-    requested_at: Annotated[dt.datetime, _doc("When it was sent, UTC.")]
-    waited_ms: Annotated[int, _doc("Milliseconds it waited under the rate limit.")]
-    took_ms: Annotated[int, _doc("Milliseconds from sending to the last byte.")]
-    http_status: Annotated[int | None, _doc("HTTP status; NULL when no response came.")]
-    outcome: Annotated[str, _doc("ok, refused, rate_limited, broken or unreachable.")]
-    error: Annotated[str | None, _doc("What went wrong; NULL for ok.", is_personal=True)]
-    bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
-    body_sha256: Annotated[str, _doc("SHA-256 of the body as received.", is_internal=True)]
+    requested_at: Annotated[dt.datetime, _column_doc("When it was sent, UTC.")]
+    waited_ms: Annotated[int, _column_doc("Milliseconds it waited under the rate limit.")]
+    took_ms: Annotated[int, _column_doc("Milliseconds from sending to the last byte.")]
+    http_status: Annotated[int | None, _column_doc("HTTP status; NULL when no response came.")]
+    outcome: Annotated[str, _column_doc("ok, refused, rate_limited, broken or unreachable.")]
+    error: Annotated[str | None, _column_doc("What went wrong; NULL for ok.", is_personal=True)]
+    bytes: Annotated[int, _column_doc("Size of the body as received; 0 when none came or it holds a secret.")]
+    body_sha256: Annotated[str, _column_doc("SHA-256 of the body as received.", is_internal=True)]
     content_sha256: Annotated[
         str,
-        _doc(
+        _column_doc(
             "SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.",
             is_internal=True,
         ),
     ]
     body_file: Annotated[
         str | None,
-        _doc("Where a large body stands, below the archive's folder; NULL otherwise.", is_internal=True),
+        _column_doc(
+            "Where a large body stands, below the archive's folder; NULL otherwise.", is_internal=True
+        ),
     ]
     body_ref: Annotated[
         int | None,
-        _doc(
+        _column_doc(
             "The earlier response to the same call and with an equal payload that has the body; NULL: its "
             "own; -1: it is kept no longer.",
             is_internal=True,
@@ -92,7 +94,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 _ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
 
 
-def _fields() -> Iterator[pa.Field]:
+def _list_fields() -> Iterator[pa.Field]:
     for name, hint in get_type_hints(Row, include_extras=True).items():
         python_type, meta = get_args(hint)
         plain = (
@@ -104,7 +106,7 @@ def _fields() -> Iterator[pa.Field]:
 
 
 #: The columns without the body, each with its comment: what `sync.requests` shows.
-HEAD_SCHEMA = pa.schema(_fields())
+HEAD_SCHEMA = pa.schema(_list_fields())
 _BODY_COMMENT = (
     "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came."
 )
@@ -125,7 +127,7 @@ class Digests:
         return None if self.content == self.body else self.content
 
     @classmethod
-    def of(cls, body: bytes | mmap.mmap, opened: Envelope | None = None) -> Self:
+    def of_body(cls, body: bytes | mmap.mmap, opened: Envelope | None = None) -> Self:
         """Nothing is copied; hashing lets other threads run. `opened`: the body's envelope, if at
         hand. All of it but `data` differs in every response: it carries the rate limit (row 27)."""
         whole = hashlib.sha256(body).hexdigest()
@@ -137,7 +139,7 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
     """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a
     secret away."""
     call = exchange.call
-    shown = call.shown
+    shown = call.public_params
     return Row(
         request_id=exchange.request_id,
         account=exchange.account,

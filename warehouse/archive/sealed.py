@@ -39,11 +39,11 @@ _GROUP = (500, 8 << 20)
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
-def put(tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace) -> None:
+def write_sealed(tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace) -> None:
     """Write the rows of the tables, in the order of their ids, into the file `name` below `requests`; no more
     than a group of them is in memory. ArchiveFull."""
     with (
-        _made(files, f"requests/{name}", workspace) as file,
+        _make_file(files, f"requests/{name}", workspace) as file,
         pq.ParquetWriter(
             file,
             SCHEMA,
@@ -53,23 +53,23 @@ def put(tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Wor
             write_page_checksum=True,
         ) as writer,
     ):
-        for group in batches(tables, lambda table: (len(table), table["body"].nbytes), _GROUP):
+        for group in split_batches(tables, lambda table: (len(table), table["body"].nbytes), _GROUP):
             writer.write_table(pa.concat_tables(group), row_group_size=_GROUP[0])
 
 
 @contextlib.contextmanager
-def _made(files: Files, name: str, workspace: disk.Workspace) -> Iterator[BinaryIO]:
+def _make_file(files: Files, name: str, workspace: disk.Workspace) -> Iterator[BinaryIO]:
     """A new file that is put in its place once it is whole."""
-    temporary = workspace.file(name.rpartition("/")[2])
+    temporary = workspace.place_file(name.rpartition("/")[2])
     try:
-        with disk.room_for(temporary), os.fdopen(disk.create(temporary), "wb") as file:
+        with disk.room_for(temporary), os.fdopen(disk.create_file(temporary), "wb") as file:
             yield file
-        files.put(temporary, name)
+        files.put_file(temporary, name)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def batches(
+def split_batches(
     items: Iterable[T], sizes: Callable[[T], tuple[int, ...]], limits: tuple[int, ...]
 ) -> Iterator[list[T]]:
     """Stretches of the items whose sizes add up to the limits at most; one item alone may have more."""
@@ -88,14 +88,14 @@ def batches(
 
 def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
     """The rows, each with the body that it has itself; every table small enough to be in memory."""
-    for group in batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
+    for group in split_batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
         heads, bodies = zip(*group, strict=True)
         columns = [pa.array([getattr(row, each.name) for row in heads], each.type) for each in HEAD_SCHEMA]
         columns.append(pa.array([body or None for body in bodies], pa.binary()))
         yield pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def merged(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
+def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
     """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap
     are in memory together. ArchiveDamaged."""
     groups = sorted(
@@ -105,7 +105,7 @@ def merged(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
     )
     held = SCHEMA.empty_table()
     for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
-        held = pa.concat_tables([held, opened[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
+        held = pa.concat_tables([held, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
             "request_id"
         )
         ids = held["request_id"].to_numpy()
@@ -117,7 +117,7 @@ def merged(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
 def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
     """All rows of a file with these columns, in the schema's order. ArchiveDamaged."""
     file = SealedFile(files, name)
-    return file.read(None, [column for column in HEAD_SCHEMA.names if column in columns])
+    return file.read_group(None, [column for column in HEAD_SCHEMA.names if column in columns])
 
 
 def columns_or_none(
@@ -134,7 +134,7 @@ def columns_or_none(
 
 def unnamed_bodies(files: Files, sealed: Iterable[str]) -> list[str]:
     """Files of large bodies that no row in these sealed files names. ArchiveDamaged."""
-    bodies, named = files.names(BODIES), set[str]()
+    bodies, named = files.list_names(BODIES), set[str]()
     for name in sealed if bodies else ():
         named.update(pc.unique(read_columns(files, name, ("body_file",))["body_file"]).to_pylist())
     return [name for name in bodies if name not in named]
@@ -155,9 +155,9 @@ class SealedFile:
         """By its name below `requests`. ArchiveDamaged, as from the methods, when it is missing or not
         whole."""
         name = f"requests/{name}"
-        self._address = files.address(name)
-        with self._readable():
-            self._file = pq.ParquetFile(files.open(name), page_checksum_verification=True)
+        self._address = files.describe_place(name)
+        with self._report_damage():
+            self._file = pq.ParquetFile(files.open_file(name), page_checksum_verification=True)
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
         self.firsts = [
             metadata.row_group(group).column(column).statistics.min
@@ -172,29 +172,29 @@ class SealedFile:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
-    def heads(self, group: int) -> pa.RecordBatch:
+    def read_heads(self, group: int) -> pa.RecordBatch:
         """The group's rows without bodies, in the order of their ids."""
-        return self.read(group, HEAD_SCHEMA.names).combine_chunks().to_batches()[0]
+        return self.read_group(group, HEAD_SCHEMA.names).combine_chunks().to_batches()[0]
 
-    def bodies(self, group: int) -> Any:
+    def read_bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
-        return self.read(group, ["body"]).column(0).combine_chunks()
+        return self.read_group(group, ["body"]).column(0).combine_chunks()
 
-    def read(self, group: int | None, columns: Sequence[str]) -> pa.Table:
+    def read_group(self, group: int | None, columns: Sequence[str]) -> pa.Table:
         """Of one group, or of all."""
         groups = range(self.groups) if group is None else [group]
-        with self._readable():
+        with self._report_damage():
             return self._file.read_row_groups(groups, columns)
 
-    def rows(self) -> Iterator[tuple[Row, bytes]]:
+    def read_rows(self) -> Iterator[tuple[Row, bytes]]:
         """The rows in their order, each with the body that it has itself."""
         for group in range(self.groups):
-            heads, bodies = self.heads(group), self.bodies(group)
+            heads, bodies = self.read_heads(group), self.read_bodies(group)
             for place in range(heads.num_rows):
                 yield row_at(heads, place), bodies[place].as_py() or b""
 
     @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as problem:
@@ -206,7 +206,7 @@ def row_at(heads: pa.RecordBatch, position: int) -> Row:
     return Row(*(column[position].as_py() for column in heads.columns))
 
 
-def position(heads: pa.RecordBatch, request_id: int) -> int | None:
+def find_position(heads: pa.RecordBatch, request_id: int) -> int | None:
     """Where in the group the row stands, None when it is not in it."""
     ids = heads["request_id"].to_numpy()
     found = int(np.searchsorted(ids, request_id))
@@ -229,15 +229,15 @@ def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
     """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory
     used."""
     if spool.stat().st_size == 0:
-        return Digests.of(b"")
+        return Digests.of_body(b"")
     with spool.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
-        return Digests.of(body, opened)
+        return Digests.of_body(body, opened)
 
 
-def pack(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> None:
+def pack_body(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> None:
     """Compress `spool`, which stays its owner's, into the file `name`. ArchiveFull."""
     with (
-        _made(files, name, workspace) as file,
+        _make_file(files, name, workspace) as file,
         spool.open("rb") as source,
         pa.CompressedOutputStream(pa.PythonFile(file), "zstd") as sink,
     ):
@@ -245,11 +245,15 @@ def pack(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> Non
             sink.write(chunk)
 
 
-def unpack(files: Files, name: str, target: Path, sha256: str) -> Path:
+def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
     """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged
     when it is not what `sha256` says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
-    with files.open(name) as packed, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+    with (
+        files.open_file(name) as packed,
+        disk.room_for(target),
+        os.fdopen(disk.create_file(target), "wb") as sink,
+    ):
         try:
             with pa.CompressedInputStream(packed, "zstd") as source:
                 while chunk := source.read(_CHUNK):
@@ -257,8 +261,8 @@ def unpack(files: Files, name: str, target: Path, sha256: str) -> Path:
                     sink.write(chunk)
         except OSError as problem:
             if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(f"{files.address(name)} is damaged: {problem}") from problem
+                raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: {problem}") from problem
             raise
     if digest.hexdigest() != sha256:
-        raise ArchiveDamaged(f"{files.address(name)} is damaged: it is not what was received")
+        raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: it is not what was received")
     return target

@@ -37,17 +37,17 @@ def load_forgotten(root: Path) -> Forgotten:
     """Who is forgotten in the archive at `root`.
 
     ArchiveDamaged when the list cannot be read: nothing may be archived past it."""
-    return _load(root).as_forgotten()
+    return _load_list(root).as_forgotten()
 
 
 def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
     """Add people for good, and return who is forgotten then. ArchiveFull, ArchiveDamaged."""
 
-    def add(forgotten: Forgotten, listed: People) -> People:
+    def add_to(forgotten: Forgotten, listed: People) -> People:
         added = [sorted(forgotten.fingerprints_of(person)) for person in people]
         return [*listed, *(each for each in added if each not in listed)]
 
-    return _change(root, add).as_forgotten()
+    return _change_list(root, add_to).as_forgotten()
 
 
 def lift_person(root: Path, person: Person) -> int:
@@ -55,18 +55,18 @@ def lift_person(root: Path, person: Person) -> int:
     ArchiveFull, ArchiveDamaged."""
     lifted = 0
 
-    def lift(forgotten: Forgotten, listed: People) -> People:
+    def lift_from(forgotten: Forgotten, listed: People) -> People:
         nonlocal lifted
         wanted = frozenset(forgotten.fingerprints_of(person))
         left = [each for each in listed if wanted.isdisjoint(each)]
         lifted = len(listed) - len(left)
         return left
 
-    _change(root, lift)
+    _change_list(root, lift_from)
     return lifted
 
 
-def _load(root: Path) -> _List:
+def _load_list(root: Path) -> _List:
     path = root / NAME
     try:
         return _decode(path.read_bytes())
@@ -78,10 +78,10 @@ def _load(root: Path) -> _List:
         ) from None
 
 
-def _change(root: Path, work: Callable[[Forgotten, People], People]) -> _List:
+def _change_list(root: Path, work: Callable[[Forgotten, People], People]) -> _List:
     path = disk.make_folder(root) / NAME
-    with disk.exclusive(root), disk.room_for(path):
-        found = _load(root)
+    with disk.hold_lock(root), disk.room_for(path):
+        found = _load_list(root)
         found.people = work(found.as_forgotten(), found.people)
         disk.write_file(path, msgspec.json.encode(found))
     return found

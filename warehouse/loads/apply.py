@@ -14,8 +14,8 @@ from warehouse.loads.listing import load_listing, mark_deleted, take_entry_hashe
 from warehouse.loads.load import Load, TableReport
 from warehouse.loads.scopes import ALL
 from warehouse.loads.staging import Staged
-from warehouse.loads.target import ScopeResult, Target, upsert
-from warehouse.sql import literal, query, quoted, rows
+from warehouse.loads.target import ScopeResult, Target, upsert_rows
+from warehouse.sql import fetch_rows, load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 
 
@@ -23,11 +23,11 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
     _set_variables(connection, load, staged)
     targets = [Target(connection, TABLES[name], staged) for name in load.tables]
-    results = [(target, result) for target in targets for result in _fill(target, load)]
+    results = [(target, result) for target in targets for result in _fill_table(target, load)]
     count = None if load.service_count is None else load.service_count - staged.cut
     coverage.write_coverage(results, count)
     coverage.write_rejected(targets, load.scope)
-    drift.note(targets, staged.shapes)
+    drift.note_drift(targets, staged.shapes)
     for target in targets:
         _take_along(target, targets)
     coverage.note_contacts(targets, staged.digests)
@@ -43,20 +43,20 @@ def _set_variables(connection: duckdb.DuckDBPyConnection, load: Load, staged: St
     ]
     last = max(listed or load.request_ids, default=load.place)
     texts = {"account": load.account, "asset": load.asset, "zone": load.zone}
-    values = {name: literal(text) for name, text in texts.items()} | {
-        "as_of": _moment(staged.as_of or load.logged_at),
-        "due_at": _moment(load.due_at),
+    values = {name: quote_text(text) for name, text in texts.items()} | {
+        "as_of": _format_moment(staged.as_of or load.logged_at),
+        "due_at": _format_moment(load.due_at),
         "last_request": "null::bigint" if last is None else f"{last}::bigint",
         "has_responses": str(bool(staged.responses)),
     }
-    rows(connection, "; ".join(f"set variable {name} = {term}" for name, term in values.items()))
+    fetch_rows(connection, "; ".join(f"set variable {name} = {term}" for name, term in values.items()))
 
 
-def _moment(moment: dt.datetime | None) -> str:
-    return f"timestamptz {literal(moment.isoformat())}" if moment else "null::timestamptz"
+def _format_moment(moment: dt.datetime | None) -> str:
+    return f"timestamptz {quote_text(moment.isoformat())}" if moment else "null::timestamptz"
 
 
-def _fill(target: Target, load: Load) -> list[ScopeResult]:
+def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
     kind = target.table.load
     if kind.detail and not kind.listing:
         take_entry_hashes(target, TABLES[kind.within])
@@ -67,27 +67,27 @@ def _fill(target: Target, load: Load) -> list[ScopeResult]:
     if not isinstance(kind, Accumulate):
         _forget_days_to_come(target)
         target.merge_parts()
-        upsert(target)
+        upsert_rows(target)
     elif target.report.received:
-        _accumulate(target)
+        _add_rows(target)
     return [
         ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")
     ]
 
 
-def _accumulate(target: Target) -> None:
+def _add_rows(target: Target) -> None:
     """Apply the staged rows.
 
     A group that was served whole, or with at least as many entries as are stored, updates the stored rows one
     by one. A smaller group of a response that the service cut may be any of the stored ones: only content
     that is not there yet is added, as new rows."""
     target.merge_parts()
-    of_group = f"exists (from {target.staged} s where {target.on('s', 't', but_last=True)})"
-    stored = target.make("held", f"from {target.stored} t where {of_group}")
-    target.stored = target.temp("held")
+    of_group = f"exists (from {target.staged} s where {target.join_condition('s', 't', but_last=True)})"
+    stored = target.make_temporary("held", f"from {target.stored} t where {of_group}")
+    target.stored = target.temporary_name("held")
     if stored and not all(head.is_uncut for head in target.responses):
         _renumber_small_groups(target)
-    upsert(target)
+    upsert_rows(target)
 
 
 def _renumber_small_groups(target: Target) -> None:
@@ -100,12 +100,14 @@ def _renumber_small_groups(target: Target) -> None:
         "identity": f"split_part({last}, '-', 1) as _identity",
         "staged": target.staged,
         "held": target.stored,
-        "small": target.temp("small"),
+        "small": target.temporary_name("small"),
     }
-    if target.make("small", query("small_groups").format(**terms, uncut=uncut or "-1")):
-        content = f"hash({', '.join(quoted(column.name) for column in target.table.values)})"
-        target.make("sifted", query("renumbered_groups").format(**terms, content=content, last=last))
-        target.staged = target.temp("sifted")
+    if target.make_temporary("small", load_query("small_groups").format(**terms, uncut=uncut or "-1")):
+        content = f"hash({', '.join(quote_name(column.name) for column in target.table.values)})"
+        target.make_temporary(
+            "sifted", load_query("renumbered_groups").format(**terms, content=content, last=last)
+        )
+        target.staged = target.temporary_name("sifted")
 
 
 def _forget_days_to_come(target: Target) -> None:
@@ -113,9 +115,10 @@ def _forget_days_to_come(target: Target) -> None:
     was ahead then, and such rows would stand for what is current until those days come. Of which day they
     are, nobody knows; the archive keeps them."""
     if target.responses:
-        sql = query("days_to_come").format(table=target.table.name)
-        if count := target.make("to_come", sql):
-            target.run(f"delete from {target.table.qualified} where rowid in (from {target.temp('to_come')})")
+        sql = load_query("days_to_come").format(table=target.table.name)
+        if count := target.make_temporary("to_come", sql):
+            to_come = target.temporary_name("to_come")
+            target.run_sql(f"delete from {target.table.qualified} where rowid in (from {to_come})")
             target.report.deleted += count
 
 
@@ -127,7 +130,7 @@ def _take_along(target: Target, targets: Sequence[Target]) -> None:
     for table in TABLES.values():
         if table.load.within != target.table.name:
             continue
-        gone = f"exists (from {target.temp('missing')} m where {target.on('m', 'c')})"
+        gone = f"exists (from {target.temporary_name('missing')} m where {target.join_condition('m', 'c')})"
         here = f"account = getvariable('account') and _deleted_at is null and {gone}"
         count = mark_deleted(target, table, f"select rowid from {table.qualified} c where {here}")
         for other in targets:

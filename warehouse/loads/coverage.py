@@ -15,7 +15,7 @@ from warehouse.loads.listing import mark_deleted
 from warehouse.loads.scopes import ALL, days_of, label_of, label_of_days
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
-from warehouse.sql import literal, query, quoted
+from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import CONTACT_COVERAGE, REJECTED_RECORDS, Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it
@@ -59,9 +59,9 @@ def write_coverage(results: Sequence[tuple[Target, ScopeResult]], service_count:
         if isinstance(target.table.load, Window) and result.scope != ALL:
             ranges.append({"table_name": name, "scope": result.scope, "is_range": True})
     target = results[0][0]
-    target.run(query("coverage"), arrow_coverage=pa.Table.from_pylist(entries, _RESULTS))
+    target.run_sql(load_query("coverage"), arrow_coverage=pa.Table.from_pylist(entries, _RESULTS))
     if ranges:
-        target.run(query("cut_ranges"), arrow_ranges=pa.Table.from_pylist(ranges, _SCOPES))
+        target.run_sql(load_query("cut_ranges"), arrow_ranges=pa.Table.from_pylist(ranges, _SCOPES))
 
 
 def _is_listed_by_scope(table: Table) -> bool:
@@ -74,10 +74,13 @@ def forget_scopes(target: Target, table: Table) -> None:
     """Drop the coverage of scopes of `table` that are gone with rows of the target."""
     if not _is_listed_by_scope(table):
         return
-    label = " || ', ' || ".join(f"{literal(name + '=')} || {quoted(name)}" for name in table.load.scope)
-    target.run(
+    label = " || ', ' || ".join(
+        f"{quote_text(name + '=')} || {quote_name(name)}" for name in table.load.scope
+    )
+    target.run_sql(
         f"delete from sync.coverage where account = getvariable('account') and "
-        f"table_name = {literal(table.name)} and scope in (select {label} from {target.temp('missing')})"
+        f"table_name = {quote_text(table.name)} and scope in "
+        f"(select {label} from {target.temporary_name('missing')})"
     )
 
 
@@ -87,7 +90,7 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
     if not targets:
         return
     sql = "select distinct table_name from sync.rejected_records where account = getvariable('account')"
-    known = targets[0].run(sql)
+    known = targets[0].run_sql(sql)
     scopes, rejected = list[dict[str, Any]](), list[dict[str, Any]]()
     for target in targets:
         if not target.rejects and (target.table.name,) not in known:
@@ -107,8 +110,8 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
             heads[reject.response] | {"reason": reject.reason, "raw": reject.raw} for reject in target.rejects
         ]
     if scopes:
-        targets[0].run(
-            query("rejected"),
+        targets[0].run_sql(
+            load_query("rejected"),
             arrow_scopes=pa.Table.from_pylist(scopes, _SCOPES),
             arrow_rejected=pa.Table.from_pylist(rejected, _REJECTED),
         )
@@ -155,13 +158,13 @@ def _note_timelines(targets: Sequence[Target], digests: Mapping[int, str | None]
         timeline_total=total,
         timeline_digest=[digests[contact] for contact in contacts],
     )
-    first.run(query("late_timelines"), arrow_responses=received)
+    first.run_sql(load_query("late_timelines"), arrow_responses=received)
     changed = " union ".join(
-        f"select contact_id from {target.temp('change')} join {target.staged} using (_part)"
+        f"select contact_id from {target.temporary_name('change')} join {target.staged} using (_part)"
         for target in targets
         if target.report.received
     )
-    _note(
+    _note_contacts(
         first,
         "timeline",
         received,
@@ -185,13 +188,14 @@ def _note_coupons(target: Target) -> None:
         address=[normal_form(head.params["email"]) for head in heads],
         coupon_count=[head.entries[target.table.name] for head in heads],
     )
-    contacts = query("contacts_of_addresses")
+    contacts = load_query("contacts_of_addresses")
     addresses = (
-        f"select s.email_normalized from {target.temp('change')} join {target.staged} s using (_part) "
+        f"select s.email_normalized from {target.temporary_name('change')} "
+        f"join {target.staged} s using (_part) "
         f"union select t.email_normalized from {target.table.qualified} t "
-        f"where rowid in (select rid from {target.temp('missing')})"
+        f"where rowid in (select rid from {target.temporary_name('missing')})"
     )
-    _note(
+    _note_contacts(
         target,
         "coupon",
         received,
@@ -206,13 +210,17 @@ def drop_orphans(target: Target) -> None:
     completely. Who comes back is fetched like one who never was. Contacts are looked at, which takes a while,
     when they were read since the last load of coupons."""
     read = "select max(last_request) from sync.coverage where account = getvariable('account') and table_name"
-    if not target.value(f"select ({read} in ('contacts', 'lists')) > coalesce(({read} = 'coupons'), 0)"):
+    if not target.fetch_value(
+        f"select ({read} in ('contacts', 'lists')) > coalesce(({read} = 'coupons'), 0)"
+    ):
         return
-    target.make("orphans", query("orphaned_coupons"))
-    target.report.deleted += mark_deleted(target, target.table, f"select rid from {target.temp('orphans')}")
-    target.run(
+    target.make_temporary("orphans", load_query("orphaned_coupons"))
+    target.report.deleted += mark_deleted(
+        target, target.table, f"select rid from {target.temporary_name('orphans')}"
+    )
+    target.run_sql(
         "update sync.contact_coverage set coupon_asked_at = null where account = getvariable('account') "
-        f"and email_normalized in (select address from {target.temp('orphans')})"
+        f"and email_normalized in (select address from {target.temporary_name('orphans')})"
     )
 
 
@@ -230,12 +238,12 @@ def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> 
     )
 
 
-def _note(target: Target, name: str, received: pa.Table, responses: str, changed: str) -> None:
+def _note_contacts(target: Target, name: str, received: pa.Table, responses: str, changed: str) -> None:
     """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are
     new, changed or deleted."""
     columns = [column for column in received.column_names if column.startswith(f"{name}_")]
     own = [column.name for column in CONTACT_COVERAGE.columns if column.name.startswith(f"{name}_")]
-    sql = query("contact_coverage").format(
+    sql = load_query("contact_coverage").format(
         name=name,
         responses=responses,
         changed=changed,
@@ -243,4 +251,4 @@ def _note(target: Target, name: str, received: pa.Table, responses: str, changed
         own_columns=", ".join(own),
         received_columns=", ".join(f"f.{column}" for column in columns),
     )
-    target.run(sql, arrow_responses=received)
+    target.run_sql(sql, arrow_responses=received)

@@ -15,10 +15,10 @@ import pyarrow as pa
 from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_of
 from warehouse.loads.target import Target
 from warehouse.schema import UNDECLARED
-from warehouse.sql import MASKED, literal, quoted, statements
+from warehouse.sql import MASKED, load_statements, quote_name, quote_text
 from warehouse.tables import EXTRA, IN_WORDS, TABLES, Table
 
-_SQL = statements(Path(__file__).with_suffix(".sql"))
+_SQL = load_statements(Path(__file__).with_suffix(".sql"))
 #: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry of a
 #: batch, or not in all.
 EXTRA_FIELD, MISSING, NOT_ALWAYS = "extra", "missing", "not always"
@@ -39,32 +39,34 @@ _VIEW = (
 )
 
 
-def note(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
+def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
     """Compare what was staged with what is known, list what differs, and learn it."""
     if not targets or not shapes or not targets[0].responses:
         return
-    first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
-    first.run(_SQL["masked"].format(masked=MASKED.format("text")))
-    first.run(_SQL["listed"])
-    known = set(first.run(_SQL["known_of"].format(tables=names)))
-    differing = (_differing(target, shapes[target.table.name], known) for target in targets)
+    first, names = targets[0], ", ".join(quote_text(target.table.name) for target in targets)
+    first.run_sql(_SQL["masked"].format(masked=MASKED.format("text")))
+    first.run_sql(_SQL["listed"])
+    known = set(first.run_sql(_SQL["known_of"].format(tables=names)))
+    differing = (_find_differences(target, shapes[target.table.name], known) for target in targets)
     found: dict[Fact, Seen] = {}
     for fact, seen in itertools.chain.from_iterable(differing):
         found.setdefault(fact, seen)
     if not found:
         return
     facts = [dict(zip(_FACTS.names, (*fact, *seen), strict=True)) for fact, seen in found.items()]
-    first.run(_SQL["drifted"].format(most_words=MOST_WORDS), arrow_facts=pa.Table.from_pylist(facts, _FACTS))
+    first.run_sql(
+        _SQL["drifted"].format(most_words=MOST_WORDS), arrow_facts=pa.Table.from_pylist(facts, _FACTS)
+    )
     reports = {target.table.name: target.report for target in targets}
-    for name, line in first.run(_SQL["changes"].format(line=IN_WORDS)):
+    for name, line in first.run_sql(_SQL["changes"].format(line=IN_WORDS)):
         reports[name].drift.append(line)
-    first.run(_SQL["known"])
-    first.run(_SQL["gone"])
-    for name, fields in first.run(_SQL["fields"]):
+    first.run_sql(_SQL["known"])
+    first.run_sql(_SQL["gone"])
+    for name, fields in first.run_sql(_SQL["fields"]):
         _make_view(first, TABLES[name], fields)
 
 
-def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, Seen]]:
+def _find_differences(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, Seen]]:
     """Facts that are not known, known ones that no longer hold, and fields that no column holds."""
     table = target.table.name
     for key, seen in shapes.facts.items():
@@ -94,7 +96,7 @@ def _of_names(
 
 def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
     table = target.table.name
-    for name, response, raw in target.run(_SQL["extras"].format(table=table, source=target.source)):
+    for name, response, raw in target.run_sql(_SQL["extras"].format(table=table, source=target.source)):
         value = json.loads(raw)
         seen = (target.responses[response].request_id, sample_of(type_of(value), value))
         yield (table, name, EXTRA_FIELD, ""), seen
@@ -107,11 +109,11 @@ def _make_view(target: Target, table: Table, fields: Sequence[str]) -> None:
     for field in fields:
         if field and field.casefold() not in own:
             free.setdefault(field.casefold(), field)
-    columns = [quoted(name) for name in own]
+    columns = [quote_name(name) for name in own]
     for field in free.values():
-        pointer = literal("/" + field.replace("~", "~0").replace("/", "~1"))
-        columns.append(f"json_extract_string({EXTRA.name}, {pointer}) as {quoted(field)}")
+        pointer = quote_text("/" + field.replace("~", "~0").replace("/", "~1"))
+        columns.append(f"json_extract_string({EXTRA.name}, {pointer}) as {quote_name(field)}")
     rows = f"from {table.qualified} where {table.is_there} and {EXTRA.name} is not null"
     view = f"{UNDECLARED}.{table.name}"
-    target.run(f"create or replace view {view} as select {', '.join(columns)} {rows}")
-    target.run(f"comment on view {view} is {literal(_VIEW.format(table=table.qualified))}")
+    target.run_sql(f"create or replace view {view} as select {', '.join(columns)} {rows}")
+    target.run_sql(f"comment on view {view} is {quote_text(_VIEW.format(table=table.qualified))}")

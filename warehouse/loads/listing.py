@@ -13,10 +13,10 @@ from marketing_api.exchange import Response
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
 from warehouse.loads.load import Load
-from warehouse.loads.scopes import ALL, Scope, in_scope, scopes_of, these
+from warehouse.loads.scopes import ALL, Scope, in_scope, scopes_condition, scopes_of
 from warehouse.loads.staging import entry_hash
-from warehouse.loads.target import ScopeResult, Target, upsert
-from warehouse.sql import literal, query, quoted
+from warehouse.loads.target import ScopeResult, Target, upsert_rows
+from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Snapshot, Table
 
 #: A listing may always lose this many rows, with those within them, whatever share that is: short lists
@@ -29,28 +29,28 @@ def load_listing(target: Target, load: Load) -> list[ScopeResult]:
     scopes = scopes_of(target, load)
     target.merge_parts()
     _find_absent(target, scopes)
-    stale = _stale(target, scopes)
+    stale = _find_stale(target, scopes)
     target.report.stale += [scope.label for scope in stale]
     current = [scope for scope in scopes if scope not in stale]
     refused = _refuse_shrunk(target, current, load.shrink_limit)
     _set_aside(target, stale + refused)
-    upsert(target)
+    upsert_rows(target)
     kept = [scope for scope in current if scope not in refused]
     flawed = [scope for scope in kept if scope.is_flawed]
-    target.report.unproven += _sentences(target, flawed, _flaws)
+    target.report.unproven += _describe_scopes(target, flawed, _describe_flaws)
     _mark_missing(target, kept)
     target.unbelieved.update(*(scope.responses for scope in scopes if not scope.is_read))
-    return _results(target, kept, refused, is_complete=load.is_complete)
+    return _make_results(target, kept, refused, is_complete=load.is_complete)
 
 
-def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
+def _find_stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
     """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer
     ones."""
     if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole:
         return []
-    newer = target.run(
+    newer = target.run_sql(
         f"select scope from sync.coverage where account = getvariable('account') and "
-        f"table_name = {literal(target.table.name)} and last_request > getvariable('last_request')"
+        f"table_name = {quote_text(target.table.name)} and last_request > getvariable('last_request')"
     )
     return [scope for scope in scopes if (scope.label,) in newer]
 
@@ -60,17 +60,20 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
     if not read:
-        target.make("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
+        target.make_temporary("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
         return
-    terms = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
-    same = {"in_scope": in_scope(target.table, "t"), "same_key": target.on("s", "t")}
-    if target.make("absent", query("absent").format(columns=columns, **terms, **same)):
-        for number, count in target.run(f"select _scope, count(*) from {target.temp('absent')} group by all"):
+    terms = {"stored": target.stored, "staged": target.staged, "scopes": scopes_condition(target, read)}
+    same = {"in_scope": in_scope(target.table, "t"), "same_key": target.join_condition("s", "t")}
+    if target.make_temporary("absent", load_query("absent").format(columns=columns, **terms, **same)):
+        for number, count in target.run_sql(
+            f"select _scope, count(*) from {target.temporary_name('absent')} group by all"
+        ):
             scopes[number].absent = count
         for table in TABLES.values():
             if table.load.within == target.table.name:
-                within = f"{target.temp('absent')} a join {_live(table)} t on {target.on('a', 't')}"
-                for number, count in target.run(f"select _scope, count(*) from {within} group by all"):
+                on_key = target.join_condition("a", "t")
+                within = f"{target.temporary_name('absent')} a join {_live_condition(table)} t on {on_key}"
+                for number, count in target.run_sql(f"select _scope, count(*) from {within} group by all"):
                     scopes[number].absent_within += count
 
 
@@ -85,21 +88,23 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
         return []
     _count_rows(target, checked)
     every = None if target.table.load.is_whole else _count_live(target)
-    refused = _shrunk(checked, limit, every)
-    target.report.refused += _sentences(target, refused, lambda scopes: _Shrinking.of(scopes).sentence(limit))
+    refused = _find_shrunk(checked, limit, every)
+    target.report.refused += _describe_scopes(
+        target, refused, lambda scopes: _Shrinking.from_scopes(scopes).describe_shrinking(limit)
+    )
     for scope in refused:
         scope.is_read, scope.is_refused = False, True
     return refused
 
 
-def _shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> list[Scope]:
+def _find_shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> list[Scope]:
     shrunk = [
         scope
         for scope in scopes
-        if _Shrinking.of([scope]).is_beyond(limit, every, _count_allowed(scope, every))
+        if _Shrinking.from_scopes([scope]).is_beyond(limit, every, _count_allowed(scope, every))
     ]
     rest = [scope for scope in scopes if scope not in shrunk]
-    if _Shrinking.of(rest).is_beyond(limit, every, FEW):
+    if _Shrinking.from_scopes(rest).is_beyond(limit, every, FEW):
         shrunk += [scope for scope in rest if scope.absent]
     return shrunk
 
@@ -111,7 +116,7 @@ def _count_allowed(scope: Scope, every: int | None) -> int:
 
 
 def _count_rows(target: Target, scopes: Sequence[Scope]) -> None:
-    live = _count_by_scope(target, scopes, _live(target.table))
+    live = _count_by_scope(target, scopes, _live_condition(target.table))
     received = _count_by_scope(target, scopes, f"(from {target.staged} where _is_listed)")
     for scope in scopes:
         scope.live, scope.received = live.get(scope.number, 0), received.get(scope.number, 0)
@@ -127,7 +132,7 @@ class _Shrinking(NamedTuple):
     gone_within: int
 
     @classmethod
-    def of(cls, scopes: Sequence[Scope]) -> Self:
+    def from_scopes(cls, scopes: Sequence[Scope]) -> Self:
         counts = [(scope.live, scope.received, scope.absent, scope.absent_within) for scope in scopes]
         return cls(*map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
 
@@ -137,12 +142,12 @@ class _Shrinking(NamedTuple):
         is_shorter = self.now < (1 - limit) * self.before
         return self.gone + self.gone_within > few and (is_exchanged or is_shorter)
 
-    def sentence(self, limit: float) -> str:
+    def describe_shrinking(self, limit: float) -> str:
         listed = f"{self.now} rows were listed where {self.before} are known, {self.gone} of them not"
         return f"{listed}: more than {limit:.0%} would be deleted; not applied"
 
 
-def _sentences(
+def _describe_scopes(
     target: Target, scopes: Sequence[Scope], sentence: Callable[[Sequence[Scope]], str]
 ) -> list[str]:
     """Why something of these scopes is not believed; single entries (an address) are not named."""
@@ -153,14 +158,14 @@ def _sentences(
     return [f"{scope.label}: {scope.reason}" if scope.label != ALL else str(scope.reason) for scope in scopes]
 
 
-def _flaws(scopes: Sequence[Scope]) -> str:
+def _describe_flaws(scopes: Sequence[Scope]) -> str:
     reasons = Counter(scope.reason for scope in scopes)
     return "; ".join(
         f"{reason} ({count} responses)" if count > 1 else str(reason) for reason, count in reasons.items()
     )
 
 
-def _unproven(scopes: Sequence[Scope]) -> str:
+def _describe_unproven(scopes: Sequence[Scope]) -> str:
     absent = sum(scope.absent for scope in scopes)
     unreadable = sum(scope.unreadable for scope in scopes)
     return (
@@ -172,9 +177,9 @@ def _unproven(scopes: Sequence[Scope]) -> str:
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        others = f"not exists (from {these(target, scopes)} x where {in_scope(target.table, 's')})"
-        target.make("kept", f"select s.* from {target.staged} s where {others}")
-        target.staged = target.temp("kept")
+        others = f"not exists (from {scopes_condition(target, scopes)} x where {in_scope(target.table, 's')})"
+        target.make_temporary("kept", f"select s.* from {target.staged} s where {others}")
+        target.staged = target.temporary_name("kept")
 
 
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
@@ -185,12 +190,16 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     that is reported."""
     proven = ", ".join(str(scope.number) for scope in scopes if scope.proves_absence)
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))  # details may have rewritten such rows
-    absent = f"{target.stored} t join {target.temp('absent')} a on {target.on('a', 't')}"
-    if target.make("missing", f"select {columns} from {absent} where a._scope in ({proven or 'null'})"):
-        missing = f"select rid from {target.temp('missing')}"
+    absent = (
+        f"{target.stored} t join {target.temporary_name('absent')} a on {target.join_condition('a', 't')}"
+    )
+    if target.make_temporary(
+        "missing", f"select {columns} from {absent} where a._scope in ({proven or 'null'})"
+    ):
+        missing = f"select rid from {target.temporary_name('missing')}"
         target.report.deleted += mark_deleted(target, target.table, missing)
     staying = [scope for scope in scopes if scope.is_read and scope.unreadable and scope.absent]
-    target.report.unproven += _sentences(target, staying, _unproven)
+    target.report.unproven += _describe_scopes(target, staying, _describe_unproven)
     for scope in staying:
         scope.is_read = False
 
@@ -199,25 +208,25 @@ def mark_deleted(target: Target, table: Table, rids: str) -> int:
     """Mark rows as deleted as of the load; returns how many."""
     now = "getvariable('as_of')"
     sql = f"update {table.qualified} set _deleted_at = {now}, _changed_at = {now} where rowid in ({rids})"
-    return int(target.value(sql))
+    return int(target.fetch_value(sql))
 
 
-def _live(table: Table) -> str:
+def _live_condition(table: Table) -> str:
     return f"(from {table.qualified} where account = getvariable('account') and _deleted_at is null)"
 
 
 def _count_live(target: Target) -> int:
-    return int(target.value(f"select count(*) from {_live(target.table)}"))
+    return int(target.fetch_value(f"select count(*) from {_live_condition(target.table)}"))
 
 
 def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
     if not (scopes := [scope for scope in scopes if scope.values is not None]):
         return {}
-    here = f"{these(target, scopes)} x on {in_scope(target.table, 't')}"
-    return dict(target.run(f"select x._scope, count(*) from {relation} t join {here} group by all"))
+    here = f"{scopes_condition(target, scopes)} x on {in_scope(target.table, 't')}"
+    return dict(target.run_sql(f"select x._scope, count(*) from {relation} t join {here} group by all"))
 
 
-def _results(
+def _make_results(
     target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool
 ) -> list[ScopeResult]:
     """One line per scope; tables whose scopes are single entries have one line in all
@@ -232,12 +241,12 @@ def _results(
         return [ScopeResult(ALL, is_read, _count_live(target), reason, is_refused)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     scopes = [*kept, *refused]
-    counts = _count_by_scope(target, scopes if is_snapshot else refused, _live(target.table))
+    counts = _count_by_scope(target, scopes if is_snapshot else refused, _live_condition(target.table))
     otherwise = 0 if is_snapshot else report.new + report.changed + report.unchanged
-    return [_result(scope, counts.get(scope.number, otherwise), unread) for scope in scopes]
+    return [_make_result(scope, counts.get(scope.number, otherwise), unread) for scope in scopes]
 
 
-def _result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
+def _make_result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
     reason = scope.reason or (unread if scope.unreadable else None)
     if not (reason or scope.is_read):
         reason = "not every page could be had"
@@ -274,15 +283,21 @@ def row_hash(table: Table, alias: str) -> str:
     session."""
     parts = []
     for column in table.record_columns:
-        value = f"{alias}.{quoted(column.name)}"
+        value = f"{alias}.{quote_name(column.name)}"
         if column.sql_type == "TIMESTAMPTZ":
             value = f"epoch_us({value})"
-        parts.append(f"{literal(column.name)}: {value}")
+        parts.append(f"{quote_text(column.name)}: {value}")
     return f"md5(to_json({{{', '.join(parts)}}})::varchar)"
 
 
 def take_entry_hashes(target: Target, listing: Table) -> None:
     """Stage with each detail the hash of its entry in the `listing` table."""
-    terms = {"staged": target.staged, "listing": listing.qualified, "same_key": target.on("p", "s")}
-    target.make("hashed", query("with_entry_hashes").format(**terms, row_hash=row_hash(listing, "p")))
-    target.staged = target.temp("hashed")
+    terms = {
+        "staged": target.staged,
+        "listing": listing.qualified,
+        "same_key": target.join_condition("p", "s"),
+    }
+    target.make_temporary(
+        "hashed", load_query("with_entry_hashes").format(**terms, row_hash=row_hash(listing, "p"))
+    )
+    target.staged = target.temporary_name("hashed")

@@ -17,7 +17,7 @@ import duckdb
 from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive import Archive
-from warehouse.sql import rows, value
+from warehouse.sql import fetch_rows, fetch_value
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Load:
     def load_id(self) -> str:
         """Equal for loads of the same responses into the same tables: such a load is applied once (32 hex
         digits)."""
-        event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
+        event = self.to_event() | {"request_ids": list(self.request_ids)}  # however the log writes them
         for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
             del event[name]
         return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()
@@ -62,7 +62,7 @@ class Load:
         """The newest request that it rests on; of a load without any, about its place among them."""
         return max(self.request_ids, default=id_at(self.logged_at) if self.place is None else self.place)
 
-    def event(self) -> dict[str, Any]:
+    def to_event(self) -> dict[str, Any]:
         """As JSON values, for the log."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {
             "tables": list(self.tables),
@@ -100,7 +100,7 @@ class TableReport:
     drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
     stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
 
-    def add(self, other: Self) -> None:
+    def add_report(self, other: Self) -> None:
         """What another load did to the same table, too."""
         for each in fields(self)[1:]:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
@@ -133,7 +133,7 @@ APPLIED, FAILED = "applied", "failed"
 
 def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:
     """`applied`, or `failed` for a load that was found impossible to apply; None when neither is known."""
-    found: str | None = value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
+    found: str | None = fetch_value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
     return found
 
 
@@ -141,7 +141,7 @@ def logged_last(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict
     """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all
     without one are there."""
     loads: list[Load] = []
-    for event in archive.ledger.loads(newest_first=True):
+    for event in archive.ledger.list_loads(newest_first=True):
         loads.append(Load.from_event(event))
         if outcome_of(connection, loads[-1].load_id):
             break
@@ -156,7 +156,7 @@ def write_load(
     error: str | None = None,
 ) -> None:
     """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
-    event = load.event()
+    event = load.to_event()
     row = {
         "load_id": load.load_id,
         "logged_at": load.logged_at,
@@ -174,8 +174,8 @@ def write_load(
             for what in ("new", "changed", "deleted", "rejected")
         },
     }
-    rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
-    rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
+    fetch_rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
+    fetch_rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
 
 
 #: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of

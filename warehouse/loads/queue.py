@@ -45,7 +45,7 @@ class LoadQueue(Generic[S]):
         self._is_served = False
         self._server = threading.Thread()
 
-    def do(self, work: Callable[[S], R], urgency: int = 0) -> R:
+    def run_in_turn(self, work: Callable[[S], R], urgency: int = 0) -> R:
         """What `work` returns or raises once it was its turn: the highest `urgency` first, equal ones in
         order of arrival.
 
@@ -59,14 +59,14 @@ class LoadQueue(Generic[S]):
             # nobody waiting for ever
             with self._lock:
                 if not (self._is_served and self._server.is_alive()):
-                    self._server = threading.Thread(target=self._serve, name="loads", daemon=True)
+                    self._server = threading.Thread(target=self._serve_waiting, name="loads", daemon=True)
                     self._server.start()
                     self._is_served = True
             wait([waiting.outcome], _LOOK_S)
         result: R = waiting.outcome.result()
         return result
 
-    def _serve(self) -> None:
+    def _serve_waiting(self) -> None:
         while self._someone_waits():
             served: _Waiting | None = None
             try:

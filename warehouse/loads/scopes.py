@@ -15,7 +15,7 @@ from marketing_api.address import normal_form
 from warehouse.loads.load import Load
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import Target
-from warehouse.sql import literal, quoted
+from warehouse.sql import quote_name, quote_text
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, Snapshot, Table, Window
 
 #: The scope of a table that is listed for the whole account.
@@ -53,7 +53,7 @@ class Scope:
         row."""
         return self.values is not None and self.is_read and not self.unreadable
 
-    def take(self, head: ResponseHead, unreadable: int) -> None:
+    def take_response(self, head: ResponseHead, unreadable: int) -> None:
         """One of its responses, and what keeps it from being believed."""
         self.responses.add(head.index)
         self.unreadable += unreadable
@@ -64,9 +64,9 @@ class Scope:
 
 def scopes_of(target: Target, load: Load) -> list[Scope]:
     """The scopes that the load's listing responses are about; of a load without responses, those that it
-    names. They stand in the relation `scopes` afterwards, for `these` and `in_scope`."""
+    names. They stand in the relation `scopes` afterwards, for `scopes_condition` and `in_scope`."""
     found = _of_range(target, load) if isinstance(target.table.load, Window) else _of_listing(target, load)
-    _make(target, found)
+    _make_table(target, found)
     return found
 
 
@@ -76,7 +76,7 @@ def _of_range(target: Target, load: Load) -> list[Scope]:
     values = days if target.table.load.column else None
     scope = Scope(0, values, label_of_days(days), load.is_complete, reason)
     for head in target.responses:
-        scope.take(head, target.unreadable[head.index])
+        scope.take_response(head, target.unreadable[head.index])
     return [scope]
 
 
@@ -88,12 +88,12 @@ def _of_listing(target: Target, load: Load) -> list[Scope]:
         for values in _listed_by(target, head):
             label = label_of(named, values)
             scope = found.setdefault(values, Scope(len(found), values, label, is_read, reason))
-            scope.take(head, target.unreadable[head.index])
+            scope.take_response(head, target.unreadable[head.index])
     if target.responses or not named.keys() <= load.scope.keys():
         return list(found.values())
     many = [load.scope[column] for column in named]
     every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
-    gone = dict.fromkeys(_typed(target.table, every))
+    gone = dict.fromkeys(_type_rows(target.table, every))
     return [
         Scope(number, values, label_of(named, values), load.is_complete) for number, values in enumerate(gone)
     ]
@@ -104,17 +104,17 @@ def _listed_by(target: Target, head: ResponseHead) -> list[tuple[Any, ...]]:
     shows a row of a scope shows all of that scope (lists with their fields)."""
     load = target.table.load
     requested = [head.params[wire] for wire in load.scope.values() if wire in head.params]
-    if len(requested) == len(load.scope) and (typed := list(_typed(target.table, [requested]))):
+    if len(requested) == len(load.scope) and (typed := list(_type_rows(target.table, [requested]))):
         return typed
     columns = ", ".join(load.scope)
     sql = f"select distinct {columns} from {target.source} where _response = {head.index} order by all"
-    return list(_typed(target.table, target.run(sql)))
+    return list(_type_rows(target.table, target.run_sql(sql)))
 
 
-def _typed(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
+def _type_rows(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
     """As rows of the scope hold them: texts in the normal form of addresses. Those with a value that is no
     number are left out."""
-    is_number = [table.column(column).sql_type == "BIGINT" for column in table.load.scope]
+    is_number = [table.find_column(column).sql_type == "BIGINT" for column in table.load.scope]
     for row in rows:
         with contextlib.suppress(ValueError):
             yield tuple(
@@ -139,25 +139,25 @@ def label_of(columns: Iterable[str], values: Iterable[Any]) -> str:
     return ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True)) or ALL
 
 
-def _make(target: Target, scopes: Sequence[Scope]) -> None:
+def _make_table(target: Target, scopes: Sequence[Scope]) -> None:
     types = {"first": pa.date32(), "last": pa.date32()}
     if isinstance(target.table.load, Snapshot):
-        types = {name: target.table.column(name).arrow_type for name in target.table.load.scope}
+        types = {name: target.table.find_column(name).arrow_type for name in target.table.load.scope}
     schema = pa.schema([*types.items(), ("_scope", pa.int64())])
     named = [
         dict(zip(schema.names, (*scope.values, scope.number), strict=True))
         for scope in scopes
         if scope.values is not None
     ]
-    target.run(
+    target.run_sql(
         f"create or replace temp table scopes_{target.table.name} as from arrow_scopes",
         arrow_scopes=pa.Table.from_pylist(named, schema),
     )
 
 
-def these(target: Target, scopes: Sequence[Scope]) -> str:
+def scopes_condition(target: Target, scopes: Sequence[Scope]) -> str:
     numbers = ", ".join(str(scope.number) for scope in scopes)
-    return f"(from {target.temp('scopes')} where _scope in ({numbers or 'null'}))"
+    return f"(from {target.temporary_name('scopes')} where _scope in ({numbers or 'null'}))"
 
 
 def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str:
@@ -165,12 +165,12 @@ def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str
     are those of the account: `zone` is SQL."""
     load = table.load
     if isinstance(load, Window):
-        day = f"{alias}.{quoted(load.column)}"
-        if table.column(load.column).sql_type == "TIMESTAMPTZ":
+        day = f"{alias}.{quote_name(load.column)}"
+        if table.find_column(load.column).sql_type == "TIMESTAMPTZ":
             day = f"({day} at time zone {zone})::date"
         return f"{day} between x.first and x.last"
     columns = {name: EMAIL_NORMALIZED if name == EMAIL else name for name in load.scope}
-    terms = [f"{alias}.{quoted(column)} = x.{quoted(name)}" for name, column in columns.items()]
+    terms = [f"{alias}.{quote_name(column)} = x.{quote_name(name)}" for name, column in columns.items()]
     return " and ".join(terms) or "true"
 
 
@@ -180,12 +180,13 @@ def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
     if isinstance(table.load, Window):
         terms = {"first": ("from", "date"), "last": ("to", "date")}
     else:
-        terms = {name: (wire, table.column(name).sql_type) for name, wire in table.load.scope.items()}
+        terms = {name: (wire, table.find_column(name).sql_type) for name, wire in table.load.scope.items()}
     scope = [
-        f"{literal(str(params[wire]))}::{type_} as {quoted(name)}" for name, (wire, type_) in terms.items()
+        f"{quote_text(str(params[wire]))}::{type_} as {quote_name(name)}"
+        for name, (wire, type_) in terms.items()
     ]
-    key = ", ".join(quoted(name) for name in table.key if name not in table.load.scope)
-    there = f"account = $account and {table.is_there} and {in_scope(table, 't', literal(zone))}"
+    key = ", ".join(quote_name(name) for name in table.key if name not in table.load.scope)
+    there = f"account = $account and {table.is_there} and {in_scope(table, 't', quote_text(zone))}"
     return (
         f"select concat_ws('/', {key}) from {table.qualified} t, (select {', '.join(scope) or '1'}) x "
         f"where {there}"

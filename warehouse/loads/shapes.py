@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from marketing_api.address import mask_addresses
 from marketing_api.parsing import Rows
 from marketing_api.records.fields import is_personal, is_word
-from marketing_api.records.shapes import entries, is_numbered
+from marketing_api.records.shapes import is_numbered, list_entries
 from marketing_api.records.values import is_nothing
 from warehouse.tables import Table
 
@@ -47,10 +47,10 @@ class Shapes:
             name: set() for name, info in fields if is_word(info) and not is_personal(info)
         }
 
-    def look(self, operation: str, request_id: int, rows: Rows) -> None:
+    def look_at_rows(self, operation: str, request_id: int, rows: Rows) -> None:
         """At some entries of a response."""
         for entry in rows.sample:
-            self._look("", entry, request_id, _DEPTH)
+            self._look_at_entry("", entry, request_id, _DEPTH)
         if rows.names[1]:
             every, ever = (frozenset(map(_named, names)) for names in rows.names)
             self.names.setdefault((operation, every, ever), request_id)
@@ -72,16 +72,16 @@ class Shapes:
                     found.add(word)
                     self.facts[name, WORD, word] = (request_of(pc.index(batch[name], word).as_py()), word)
 
-    def _look(self, within: str, entry: Any, request_id: int, depth: int) -> None:
+    def _look_at_entry(self, within: str, entry: Any, request_id: int, depth: int) -> None:
         for name, value in entry.items() if isinstance(entry, dict) and depth else ():
             path, kind = f"{within}{_named(name)}", type_of(value)
             if (path, TYPE, kind) not in self.facts:
                 self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
             if kind == "object":
-                self._look(f"{path}.", value, request_id, depth - 1)
+                self._look_at_entry(f"{path}.", value, request_id, depth - 1)
             elif kind == "list":
-                for each in islice(entries(value), _ENTRIES):
-                    self._look(f"{path}.", each, request_id, depth - 1)
+                for each in islice(list_entries(value), _ENTRIES):
+                    self._look_at_entry(f"{path}.", each, request_id, depth - 1)
 
 
 def type_of(value: Any) -> str:

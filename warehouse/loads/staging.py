@@ -109,7 +109,7 @@ class Staged:
     def as_of(self) -> dt.datetime | None:
         return max((head.requested_at for head in self.responses), default=None)
 
-    def discard(self) -> None:
+    def discard_files(self) -> None:
         for rows in self.rows.values():
             if isinstance(rows, Path):
                 rows.unlink(missing_ok=True)
@@ -123,7 +123,7 @@ class LastLoaded:
     extent: tuple[int, int]
 
 
-def stage(
+def stage_responses(
     heads: Sequence[ResponseHead],
     read: Callable[[Sequence[int]], Iterable[Response]],
     tables: Sequence[Table],
@@ -146,13 +146,13 @@ def stage(
         if may_remove and not _is_whole(head, response):
             continue
         parsed = parse_rows(response, zone, response.requested_at.astimezone(zone).date())
-        _take(head, response, parsed, stages)
+        _take_response(head, response, parsed, stages)
     for each in stages.values():
-        each.finish()
+        each.finish_table()
     return staged
 
 
-def _take(
+def _take_response(
     head: ResponseHead,
     response: Response,
     parsed: Iterable[Rows],
@@ -164,16 +164,16 @@ def _take(
         stages[filled].shapes.look_around(head.operation, head.request_id, parts)
     for rows in parsed:
         if rows.record in stages:
-            stages[rows.record].add(head, rows)
+            stages[rows.record].add_rows(head, rows)
 
 
 def _is_whole(head: ResponseHead, response: Response) -> bool:
     """Whether a response that may prove rows to be gone can be read; one with a `flaw` proves nothing. It was
     judged before: by an earlier version, perhaps."""
-    head.flaw = validation.flaw(response)
+    head.flaw = validation.find_flaw(response)
     if head.flaw:
         return False
-    head.flaw = parsing.shortage(response)
+    head.flaw = parsing.find_shortage(response)
     head.counts_nothing = response.call.operation.is_listing and parsing.service_count(response) == 0
     return True
 
@@ -199,7 +199,7 @@ def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoad
             head.extent = last[contact].extent
 
 
-def _kept(raw: Any) -> str:
+def _encode_entry(raw: Any) -> str:
     """The entry as it is kept: of one that nothing can write, the archive has the text."""
     try:
         return json_text(raw)
@@ -248,7 +248,7 @@ def entry_hash(record: Record) -> str:
 _PREPARED: dict[str, Prepare] = {"JSON": json_text, "DECIMAL(18,4)": lambda value: value.quantize(_CENTS)}
 
 
-def _source(column: Column) -> tuple[str, Prepare | None]:
+def _find_source(column: Column) -> tuple[str, Prepare | None]:
     """The record's field that fills the column, and what is done to its values."""
     if column.name == EMAIL_NORMALIZED:
         return EMAIL, lambda address: normal_form(address) or None
@@ -271,42 +271,42 @@ class Converter:
         )
         self._table = table
         self._columns = [
-            (column.name, *_source(column), column.arrow_type) for column in table.record_columns
+            (column.name, *_find_source(column), column.arrow_type) for column in table.record_columns
         ]
         fields = [field for _, field, *_ in self._columns]
         self._names = frozenset(fields)
         self._mask = cache(lambda known: sum(1 << bit for bit, field in enumerate(fields) if field in known))
 
-    def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
+    def convert_batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
         """Records, each with its response, as one batch. ValueError or an ArrowException when a value does
         not fit its column."""
         records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
         extras = [record.__pydantic_extra__ or None for record in records]
-        arrays = [self._array(values, *column) for column in self._columns]
+        arrays = [self._convert_column(values, *column) for column in self._columns]
         arrays += [
             pa.array([extra and json_text(extra) for extra in extras], pa.string()),
             pa.array([response for _, response in chunk], pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
-            pa.array(map(self._known, records), pa.uint64()),
+            pa.array(map(self._known_fields, records), pa.uint64()),
             pa.array(
                 map(entry_hash, records) if self._table.is_composed else [None] * len(records), pa.string()
             ),
         ]
         return pa.record_batch(arrays, schema=self.schema)
 
-    def fitted(self, record: Record) -> tuple[Record | None, str]:
+    def fit_record(self, record: Record) -> tuple[Record | None, str]:
         """The record without the values that no column can hold, and why; None where one of them is part of
         the key. Slow: for batches that failed."""
         faults: dict[str, None] = {}
         for column in self._columns:
             try:
-                self._array([record.__dict__], *column)
+                self._convert_column([record.__dict__], *column)
             except UNFIT:
                 faults[column[1]] = None
         reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
         return None if faults.keys() & set(self._table.key) else record.model_copy(update=faults), reason
 
-    def _array(
+    def _convert_column(
         self,
         values: list[dict[str, Any]],
         name: str,
@@ -322,7 +322,7 @@ class Converter:
             raise ValueError(f"{name}, which identifies the row, is missing")
         return array
 
-    def _known(self, record: Record) -> int:
+    def _known_fields(self, record: Record) -> int:
         """Where one operation is all there is to a row, a field that it leaves out is empty."""
         if not self._table.is_partial:
             return self._mask(self._names)
@@ -344,45 +344,48 @@ class _TableStage:
         self._writer: pq.ParquetWriter | None = None
         staged.rows[table.name] = self._converter.schema.empty_table()
 
-    def add(self, head: ResponseHead, rows: Rows) -> None:
+    def add_rows(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self._name] += len(rows.records) + len(rows.rejected)
         head.unreadable[self._name] += len(rows.missing)
         self._staged.cut += rows.cut
-        self._reject(head, rows.rejected)
-        self._reject(head, rows.flawed, is_loaded=True)
+        self._reject_entries(head, rows.rejected)
+        self._reject_entries(head, rows.flawed, is_loaded=True)
         if head.is_looked_at:
-            self.shapes.look(head.operation, head.request_id, rows)
+            self.shapes.look_at_rows(head.operation, head.request_id, rows)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
-            self._convert()
+            self._convert_waiting()
 
-    def _reject(self, head: ResponseHead, unread: Sequence[Unread], *, is_loaded: bool = False) -> None:
+    def _reject_entries(
+        self, head: ResponseHead, unread: Sequence[Unread], *, is_loaded: bool = False
+    ) -> None:
         if not is_loaded:
             head.unreadable[self._name] += len(unread)
         if unread and head.contact is not None:  # it is set aside anew with each response that has it
             self._staged.digests[head.contact] = None
         self._staged.rejects += [
-            Reject(self._name, head.index, entry.reason, _kept(entry.raw), is_loaded) for entry in unread
+            Reject(self._name, head.index, entry.reason, _encode_entry(entry.raw), is_loaded)
+            for entry in unread
         ]
 
-    def finish(self) -> None:
-        self._convert()
+    def finish_table(self) -> None:
+        self._convert_waiting()
         if self._writer is None:
-            self._staged.rows[self._name] = self._table()
+            self._staged.rows[self._name] = self._make_table()
         else:
-            self._write(self._writer)
+            self._write_batches(self._writer)
             self._writer.close()
 
-    def _convert(self) -> None:
+    def _convert_waiting(self) -> None:
         chunk, self._waiting = self._waiting, []
         if not chunk:
             return
         first_part = self._staged.counts[self._name]
         try:
-            batch = self._converter.batch(chunk, first_part)
+            batch = self._converter.convert_batch(chunk, first_part)
         except UNFIT:
-            chunk = list(self._fitting(chunk))
-            batch = self._converter.batch(chunk, first_part)
+            chunk = list(self._fit_records(chunk))
+            batch = self._converter.convert_batch(chunk, first_part)
         self._staged.counts[self._name] += batch.num_rows
         self.shapes.read_words(batch, lambda place: self._staged.responses[chunk[place][1]].request_id)
         if batch[EXTRA.name].null_count < batch.num_rows:
@@ -393,22 +396,22 @@ class _TableStage:
             self._staged.rows[self._name] = path = self._new_file(f"{self._name}.parquet")
             self._writer = pq.ParquetWriter(path, self._converter.schema, compression="lz4")
         if self._writer is not None and self._rows_kept >= ROW_GROUP:
-            self._write(self._writer)
+            self._write_batches(self._writer)
 
-    def _fitting(self, chunk: Iterable[tuple[Record, int]]) -> Iterator[tuple[Record, int]]:
+    def _fit_records(self, chunk: Iterable[tuple[Record, int]]) -> Iterator[tuple[Record, int]]:
         for record, response in chunk:
-            fitted, reason = self._converter.fitted(record)
+            fitted, reason = self._converter.fit_record(record)
             if reason:
                 unread = [Unread(record.model_dump(), reason)]
-                self._reject(self._staged.responses[response], unread, is_loaded=fitted is not None)
+                self._reject_entries(self._staged.responses[response], unread, is_loaded=fitted is not None)
             if fitted is not None:
                 yield fitted, response
 
-    def _table(self) -> pa.Table:
+    def _make_table(self) -> pa.Table:
         return pa.Table.from_batches(self._batches, self._converter.schema)
 
-    def _write(self, writer: pq.ParquetWriter) -> None:
-        writer.write_table(self._table(), ROW_GROUP)
+    def _write_batches(self, writer: pq.ParquetWriter) -> None:
+        writer.write_table(self._make_table(), ROW_GROUP)
         self._batches, self._rows_kept = [], 0
 
 
@@ -430,7 +433,7 @@ def _digests_of(found: Row | Response) -> Digests:
         return found.digests
     if isinstance(found.body, Path):
         return sealed.digests_of(found.body)
-    return Digests.of(found.body, found.opened)
+    return Digests.of_body(found.body, found.opened)
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
@@ -447,7 +450,9 @@ def last_loaded(
     connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]
 ) -> dict[int, LastLoaded]:
     """What was loaded of these contacts last, where that is certain."""
-    found = sql.rows(connection, sql.query("last_loaded"), {"account": account, "contacts": sorted(contacts)})
+    found = sql.fetch_rows(
+        connection, sql.load_query("last_loaded"), {"account": account, "contacts": sorted(contacts)}
+    )
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 

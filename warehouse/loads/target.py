@@ -16,7 +16,7 @@ import pyarrow as pa
 from marketing_api.operation import Operation
 from warehouse.loads.load import TableReport
 from warehouse.loads.staging import ENTRY_HASH, KNOWN, PART, RESPONSE, ResponseHead, Staged
-from warehouse.sql import literal, query, quoted, rows, value
+from warehouse.sql import fetch_rows, fetch_value, load_query, quote_name, quote_text
 from warehouse.tables import EXTRA, Table
 
 
@@ -40,9 +40,9 @@ class Target:
         self._connection = connection
         self.table = table
         self.responses = staged.responses
-        self.key = [quoted(name) for name in table.key]
+        self.key = [quote_name(name) for name in table.key]
         #: Each column's bit in the mask of those that a response knows.
-        self.bits = {quoted(column.name): 1 << bit for bit, column in enumerate(table.record_columns)}
+        self.bits = {quote_name(column.name): 1 << bit for bit, column in enumerate(table.record_columns)}
         #: The account's rows that may have staged keys, with their rowid as `rid`.
         self.stored = (
             f"(select rowid as rid, * from {table.qualified} where account = getvariable('account'))"
@@ -63,8 +63,8 @@ class Target:
         self.report = TableReport(table.name, received, rejected=rejected, flawed=flawed)
         self.has_extra = table.name in staged.with_extra
         if table.is_composed:
-            self.run(query("merged"))
-        self.source = self.staged = self._relation(staged.rows[table.name])
+            self.run_sql(load_query("merged"))
+        self.source = self.staged = self._register_staged(staged.rows[table.name])
 
     def is_listing(self, head: ResponseHead) -> bool:
         """Whether the response proves which rows exist."""
@@ -73,40 +73,40 @@ class Target:
 
     # -- SQL
 
-    def on(self, left: str, right: str, *, but_last: bool = False) -> str:
+    def join_condition(self, left: str, right: str, *, but_last: bool = False) -> str:
         """The condition that two relations' rows have the same key, or agree in all of it but its last
         column."""
         names = self.key[:-1] if but_last else self.key
         return " and ".join(f"{left}.{name} = {right}.{name}" for name in names) or "true"
 
-    def temp(self, name: str) -> str:
+    def temporary_name(self, name: str) -> str:
         """A temporary relation of this table's own."""
         return f"temp.{name}_{self.table.name}"
 
-    def run(self, sql: str, **given: pa.Table) -> list[tuple[Any, ...]]:
-        return rows(self._connection, sql, **given)
+    def run_sql(self, sql: str, **given: pa.Table) -> list[tuple[Any, ...]]:
+        return fetch_rows(self._connection, sql, **given)
 
-    def value(self, sql: str) -> Any:
-        return value(self._connection, sql)
+    def fetch_value(self, sql: str) -> Any:
+        return fetch_value(self._connection, sql)
 
-    def make(self, name: str, sql: str) -> int:
+    def make_temporary(self, name: str, sql: str) -> int:
         """Keep the rows of a query as the temporary table `name`; returns their number."""
-        return int(self.value(f"create or replace temp table {name}_{self.table.name} as {sql}") or 0)
+        return int(self.fetch_value(f"create or replace temp table {name}_{self.table.name} as {sql}") or 0)
 
     # -- staged rows
 
-    def _relation(self, staged: pa.Table | Path) -> str:
+    def _register_staged(self, staged: pa.Table | Path) -> str:
         load = self.table.load
         listed = self._served_by(load.listing) if load.listing else "true"
         detailed = self._served_by(load.detail) if load.detail else "false"
         sql = f"select *, {listed} as _is_listed, {detailed} as _has_detail from"
         if isinstance(staged, Path):
-            source = f"read_parquet({literal(str(staged))})"
-            self.run(f"create or replace temp view staged_{self.table.name} as {sql} {source}")
+            source = f"read_parquet({quote_text(str(staged))})"
+            self.run_sql(f"create or replace temp view staged_{self.table.name} as {sql} {source}")
         else:
             made = f"create or replace temp table staged_{self.table.name} as {sql} arrow_staged"
-            self.run(made, arrow_staged=staged)
-        return self.temp("staged")
+            self.run_sql(made, arrow_staged=staged)
+        return self.temporary_name("staged")
 
     def _served_by(self, operation: Operation) -> str:
         indexes = [str(head.index) for head in self.responses if head.operation == operation.name]
@@ -116,9 +116,9 @@ class Target:
         """One row per key: of what several responses say about a column the last one that knows it counts."""
         key = ", ".join(self.key) or "()"
         repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
-        if self.value(repeated) is None:
+        if self.fetch_value(repeated) is None:
             return
-        values = [quoted(column.name) for column in self.table.values]
+        values = [quote_name(column.name) for column in self.table.values]
         merged = "arg_max_null(extra, _part)"
         if self.table.is_composed:
             known = "list(extra order by _part) filter (extra is not null)"
@@ -134,29 +134,29 @@ class Target:
             f"arg_max({ENTRY_HASH}, {PART}) filter (_is_listed) as {ENTRY_HASH}",
             "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
         ]
-        self.make("merged", f"select {', '.join(columns)} from {self.staged} group by {key}")
-        self.staged = self.temp("merged")
+        self.make_temporary("merged", f"select {', '.join(columns)} from {self.staged} group by {key}")
+        self.staged = self.temporary_name("merged")
 
 
-def upsert(target: Target) -> None:
+def upsert_rows(target: Target) -> None:
     """Bring the staged rows (one per key) into the table; what changed stands in `change` afterwards."""
-    values = [quoted(column.name) for column in target.table.values]
-    partial = _partial(target, values)
+    values = [quote_name(column.name) for column in target.table.values]
+    partial = _partial_columns(target, values)
     _find_changes(target, [name for name in values if name not in partial], partial)
-    counts = query("change_counts").format(change=target.temp("change"), staged=target.staged)
-    ((new, changed, stored, written, present),) = target.run(counts)
+    counts = load_query("change_counts").format(change=target.temporary_name("change"), staged=target.staged)
+    ((new, changed, stored, written, present),) = target.run_sql(counts)
     target.report.new += new
     target.report.changed += changed
     target.report.unchanged += present - new - changed
     if written:
-        _write(target, values, partial, replaces=stored > 0)
+        _write_changes(target, values, partial, replaces=stored > 0)
 
 
-def _partial(target: Target, values: list[str]) -> list[str]:
+def _partial_columns(target: Target, values: list[str]) -> list[str]:
     """Columns that some staged row does not know."""
     if not target.table.is_partial:
         return []
-    known = target.value(f"select bit_and({KNOWN}) from {target.staged}")
+    known = target.fetch_value(f"select bit_and({KNOWN}) from {target.staged}")
     return [name for name in values if known is not None and not known & target.bits[name]]
 
 
@@ -172,28 +172,28 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
     differs = [
         "s._hash <> t._hash",
         f"{_new_extra(target)} is distinct from t.{EXTRA.name}",
-        *(f"({_knows(target, name)} and s.{name} is distinct from t.{name})" for name in partial),
+        *(f"({_knows_condition(target, name)} and s.{name} is distinct from t.{name})" for name in partial),
     ]
     present = {column.name for column in target.table.system_columns}
     system = [name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash")]
-    sql = query("changes").format(
+    sql = load_query("changes").format(
         staged=target.staged,
         stored=target.stored,
-        same_key=target.on("s", "t"),
+        same_key=target.join_condition("s", "t"),
         may_show=may_show,
         system=", ".join(system),
         columns=", ".join(columns),
         differs=" or ".join(differs),
     )
-    target.make("change", sql)
+    target.make_temporary("change", sql)
 
 
-def _write(target: Target, values: list[str], partial: list[str], *, replaces: bool) -> None:
+def _write_changes(target: Target, values: list[str], partial: list[str], *, replaces: bool) -> None:
     """Write the changed rows, in the place of stored ones or beside what is stored.
 
     Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail only.
     """
-    change, table, now = target.temp("change"), target.table, "getvariable('as_of')"
+    change, table, now = target.temporary_name("change"), target.table, "getvariable('as_of')"
     system = {
         "_first_seen_at": f"coalesce(t._first_seen_at, {now})",
         "_changed_at": f"if(is_new or is_different or is_back, {now}, t._changed_at)",
@@ -203,7 +203,7 @@ def _write(target: Target, values: list[str], partial: list[str], *, replaces: b
     terms = {
         "account": "getvariable('account')",
         **{name: f"s.{name}" for name in (*target.key, *values)},
-        **{name: f"if({_knows(target, name)}, s.{name}, t.{name})" for name in partial},
+        **{name: f"if({_knows_condition(target, name)}, s.{name}, t.{name})" for name in partial},
         EXTRA.name: _new_extra(target),
         **{column.name: system[column.name] for column in table.system_columns},
     }
@@ -213,13 +213,13 @@ def _write(target: Target, values: list[str], partial: list[str], *, replaces: b
         left join {target.stored} t on t.rid = c.rid
         """
     if replaces:
-        target.make("fresh", fresh)
-        target.run(f"delete from {table.qualified} where rowid in (select rid from {change})")
-        fresh = f"from {target.temp('fresh')}"
-    target.run(f"insert into {table.qualified} by name {fresh}")
+        target.make_temporary("fresh", fresh)
+        target.run_sql(f"delete from {table.qualified} where rowid in (select rid from {change})")
+        fresh = f"from {target.temporary_name('fresh')}"
+    target.run_sql(f"insert into {table.qualified} by name {fresh}")
 
 
-def _knows(target: Target, name: str) -> str:
+def _knows_condition(target: Target, name: str) -> str:
     return f"s.{KNOWN} & {target.bits[name]} <> 0"
 
 

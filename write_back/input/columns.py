@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from home.formatting import plural
-from write_back.input.rows import Cell, InputError, Rows, Stored, as_seen, shown, text_of
+from home.formatting import count_of
+from write_back.input.rows import Cell, InputError, Rows, Stored, as_seen, show_name, text_of
 from write_back.item import Options
 
 
@@ -56,53 +56,55 @@ class Picked:
     renamed: tuple[tuple[str, str], ...] = ()
 
 
-def fold(name: str) -> str:
+def fold_name(name: str) -> str:
     """Case, blanks, underscores and what is not seen do not tell names apart."""
     return "".join(as_seen(name).split()).replace("_", "").casefold()
 
 
-def _bare(name: str) -> str:
+def _fold_title(name: str) -> str:
     """As usual spellings are compared."""
-    return fold(name.translate(_FILLERS))
+    return fold_name(name.translate(_FILLERS))
 
 
-_WHO = frozenset(_bare(each) for name in ("email", "contact_id") for each in (name, *SPELLINGS[name]))
+_WHO = frozenset(_fold_title(each) for name in ("email", "contact_id") for each in (name, *SPELLINGS[name]))
 
 
 def names_somebody(cells: Sequence[Cell]) -> bool:
     """Whether the row can be a header, by its words: one names addresses or contacts, and none is one."""
     words = [text for cell in cells if (text := text_of(cell))]
-    return not any("@" in word for word in words) and not _WHO.isdisjoint(map(_bare, words))
+    return not any("@" in word for word in words) and not _WHO.isdisjoint(map(_fold_title, words))
 
 
 def has_needed(header: Sequence[Cell], spec: Spec, mapping: Mapping[str, str]) -> bool:
     """Whether the row can be a header with all columns that the spec needs, by its words and --map."""
-    ours = {fold(theirs): name for name, theirs in mapping.items()}
+    ours = {fold_name(theirs): name for name, theirs in mapping.items()}
     words = [text for cell in header if (text := text_of(cell))]
-    meanings = _meanings(spec, ())
-    found = {name for word in words for name in meanings.get(_bare(ours.get(fold(word), word)), ())}
+    meanings = _list_meanings(spec, ())
+    found = {
+        name for word in words for name in meanings.get(_fold_title(ours.get(fold_name(word), word)), ())
+    }
     return not any(found.isdisjoint(group) for group in spec.needs)
 
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
     """Whether the column holds contacts' ids, by its title or by what --map says."""
-    ours = {fold(theirs): name for name, theirs in mapping.items()}.get(fold(title), title)
-    return _bare(ours) in {_bare(name) for name in ("contact_id", *SPELLINGS["contact_id"])}
+    ours = {fold_name(theirs): name for name, theirs in mapping.items()}.get(fold_name(title), title)
+    return _fold_title(ours) in {_fold_title(name) for name in ("contact_id", *SPELLINGS["contact_id"])}
 
 
-def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
+def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
     are missing, unknown, there twice or may be two things: one sentence about all of them."""
     names = _Names(spec, fields)
     left, mapped = _mapped_of(rows, options, names)
     # what a person says goes before names, and these go before guesses
-    called = mapped | names.called(_without(left, mapped))
+    called = mapped | names.match_titles(_without(left, mapped))
     found, warnings = _one_for_each(called, mapped)
-    _check(names, found, _without(left, called))
-    faults = _faults(rows, found.values(), clears=options.clear_empty)
-    warnings += _unseen(rows, found.values())
-    warnings += _stored(rows, found.values())
-    meant = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
+    _check_columns(names, found, _without(left, called))
+    faults = _find_faults(rows, found.values(), clears=options.clear_empty)
+    warnings += _find_unseen(rows, found.values())
+    warnings += _find_stored(rows, found.values())
+    meant = {title: name for name, title in found.items() if title in mapped or not names.has_name(title)}
     return Picked(
         {name: rows.cells[title] for name, title in found.items() if name in spec.names},
         {
@@ -122,16 +124,16 @@ def _without(titles: Iterable[str], known: Collection[str]) -> list[str]:
 
 def _mapped_of(rows: Rows, options: Options, names: "_Names") -> tuple[list[str], dict[str, str]]:
     """The titles that are not ignored, and what --map says of some."""
-    titles = {fold(title): title for title in rows.columns}
-    ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
+    titles = {fold_name(title): title for title in rows.columns}
+    ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
     left = _without(rows.columns, ignored)
-    return left, {title: name for title, name in _mapped(titles, options.mapping, names) if title in left}
+    return left, {title: name for title, name in _map_titles(titles, options.mapping, names) if title in left}
 
 
 def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:
     """Rows that are alike in all columns but those ignored, as joins make them, as one, with a note."""
-    left_out = set(map(fold, ignored))
-    columns = [column for title, column in rows.cells.items() if fold(title) not in left_out]
+    left_out = set(map(fold_name, ignored))
+    columns = [column for title, column in rows.cells.items() if fold_name(title) not in left_out]
     faulty = {number for faults in rows.cell_faults.values() for number in faults}
     first: dict[object, int] = {}
     for place, cells in enumerate(zip(*columns, strict=True)):
@@ -140,33 +142,33 @@ def without_repeated(rows: Rows, ignored: Iterable[str]) -> Rows:
     repeated = len(rows) - len(first)
     if not repeated or not columns:
         return rows
-    note = f"{plural(repeated, 'row')} of the query left out, the same as another one"
-    return replace(rows.at(first.values()), warnings=(*rows.warnings, note))
+    note = f"{count_of(repeated, 'row')} of the query left out, the same as another one"
+    return replace(rows.take_rows(first.values()), warnings=(*rows.warnings, note))
 
 
-def _faults(rows: Rows, titles: Iterable[str], *, clears: bool) -> dict[int, str]:
+def _find_faults(rows: Rows, titles: Iterable[str], *, clears: bool) -> dict[int, str]:
     """Row → why a cell of these columns cannot be read. `clears`: nothing empties a field because a formula
     failed."""
     found: dict[int, str] = {}
     for title in titles:
         for number in rows.failed.get(title, ()) if clears else ():
-            found.setdefault(number, f"column {shown(title)}: a cell shows an error like #N/A")
+            found.setdefault(number, f"column {show_name(title)}: a cell shows an error like #N/A")
         for number, reason in rows.cell_faults.get(title, {}).items():
             found.setdefault(number, reason)
     return found
 
 
-def _unseen(rows: Rows, titles: Collection[str]) -> list[str]:
-    hidden = [shown(title) for title in rows.hidden if title in titles]
+def _find_unseen(rows: Rows, titles: Collection[str]) -> list[str]:
+    hidden = [show_name(title) for title in rows.hidden if title in titles]
     return [f"hidden in the sheet, and used: column {', '.join(hidden)}"] if hidden else []
 
 
-def _stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
+def _find_stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
     for title in titles:
         if count := sum(isinstance(cell, Stored) for cell in rows.cells[title]):
             yield (
-                f"column {shown(title)}: the stored values of {plural(count, 'cell')} are used, because the "
-                "number format is not supported; Excel may display something else"
+                f"column {show_name(title)}: the stored values of {count_of(count, 'cell')} are used, "
+                "because the number format is not supported; Excel may display something else"
             )
 
 
@@ -177,28 +179,29 @@ class _Names:
     def __init__(self, spec: Spec, fields: Collection[str]) -> None:
         self.spec, own = spec, list(fields) if spec.takes_fields else []
         self.all = [several[0] for several in spec.names.values()] + own
-        self.exact = {fold(name): name for name in reversed(own)}
-        self.exact |= {fold(name): column for column, several in spec.names.items() for name in several}
-        self.meanings = _meanings(spec, [name for name in self.exact.values() if name not in spec.names])
+        self.exact = {fold_name(name): name for name in reversed(own)}
+        self.exact |= {fold_name(name): column for column, several in spec.names.items() for name in several}
+        self.meanings = _list_meanings(spec, [name for name in self.exact.values() if name not in spec.names])
 
-    def has(self, title: str) -> bool:
-        return fold(title) in self.exact
+    def has_name(self, title: str) -> bool:
+        return fold_name(title) in self.exact
 
-    def called(self, titles: Iterable[str]) -> dict[str, str]:
+    def match_titles(self, titles: Iterable[str]) -> dict[str, str]:
         """Title → the column or field of its name, then those of which it means one. InputError for one that
         may mean several."""
         titles = list(titles)
-        named = {title: self.exact[fold(title)] for title in titles if self.has(title)}
-        meant = {title: self._guess(title) for title in titles if title not in named}
+        named = {title: self.exact[fold_name(title)] for title in titles if self.has_name(title)}
+        meant = {title: self._guess_name(title) for title in titles if title not in named}
         return named | {title: name for title, name in meant.items() if name}
 
-    def _guess(self, title: str) -> str:
-        *others, last = self.meanings.get(_bare(title), ("",))
+    def _guess_name(self, title: str) -> str:
+        *others, last = self.meanings.get(_fold_title(title), ("",))
         if not others:
             return last
-        means = f"{', '.join(map(shown, others))} or {shown(last)}"
+        means = f"{', '.join(map(show_name, others))} or {show_name(last)}"
         raise InputError(
-            f"the column {shown(title)} may be {means}: say which it is, like {_map_option(others[0], title)}"
+            f"the column {show_name(title)} may be {means}: say which it is, like "
+            f"{_map_option(others[0], title)}"
         )
 
 
@@ -213,67 +216,69 @@ def _one_for_each(called: Mapping[str, str], mapped: Collection[str]) -> tuple[d
             continue
         if first not in mapped or title in mapped:
             raise InputError(
-                f"the columns {shown(first)} and {shown(title)} may both be {shown(name)}: say which it is, "
-                f"like {_map_option(name, first)}, or leave one out with --ignore"
+                f"the columns {show_name(first)} and {show_name(title)} may both be {show_name(name)}: "
+                f"say which it is, like {_map_option(name, first)}, or leave one out with --ignore"
             )
-        warnings.append(f"column {shown(title)} is left out, since --map takes {shown(first)} in its place")
+        warnings.append(
+            f"column {show_name(title)} is left out, since --map takes {show_name(first)} in its place"
+        )
     return found, warnings
 
 
-def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
+def _list_meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
     found: dict[str, dict[str, None]] = {}
     for column, names in spec.names.items():
         for name in (*names, *SPELLINGS.get(column, ())):
-            found.setdefault(_bare(name), {})[column] = None
-    families = {_bare(name): family for family in FIELD_FAMILIES for name in family}
+            found.setdefault(_fold_title(name), {})[column] = None
+    families = {_fold_title(name): family for family in FIELD_FAMILIES for name in family}
     for label in fields:
-        for name in families.get(_bare(label), (label,)):
-            found.setdefault(_bare(name), {})[label] = None
+        for name in families.get(_fold_title(label), (label,)):
+            found.setdefault(_fold_title(name), {})[label] = None
     return found
 
 
 def _map_option(ours: str, theirs: str) -> str:
-    return "--map " + shlex.quote(f"{shown(ours)[1:-1]}={shown(theirs)[1:-1]}")
+    return "--map " + shlex.quote(f"{show_name(ours)[1:-1]}={show_name(theirs)[1:-1]}")
 
 
-def _mapped(
+def _map_titles(
     titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
 ) -> Iterator[tuple[str, str]]:
     """The input's title → our column or the custom field that --map says it is."""
     for name, theirs in mapping.items():
-        if not names.has(name):
+        if not names.has_name(name):
             raise InputError(
-                f"--map {name}=…: there is no column {shown(name)}{near(name, names.all)}; it is "
-                "--map ours=theirs"
+                f"--map {name}=…: there is no column {show_name(name)}{suggest_names(name, names.all)}; it "
+                "is --map ours=theirs"
             )
-        yield _existing(titles, theirs, "--map"), names.exact[fold(name)]
+        yield _find_title(titles, theirs, "--map"), names.exact[fold_name(name)]
 
 
-def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
-    title = name if name in titles.values() else titles.get(fold(name))
+def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
+    title = name if name in titles.values() else titles.get(fold_name(name))
     if title is None:
         raise InputError(
-            f"{option}: the input has no column {shown(name)}{near(name, titles.values())}; it has "
-            f"{_list(titles.values())}"
+            f"{option}: the input has no column {show_name(name)}{suggest_names(name, titles.values())}; it "
+            f"has {_list_names(titles.values())}"
         )
     return title
 
 
-def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
+def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     """InputError when a column is missing, or `unknown`."""
     missing = [group for group in names.spec.needs if found.keys().isdisjoint(group)]
     if not missing and not unknown:
         return
     _check_header(unknown, len(found) + len(unknown))
-    parts, known = list(_missing(names, found, missing)), ""
+    parts, known = list(_describe_missing(names, found, missing)), ""
     advice = [f"name a column with {_map_example(names, found, missing, unknown)}"]
     if missing:
         advice.append("or add it to the input")
     if unknown:
         columns = "column" if len(unknown) == 1 else "columns"
-        titles = ", ".join(f"{shown(title)}{near(title, names.all)}" for title in unknown[:10])
+        titles = ", ".join(f"{show_name(title)}{suggest_names(title, names.all)}" for title in unknown[:10])
         parts.append(f"unknown {columns} {titles}")
-        known = f"; known are {_list(dict.fromkeys(names.all))}"
+        known = f"; known are {_list_names(dict.fromkeys(names.all))}"
         advice.append("leave one out with --ignore NAME")
     raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
 
@@ -284,8 +289,8 @@ def _map_example(
     """The --map for the first unknown column: what it is called nearly, else what is missing, or free."""
     if not unknown:
         return "--map ours=theirs"
-    free = [name for name in names.all if names.exact[fold(name)] not in found]
-    likely = [*_nearest(unknown[0], free), *(names.spec.names[group[0]][0] for group in missing), *free]
+    free = [name for name in names.all if names.exact[fold_name(name)] not in found]
+    likely = [*_find_nearest(unknown[0], free), *(names.spec.names[group[0]][0] for group in missing), *free]
     return _map_option(next(iter(likely), "OURS"), unknown[0])
 
 
@@ -297,12 +302,14 @@ def _check_header(unknown: list[str], count: int) -> None:
         )
     if count == 1 and any(sign in title for title in unknown for sign in ",;|\t"):
         raise InputError(
-            f"the header is one cell, {shown(unknown[0])}: put each column into a cell of its own, without "
-            "quotation marks around whole rows, here and in the rows below"
+            f"the header is one cell, {show_name(unknown[0])}: put each column into a cell of its own, "
+            "without quotation marks around whole rows, here and in the rows below"
         )
 
 
-def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, ...]]) -> Iterator[str]:
+def _describe_missing(
+    names: _Names, found: Mapping[str, str], missing: list[tuple[str, ...]]
+) -> Iterator[str]:
     """And titles that are the exact names of custom fields here, and usually what is missing."""
     if missing:
         firsts = (" or ".join(names.spec.names[column][0] for column in group) for group in missing)
@@ -310,25 +317,25 @@ def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, .
         yield f"the input has no {columns} {' and '.join(firsts)}"
     for column in (column for group in missing for column in group):
         for name, title in found.items():
-            if name not in names.spec.names and column in names.meanings.get(_bare(title), ()):
+            if name not in names.spec.names and column in names.meanings.get(_fold_title(title), ()):
                 option = _map_option(column, title)
-                yield f"{shown(title)} is a custom field here: if it is meant, write {option}"
+                yield f"{show_name(title)} is a custom field here: if it is meant, write {option}"
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def suggest_names(name: str, known: Iterable[str]) -> str:
     """Which of them may be meant, as an end of what is said of it."""
-    return "".join(f" (did you mean {shown(found)}?)" for found in _nearest(name, known))
+    return "".join(f" (did you mean {show_name(found)}?)" for found in _find_nearest(name, known))
 
 
-def _nearest(name: str, known: Iterable[str]) -> list[str]:
+def _find_nearest(name: str, known: Iterable[str]) -> list[str]:
     """The one of them that is called nearly so, if any is."""
-    by_fold = {fold(title[:_LONGEST_NAME]): title for title in reversed(list(known))}
-    found = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
+    by_fold = {fold_name(title[:_LONGEST_NAME]): title for title in reversed(list(known))}
+    found = difflib.get_close_matches(fold_name(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
     return [by_fold[title] for title in found]
 
 
-def _list(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     many = list(names)
-    return ", ".join(shown(name)[1:-1] for name in many[:20]) + (
+    return ", ".join(show_name(name)[1:-1] for name in many[:20]) + (
         f" and {len(many) - 20} more" if len(many) > 20 else ""
     )

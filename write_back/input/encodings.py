@@ -43,7 +43,7 @@ _ADVICE = (
 class TextFile:
     """A text file. Raises InputError when its encoding is unknown.
 
-    `is_damaged`: some of its lines are not UTF-8; `checked` finds their cells."""
+    `is_damaged`: some of its lines are not UTF-8; `check_cells` finds their cells."""
 
     def __init__(self, name: str, content: bytes, encoding: str | None = None) -> None:
         self._content = content
@@ -55,7 +55,7 @@ class TextFile:
         elif not _is_in(self._encoding, content):
             raise InputError(f"{name} is not in the encoding {self._encoding}: {_ADVICE}")
 
-    def lines(self) -> Iterator[str]:
+    def decode_lines(self) -> Iterator[str]:
         """With their ends: CR, LF or CRLF. Decoded as they are read, since all of them at once take four
         times the memory."""
         errors = "surrogateescape" if self.is_damaged else "strict"
@@ -63,7 +63,7 @@ class TextFile:
         return chain([stream.readline().lstrip(_MARK)], stream)  # some programs write the mark twice
 
 
-def checked(cells: Sequence[Any]) -> list[Any]:
+def check_cells(cells: Sequence[Any]) -> list[Any]:
     """Cells of a damaged file, with CannotBeSent in place of those that are damaged."""
     return [
         CannotBeSent(_DAMAGED) if isinstance(cell, str) and _UNDECODED.search(cell) else cell

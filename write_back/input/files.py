@@ -22,10 +22,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from home.formatting import plural
+from home.formatting import count_of
 from home.settings import INPUT_LIMIT
 from write_back.input.columns import names_somebody
-from write_back.input.encodings import TextFile, checked
+from write_back.input.encodings import TextFile, check_cells
 from write_back.input.rows import (
     BATCH,
     HIGHEST_HEADER,
@@ -37,8 +37,8 @@ from write_back.input.rows import (
     header_of,
     rows_of_columns,
     rows_of_records,
-    shared,
-    shown,
+    share_texts,
+    show_name,
 )
 from write_back.input.workbook import choose_sheet
 
@@ -60,7 +60,7 @@ class InputBudget:
         self._name, self.limit = name, limit
         self._size = self._cells = 0
 
-    def take(self, size: int = 0, *, cells: int = 0) -> None:
+    def take_bytes(self, size: int = 0, *, cells: int = 0) -> None:
         """Raises InputError when that is more than was left."""
         self._size, self._cells = self._size + size, self._cells + cells
         advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
@@ -69,10 +69,10 @@ class InputBudget:
         if self._cells * _CELL_BYTES > self.limit:
             raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}")
 
-    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def limit_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, as far as there is room for them."""
         for batch in batches:
-            self.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
+            self.take_bytes(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
             yield batch
 
 
@@ -90,8 +90,8 @@ def read_file(
     """
     is_piped_in = str(path) == "-"
     name, suffix = "standard input" if is_piped_in else path.name, path.suffix.lower()
-    content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _content(path, limit)
-    InputBudget(name, limit).take(len(content))
+    content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _read_content(path, limit)
+    InputBudget(name, limit).take_bytes(len(content))
     budget = InputBudget(name, limit)
     if content.startswith(_ZIP):
         return _read_excel(name, content, budget, sheet, fits)
@@ -121,11 +121,11 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
 
 
 def _begins_with_object(text: TextFile) -> bool:
-    first = next((line for line in text.lines() if not line.isspace()), "")
+    first = next((line for line in text.decode_lines() if not line.isspace()), "")
     return first[:100].replace(" ", "").startswith('{"')
 
 
-def _content(path: Path, limit: int) -> bytes:
+def _read_content(path: Path, limit: int) -> bytes:
     """One byte more than the limit shows that there is more."""
     try:
         with path.expanduser().open("rb") as file:
@@ -146,36 +146,40 @@ _HINT = re.compile(r"\"?sep=(\\t|[^\"])?\"?[,;\t ]*", re.IGNORECASE)
 
 
 def _read_csv(name: str, text: TextFile, budget: InputBudget, delimiters: str) -> Rows:
-    hint = _HINT.fullmatch(next(text.lines()).rstrip("\r\n"))
+    hint = _HINT.fullmatch(next(text.decode_lines()).rstrip("\r\n"))
     delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
 
-    def lines() -> Iterator[str]:
-        return islice(text.lines(), 1 if hint else 0, None)
+    def decode_lines() -> Iterator[str]:
+        return islice(text.decode_lines(), 1 if hint else 0, None)
 
-    records = _records(name, lines(), budget, delimiter or _delimiter(delimiters, lines))
-    rows = map(checked, records) if text.is_damaged else records
+    records = _read_records(
+        name, decode_lines(), budget, delimiter or _choose_delimiter(delimiters, decode_lines)
+    )
+    rows = map(check_cells, records) if text.is_damaged else records
     return rows_of_records(name, rows, is_header=names_somebody)
 
 
-def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
+def _choose_delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
     """The one that shows a column that names somebody beside others, else splits the header into most
     columns; the first of them for a single column."""
 
-    def fitness(each: str) -> tuple[bool, int]:
-        header = _header(lines(), each)
+    def rate_delimiter(each: str) -> tuple[bool, int]:
+        header = _find_header(lines(), each)
         is_named = len(header) > 1 and names_somebody(header)
         return is_named, max(len(header), 1) if is_named or each in delimiters[:3] else 0
 
-    return max(delimiters, key=fitness)
+    return max(delimiters, key=rate_delimiter)
 
 
-def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
+def _read_records(
+    name: str, lines: Iterator[str], budget: InputBudget, delimiter: str
+) -> Iterator[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
     cell. A blank may stand between a delimiter and the quotation mark behind it."""
     number = 1
     try:
         for record in csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True):
-            budget.take(cells=len(record) or 1)
+            budget.take_bytes(cells=len(record) or 1)
             yield record
             number += 1
     except csv.Error as problem:
@@ -189,7 +193,7 @@ def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: st
         raise InputError(f"{name}: row {number} {wrong}") from None
 
 
-def _header(lines: Iterator[str], delimiter: str) -> Sequence[Cell]:
+def _find_header(lines: Iterator[str], delimiter: str) -> Sequence[Cell]:
     """As `rows_of_records` finds it; a quoted name may have line breaks in it."""
     some, records = islice(lines, HIGHEST_HEADER), list[list[str]]()
     with contextlib.suppress(csv.Error):
@@ -205,11 +209,11 @@ def _read_json_lines(name: str, text: TextFile, budget: InputBudget) -> Rows:
     mark is."""
     numbers: list[int] = []
     records: list[dict[str, Any]] = []
-    for number, line in enumerate(text.lines(), 1):
+    for number, line in enumerate(text.decode_lines(), 1):
         if line.strip():
             numbers.append(number)
             records.append(_json_record(f"{name}: line {number}", line))
-            budget.take(cells=len(records[-1]) or 1)
+            budget.take_bytes(cells=len(records[-1]) or 1)
     titles = list(dict.fromkeys(title for record in records for title in record))
     if not titles:
         raise InputError(
@@ -217,16 +221,16 @@ def _read_json_lines(name: str, text: TextFile, budget: InputBudget) -> Rows:
             f'"tag": "vip"}}'
         )
     # the objects may all have other members
-    InputBudget(name, budget.limit).take(cells=len(titles) * len(records))
+    InputBudget(name, budget.limit).take_bytes(cells=len(titles) * len(records))
     columns = [[record.get(title) for record in records] for title in titles]
     if text.is_damaged:
-        columns = list(map(checked, columns))
+        columns = list(map(check_cells, columns))
     return rows_of_columns(name, list(map(cell_of, titles)), columns, numbers)
 
 
 def _json_record(where: str, line: str) -> dict[str, Any]:
     try:
-        record = json.loads(line, object_pairs_hook=_members, parse_constant=int)  # NaN is none
+        record = json.loads(line, object_pairs_hook=_check_members, parse_constant=int)  # NaN is none
         if "\\u" in line:
             json.dumps(record, ensure_ascii=False).encode()  # half a letter (`\ud800`) is none
     except (ValueError, RecursionError):
@@ -236,11 +240,13 @@ def _json_record(where: str, line: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"{where} is not a JSON object: write one object a line, without a list around them")
     if nested := [title for title, value in record.items() if isinstance(value, dict | list)]:
-        raise InputError(f"{where}: {shown(nested[0])} holds a list or an object: write a text or a number")
+        raise InputError(
+            f"{where}: {show_name(nested[0])} holds a list or an object: write a text or a number"
+        )
     return record
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record := dict(pairs)) < len(pairs):
         raise ValueError("a member twice")
     return record
@@ -260,7 +266,7 @@ def _read_excel(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_size(archive, budget)
-            found, lines, notes = choose_sheet(name, archive, budget.take, sheet, fits)
+            found, lines, notes = choose_sheet(name, archive, budget.take_bytes, sheet, fits)
     except InputError:
         raise
     except Exception as problem:  # damaged files have many ways of it
@@ -270,8 +276,8 @@ def _read_excel(
     if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
         which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
         notes.append(
-            f"{plural(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet if they are "
-            "meant, too"
+            f"{count_of(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet if they "
+            "are meant, too"
         )
     lines = [line for line in lines if not line.is_hidden]
     return rows_of_records(
@@ -294,7 +300,7 @@ def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
         whole.file_size, whole.CRC = budget.limit + 1, None  # type: ignore[assignment] # none is checked
         with archive.open(whole) as stream:
             while chunk := stream.read(_CHUNK):
-                budget.take(len(chunk))
+                budget.take_bytes(len(chunk))
 
 
 # -- columnar input: Parquet files, and what a query gave
@@ -319,14 +325,14 @@ def rows_of_batches(
 ) -> Rows:
     columns: list[list[Any]] = [[] for _ in schema.names]
     count = 0
-    for batch in budget.batches(batches):
+    for batch in budget.limit_batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            column += shared(_values(values))
+            column += share_texts(_convert_values(values))
     return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count)))
 
 
-def _values(values: pa.Array) -> list[Any]:
+def _convert_values(values: pa.Array) -> list[Any]:
     """As Python has them; CannotBeSent in place of what it has not, like a moment after the year 9999."""
     kind = values.type
     if pa.types.is_float32(kind) or pa.types.is_float16(
@@ -339,7 +345,7 @@ def _values(values: pa.Array) -> list[Any]:
         found: list[Any] = values.to_pylist()
         return found
     except _NO_VALUE:
-        return [_value(each) for each in values]
+        return [_convert_value(each) for each in values]
 
 
 _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
@@ -350,7 +356,7 @@ _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
 _NO_VALUE = (pa.ArrowException, OverflowError, ValueError, KeyError)
 
 
-def _value(scalar: pa.Scalar) -> Any:
+def _convert_value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except _NO_VALUE:

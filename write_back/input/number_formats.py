@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from write_back.input.rows import Seen, Stored, held, number_text
+from write_back.input.rows import Seen, Stored, cell_text, number_text
 
 #: Formats that a workbook names by number only; the reader's own short date is read as 2026-01-31. Others
 #: are `UNKNOWN`: they depend on the reader's system.
@@ -64,7 +64,7 @@ class _Section(NamedTuple):
     shape: str
     literals: list[str]
 
-    def fill(self, shown: str) -> str:
+    def fill_literals(self, shown: str) -> str:
         """With the literals in their places."""
         literals = iter(self.literals)
         return re.sub(_TEXT, lambda _: next(literals), shown)
@@ -76,33 +76,33 @@ class _UnknownFormat(Exception):
 
 def show_number(value: float, code: str, *, since_1904: bool = False) -> Seen:
     """What a number displays with a format. Its value is a moment where the format has a whole date."""
-    sections, moment = _parse(code), _moment(value, since_1904)
+    sections, moment = _parse_format(code), _read_serial(value, since_1904)
     is_whole = set("ymd") <= {part[0] for part in _DATE_PART.findall(sections[0].shape)}
     stored = moment if moment and moment >= _FIRST_DAY and is_whole else value
     try:
-        return Seen(_show(value, moment, sections).strip(), stored)
+        return Seen(_format_value(value, moment, sections).strip(), stored)
     except (_UnknownFormat, ArithmeticError):  # the latter of huge numbers
-        return Stored(held(Seen("", stored)) or "", stored)
+        return Stored(cell_text(Seen("", stored)) or "", stored)
 
 
 @lru_cache(maxsize=1 << 10)
-def _parse(code: str) -> list[_Section]:
+def _parse_format(code: str) -> list[_Section]:
     """The sections of a format: for positive and negative numbers, zero and texts."""
     code = _LANGUAGE.sub("", code) if len(code) <= _LONGEST else UNKNOWN
-    literals = filter(None, map(_literal, _LITERAL.finditer(code)))
-    shape = _LITERAL.sub(lambda match: _TEXT if _literal(match) else "", code).lower()
+    literals = filter(None, map(_read_literal, _LITERAL.finditer(code)))
+    shape = _LITERAL.sub(lambda match: _TEXT if _read_literal(match) else "", code).lower()
     shape = shape.replace("am/pm", _HALF_DAY)
     shape = _MINUTES.sub(lambda minutes: minutes[0].replace("m", "n"), shape)
     return [_Section(part, list(islice(literals, part.count(_TEXT)))) for part in shape.split(";")]
 
 
-def _literal(match: re.Match[str]) -> str:
+def _read_literal(match: re.Match[str]) -> str:
     if match.lastindex:
         return match[match.lastindex]
     return " " if match[0].startswith("_") else ""
 
 
-def _show(value: float, moment: dt.datetime | None, sections: list[_Section]) -> str:
+def _format_value(value: float, moment: dt.datetime | None, sections: list[_Section]) -> str:
     if any("[" in section.shape for section in sections):  # a condition, for one
         raise _UnknownFormat
     section, is_negative = _choose_section(value, sections)
@@ -133,7 +133,7 @@ def _show_number(value: float, section: _Section, *, has_sign: bool) -> str:
     before, pattern, *places, after = match.groups("")
     number = Decimal(f"{abs(value):.15g}").scaleb(2 * section.shape.count("%"))
     digits = _show_digits(number, *places) if pattern.strip("?") else " " * len(pattern)
-    shown = section.fill(before + digits + after)
+    shown = section.fill_literals(before + digits + after)
     is_signed = value < 0 and not has_sign
     if (value and "?" in pattern) or (is_signed and (not pattern or shown.startswith(" "))):
         raise _UnknownFormat
@@ -147,7 +147,7 @@ def _show_digits(number: Decimal, comma: str, zeros: str, point: str, decimals: 
     return whole + point + rest[: len(decimals)] + rest[len(decimals) :].rstrip("0")
 
 
-def _moment(value: float, since_1904: bool) -> dt.datetime | None:
+def _read_serial(value: float, since_1904: bool) -> dt.datetime | None:
     """To the nearest second; None for what is no date."""
     later = _LATER if since_1904 else 0
     if not 0 <= value < _END - later:
@@ -163,4 +163,4 @@ def _show_date(moment: dt.datetime, section: _Section) -> str:
         raise _UnknownFormat
     hours = "I" if _HALF_DAY in parts else "H"
     forms = (_DATE_FORMS[part].replace("H", hours) for part in parts)
-    return section.fill(_DATE_PART.sub(lambda _: moment.strftime(next(forms)), section.shape))
+    return section.fill_literals(_DATE_PART.sub(lambda _: moment.strftime(next(forms)), section.shape))

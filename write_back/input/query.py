@@ -11,11 +11,11 @@ import pyarrow as pa
 from home.door import open_warehouse
 from home.settings import Settings
 from warehouse.custom_tables import CustomFile, make_needed, read_files
-from warehouse.disk import scratch
+from warehouse.disk import open_scratch
 from warehouse.sealed_connection import serve_queries
 from warehouse.sealed_query import QueryFailed, SealedQuery, run_sealed
 from write_back.input.files import InputBudget, rows_of_batches
-from write_back.input.rows import BATCH, InputError, Rows, shown
+from write_back.input.rows import BATCH, InputError, Rows, show_name
 
 _RESULT = "the query's result"
 #: Types whose values would come out as others: -1 for 2^128 - 1, a time without its offset.
@@ -33,9 +33,9 @@ def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
     input, and the query may take that much memory. Raises InputError, and what `connect` raises."""
     with (
         open_warehouse(settings, is_unshared=True, memory_limit=None),  # so that the process need not wait
-        scratch(settings.home, "queries") as workspace,
+        open_scratch(settings.home, "queries") as workspace,
     ):
-        target = workspace.file("rows.arrow")
+        target = workspace.place_file("rows.arrow")
         query = PushQuery(
             database=str(settings.warehouse_path),
             sql=sql,
@@ -60,13 +60,15 @@ def write_rows(connection: duckdb.DuckDBPyConnection, query: PushQuery) -> str:
     budget, found = InputBudget(_RESULT, query.memory_bytes), connection.sql(query.sql)
     for name, kind in zip(found.columns, found.types, strict=True):
         if any(lossy in str(kind) for lossy in _LOSSY_TYPES):
-            raise QueryFailed(f"the query's column {shown(name)} is of the type {kind}: cast it to varchar")
+            raise QueryFailed(
+                f"the query's column {show_name(name)} is of the type {kind}: cast it to varchar"
+            )
     with (
         found.to_arrow_reader(BATCH) as batches,
         pa.ipc.new_stream(Path(query.result), batches.schema) as file,
     ):
         try:
-            for batch in budget.batches(batches):
+            for batch in budget.limit_batches(batches):
                 file.write(batch)
         except InputError as refusal:
             raise QueryFailed(str(refusal)) from None

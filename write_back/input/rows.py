@@ -100,7 +100,7 @@ class Rows:
     def columns(self) -> tuple[str, ...]:
         return tuple(self.cells)
 
-    def at(self, places: Iterable[int]) -> "Rows":
+    def take_rows(self, places: Iterable[int]) -> "Rows":
         """The rows that stand there."""
         left = list(places)
         if len(left) == len(self.numbers):
@@ -126,7 +126,7 @@ def text_of(cell: Cell) -> str | None:
     return cell.isoformat(" ", "seconds")
 
 
-def held(cell: Cell) -> str | None:
+def cell_text(cell: Cell) -> str | None:
     """The text of what a cell holds, where numbers and dates are wanted: 1001, though it shows `1,001`."""
     value = cell.value if isinstance(cell, Seen) else cell
     return number_text(value) if isinstance(value, float) else text_of(value)
@@ -134,7 +134,9 @@ def held(cell: Cell) -> str | None:
 
 def kept_text(cell: Cell) -> str | None:
     """The cell as a file of rejected rows has it: a whole date as it can be read in one way only."""
-    return held(cell) if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime) else text_of(cell)
+    return (
+        cell_text(cell) if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime) else text_of(cell)
+    )
 
 
 def as_seen(text: str) -> str:
@@ -155,8 +157,8 @@ def cell_of(value: Any) -> Cell:
     if value is None:
         return None
     if isinstance(value, list):
-        return ",".join(filter(None, map(_listed, value))) or None
-    return _typed(value)
+        return ",".join(filter(None, map(_quote_listed, value))) or None
+    return _type_cell(value)
 
 
 def _formula_text(formula: str) -> str | None:
@@ -164,13 +166,13 @@ def _formula_text(formula: str) -> str | None:
     another formula."""
     match = _TEXT_FORMULA.fullmatch(formula)
     if match is None:
-        raise CannotBeSent(f"it is the formula {shown(formula)}: write the text that it shows")
+        raise CannotBeSent(f"it is the formula {show_name(formula)}: write the text that it shows")
     return match[1].replace('""', '"').strip() or None
 
 
-def _listed(value: Any) -> str | None:
+def _quote_listed(value: Any) -> str | None:
     """A value of a list; one with a comma stays one by quotation marks."""
-    text = text_of(_typed(value)) if value is not None else None
+    text = text_of(_type_cell(value)) if value is not None else None
     return '"' + text.replace('"', '""') + '"' if text and ("," in text or '"' in text) else text
 
 
@@ -184,13 +186,13 @@ def number_text(number: float) -> str | None:
     return format(Decimal(plain), "f") if "e" in plain else plain
 
 
-def _typed(value: Any) -> Cell:
+def _type_cell(value: Any) -> Cell:
     if isinstance(value, Seen):
         return value or None
     if isinstance(value, str):
         return cell_of(str(value))
     if isinstance(value, int | float | Decimal):
-        return _number(value)
+        return _format_number(value)
     if isinstance(value, dt.datetime):
         return value
     if isinstance(value, dt.date):
@@ -205,7 +207,7 @@ def _typed(value: Any) -> Cell:
     )
 
 
-def _number(value: float | Decimal) -> str | None:
+def _format_number(value: float | Decimal) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -239,18 +241,18 @@ def rows_of_records(
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
     numbered = zip(numbers or count(1), records, strict=False)
-    begin = list(_begin(numbered))
+    begin = list(_take_beginning(numbered))
     place, notes = _header_place(begin, is_header), list(warnings)
     if place is None:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    if above := [number for number, record in begin[:place] if _filled(record)]:
+    if above := [number for number, record in begin[:place] if _has_content(record)]:
         rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
         notes.append(f"{rows} above the header (row {begin[place][0]}): left out")
     number, cells = begin[place]
     for cell in cells:
         if isinstance(cell, CannotBeSent) and not isinstance(cell, Covered):
             raise InputError(f"{name}: the header, row {number}, has a cell that cannot be read: {cell}")
-    header = list(map(_cell, cells))
+    header = list(map(_quick_cell, cells))
     while header[-1] is None:
         header.pop()
     rest = chain(begin[place + 1 :], numbered)
@@ -267,25 +269,25 @@ def _in_columns(
     while some := list(islice(numbered, BATCH)):
         below += [number for number, _ in some]
         for number, record in some:
-            if len(record) > width and _filled(record[width:]):
+            if len(record) > width and _has_content(record[width:]):
                 wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
         turned = zip_longest([None] * width, *(record for _, record in some))
         for column, (_, *cells) in zip(columns, turned, strict=False):
-            column += shared(cells)
+            column += share_texts(cells)
     return below, columns, wrong
 
 
-def shared(values: list[Any]) -> list[Any]:
+def share_texts(values: list[Any]) -> list[Any]:
     """Equal texts as one, since most columns repeat a few of them a million times."""
     texts: dict[str, str] = {}
     return [texts.setdefault(value, value) if type(value) is str else value for value in values]
 
 
-def _begin(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int, Sequence[Any]]]:
+def _take_beginning(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int, Sequence[Any]]]:
     """The records among which the header is, no more than are looked at."""
     for place, each in enumerate(numbered):
         yield each
-        if place > HIGHEST_HEADER and _filled(each[1]):
+        if place > HIGHEST_HEADER and _has_content(each[1]):
             return
 
 
@@ -293,9 +295,9 @@ def header_of(
     records: Iterable[Sequence[Any]], is_header: Callable[[Sequence[Cell]], bool]
 ) -> Sequence[Cell]:
     """The record that names the columns; none where all are empty."""
-    begin = list(_begin(enumerate(records)))
+    begin = list(_take_beginning(enumerate(records)))
     place = _header_place(begin, is_header)
-    return [] if place is None else list(map(_cell, begin[place][1]))
+    return [] if place is None else list(map(_quick_cell, begin[place][1]))
 
 
 def _header_place(
@@ -303,7 +305,7 @@ def _header_place(
 ) -> int | None:
     first, widest = None, 0
     for place, (_, record) in enumerate(numbered):
-        cells = list(map(_cell, record))
+        cells = list(map(_quick_cell, record))
         filled = sum(cell is not None for cell in cells)
         if not filled:
             continue
@@ -315,7 +317,7 @@ def _header_place(
     return first
 
 
-def _cell(value: Any) -> Cell:
+def _quick_cell(value: Any) -> Cell:
     """As `cell_of`, where it matters only whether there is something."""
     try:
         return cell_of(value)
@@ -325,8 +327,8 @@ def _cell(value: Any) -> Cell:
         return "(cannot be sent)"
 
 
-def _filled(values: Iterable[Any]) -> bool:
-    return any(_cell(value) is not None for value in values)
+def _has_content(values: Iterable[Any]) -> bool:
+    return any(_quick_cell(value) is not None for value in values)
 
 
 def rows_of_columns(
@@ -354,7 +356,7 @@ def rows_of_columns(
         tuple(title for title, column in cells.items() if column.position in hidden),
     )
     rows = _drop_empty_rows(rows)
-    return replace(rows, source=Source(name, _hash(rows.cells)))
+    return replace(rows, source=Source(name, _hash_cells(rows.cells)))
 
 
 def _clean_columns(
@@ -365,15 +367,15 @@ def _clean_columns(
     nothing = Counter[str]()
     for position, (title, column) in enumerate(zip(header, columns, strict=True)):
         word = text_of(title) or f"column {position + 1}"
-        cleaned = _cleaned(column, numbers, word, nothing)
+        cleaned = _clean_column(column, numbers, word, nothing)
         if word in cells:
-            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
+            raise InputError(f"{name}: two columns are called {show_name(word)}; rename or remove one")
         if _is_index(title, cleaned.cells):
             notes.append(f"column {position + 1}, which only numbers the rows, is left out")
         elif title is not None or not cleaned.is_empty:
             cells[word] = cleaned._replace(position=position)
     if nothing:
-        marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
+        marks = ", ".join(f"{show_name(mark)} ({times:,})" for mark, times in nothing.most_common(5))
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
     return cells
 
@@ -381,7 +383,7 @@ def _clean_columns(
 def _drop_empty_rows(rows: Rows) -> Rows:
     wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
     lines = enumerate(zip(*rows.cells.values(), strict=True))
-    return rows.at(
+    return rows.take_rows(
         place for place, cells in lines if cells.count(None) < len(cells) or rows.numbers[place] in wrong
     )
 
@@ -397,7 +399,9 @@ class _Cleaned(NamedTuple):
         return not self.faults and all(cell is None for cell in self.cells)
 
 
-def _cleaned(column: Sequence[Any], numbers: Sequence[int], title: str, nothing: Counter[str]) -> _Cleaned:
+def _clean_column(
+    column: Sequence[Any], numbers: Sequence[int], title: str, nothing: Counter[str]
+) -> _Cleaned:
     """The cells of a column; `nothing` counts the marks that were taken for none."""
     cells, faults = _cells_and_faults(column, numbers, title)
     marks = MARKS.intersection(cells)
@@ -421,7 +425,7 @@ def _cells_and_faults(
             cells.append(cell_of(value))
         except CannotBeSent as problem:
             cells.append(None)
-            faults[number] = f"column {shown(title)}: {problem}"
+            faults[number] = f"column {show_name(title)}: {problem}"
     return cells, faults
 
 
@@ -435,7 +439,7 @@ def _is_index(title: Cell, cells: Sequence[Cell]) -> bool:
     return all(one < other for one, other in pairwise(whole))
 
 
-def _hash(cells: Mapping[str, list[Cell]]) -> str:
+def _hash_cells(cells: Mapping[str, list[Cell]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for title, column in cells.items():
         text = "\x1e".join(["\x00" if cell is None else str(cell) for cell in column])
@@ -443,7 +447,7 @@ def _hash(cells: Mapping[str, list[Cell]]) -> str:
     return digest.hexdigest()
 
 
-def shown(text: str) -> str:
+def show_name(text: str) -> str:
     """A name from the input as a message may show it: shortened, and never an address."""
     if mask_addresses(text) != text:
         return "(an address)"

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from marketing_api.records.contacts import STATUSES
 from marketing_api.records.values import read_moment
-from write_back.input.rows import MARKS, Cell, as_seen, held, shown, text_of
+from write_back.input.rows import MARKS, Cell, as_seen, cell_text, show_name, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
@@ -46,7 +46,7 @@ _LOCAL = re.compile(
 _LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\ufffd]{1,63}(?<!-)")
 
 
-def address(cell: Cell) -> str:
+def read_address(cell: Cell) -> str:
     """An e-mail address: practical syntax, letters of any script."""
     text = text_of(cell)
     if text is None:
@@ -76,21 +76,21 @@ def _is_domain(text: str) -> bool:
 
 def _check_bare(text: str) -> None:
     """BadValue where the rest is an address."""
-    inner = _bare(text)
+    inner = _strip_address(text)
     if inner != text and "@" in inner and " <" not in inner:
-        address(inner)
+        read_address(inner)
         raise BadValue(_TAKE_AWAY)
 
 
-def proposal(text: str, reason: str) -> str:
+def propose_address(text: str, reason: str) -> str:
     """The address without what stands around it, where that is the reason why it is refused; else empty."""
-    if reason == _TAKE_AWAY and (inner := _bare(text)) != text:
+    if reason == _TAKE_AWAY and (inner := _strip_address(text)) != text:
         with suppress(BadValue):
-            return address(inner)
+            return read_address(inner)
     return ""
 
 
-def _bare(text: str) -> str:
+def _strip_address(text: str) -> str:
     before = ""
     while text != before:
         before = text
@@ -102,18 +102,18 @@ def _bare(text: str) -> str:
 _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
 
 
-def identifier(cell: Cell, what: str) -> int:
+def read_id(cell: Cell, what: str) -> int:
     """A whole positive number, also as `12.0`, as which some programs write it."""
-    match = _ID.fullmatch(held(cell) or "")
+    match = _ID.fullmatch(cell_text(cell) or "")
     if match is None or not 0 < (number := int(match[1])) <= _MAX_ID:
         raise BadValue(f"{what} has to be a whole number")
     return number
 
 
-def status(text: str) -> str:
+def read_status(text: str) -> str:
     """One of `STATUSES`."""
     if (word := STATUS_WORDS.get(text.lower())) is None:
-        raise BadValue(f"{shown(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
+        raise BadValue(f"{show_name(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
     return word
 
 
@@ -139,11 +139,11 @@ def field_value(text: str, what: str) -> str:
     """A custom field's, as a person sees it."""
     if _SHORTENED.fullmatch(text):
         raise BadValue(
-            f"{what} has {shown(text)}, a number that a spreadsheet has shortened: format the column as text "
-            "and write it anew"
+            f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the column as "
+            "text and write it anew"
         )
     if _MARKED.fullmatch(text):
-        raise BadValue(f"{what} has {shown(text)}: without the apostrophe it is {shown(text[1:])}")
+        raise BadValue(f"{what} has {show_name(text)}: without the apostrophe it is {show_name(text[1:])}")
     return check_text(text, what, MAX_FIELD)
 
 
@@ -158,12 +158,12 @@ def check_text(text: str, what: str, limit: int) -> str:
     return text
 
 
-def action(cell: Cell) -> str:
+def read_action(cell: Cell) -> str:
     text = text_of(cell)
     if text is None:
         raise BadValue("the action is missing, which other rows have: write add or remove")
     if (word := text.lower()) not in ("add", "remove"):
-        raise BadValue(f"{shown(text)} is no action: it is add or remove")
+        raise BadValue(f"{show_name(text)} is no action: it is add or remove")
     return word
 
 
@@ -174,37 +174,37 @@ _SINGLY_QUOTED = re.compile(r"(?:\s*'[^']*'\s*(?:,|$))+")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
 
 
-def tags(text: str) -> tuple[str, ...]:
+def read_tags(text: str) -> tuple[str, ...]:
     """Each once, in their order; BadValue where it is open which they are."""
     if _BREAKS.search(text.strip()):
         raise BadValue("a tag has a line break in it: put commas between tags")
-    found = tuple(dict.fromkeys(filter(None, map(as_seen, _listed(text.strip())))))
+    found = tuple(dict.fromkeys(filter(None, map(as_seen, _split_tags(text.strip())))))
     if not found:
         raise BadValue("the tag is missing")
     for tag in found:
         check_text(tag, "a tag", MAX_TAG)
         if "," in tag:
-            raise BadValue(f"the tag {shown(tag)} has a comma in it, of which the service makes two tags")
+            raise BadValue(f"the tag {show_name(tag)} has a comma in it, of which the service makes two tags")
         if tag in MARKS:
-            raise BadValue(f"the tag {shown(tag)} is how programs write that there is none: leave it out")
+            raise BadValue(f"the tag {show_name(tag)} is how programs write that there is none: leave it out")
         if any(sign in tag for sign in ";|") or tag[0] in _QUOTES:
             raise BadValue(
-                f"it is open where the tag {shown(tag)} ends: put commas between tags, nothing around"
+                f"it is open where the tag {show_name(tag)} ends: put commas between tags, nothing around"
             )
         if len(tag.split(" #")) > 1 and tag[0] == "#":
-            raise BadValue(f"{shown(tag)} looks like several tags: put commas between them")
+            raise BadValue(f"{show_name(tag)} looks like several tags: put commas between them")
     return found
 
 
 _QUOTES = "\"'`“”„‘’«»[]{}"
 
 
-def _listed(text: str) -> Sequence[str]:
+def _split_tags(text: str) -> Sequence[str]:
     """The tags of a cell: a list of JSON, Python or PostgreSQL, quoted words, or what commas or another sign
     separate."""
     if _ENTITY.search(text):
         raise BadValue(
-            f"{shown(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
+            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
         )
     if text[:1] + text[-1:] in ("[]", "{}"):
         text = text[1:-1]
@@ -282,15 +282,15 @@ def _month_and_day(first: int, second: int, sign: str, *, is_half_day: bool) -> 
     return first, second
 
 
-def moment(cell: Cell, zone: ZoneInfo) -> Moment:
+def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
-    aware = _aware(_one_way(held(cell) or ""), zone)
+    aware = _parse_aware(_one_way(cell_text(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
     return Moment(wall, first, second)
 
 
-def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
+def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
         shown = read_moment(text, dt.UTC)
         if shown is not None and not _EARLIEST <= shown.year <= _LATEST:

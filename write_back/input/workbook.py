@@ -16,9 +16,9 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from write_back.input.columns import names_somebody, near
+from write_back.input.columns import names_somebody, suggest_names
 from write_back.input.number_formats import BUILTIN, UNKNOWN, show_number
-from write_back.input.rows import CannotBeSent, Cell, Covered, InputError, header_of, shown
+from write_back.input.rows import CannotBeSent, Cell, Covered, InputError, header_of, show_name
 
 #: A character that XML cannot hold, or the `_` of a text that looks like one.
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -60,7 +60,7 @@ class Sheet:
 
 
 _COVERED = "it is part of a merged cell that begins in another column: unmerge that and fill each cell"
-#: Called with the number of cells of each row (`InputBudget.take`); raises InputError for too many.
+#: Called with the number of cells of each row (`InputBudget.take_bytes`); raises InputError for too many.
 Take = Callable[..., None]
 
 
@@ -91,7 +91,7 @@ def choose_sheet(
     else:
         sheet, lines = shown_sheets[0], first or []
     others = len(shown_sheets) - 1
-    note = f"{name}: the sheet {shown(sheet.title)} is read, one of {others + 1}; --sheet chooses another"
+    note = f"{name}: the sheet {show_name(sheet.title)} is read, one of {others + 1}; --sheet chooses another"
     return sheet, lines, [note] if others else []
 
 
@@ -109,8 +109,10 @@ def _find_sheet(name: str, sheets: Sequence[Sheet], title: str) -> Sheet:
     found = next((sheet for sheet in sheets if sheet.title.casefold() == title.casefold()), None)
     if found is None:
         titles = [sheet.title for sheet in sheets]
-        there = ", ".join(map(shown, titles[:20]))
-        raise InputError(f"{name} has no sheet {shown(title)}{near(title, titles)}; it has {there}")
+        there = ", ".join(map(show_name, titles[:20]))
+        raise InputError(
+            f"{name} has no sheet {show_name(title)}{suggest_names(title, titles)}; it has {there}"
+        )
     return found
 
 
@@ -119,22 +121,24 @@ class _Book:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self._path = next(iter(self._relations("").get("officeDocument", {}).values()), "xl/workbook.xml")
-        self._root = self._xml(self._path)
-        self._related = self._relations(self._path)
+        self._path = next(
+            iter(self._read_relations("").get("officeDocument", {}).values()), "xl/workbook.xml"
+        )
+        self._root = self._read_xml(self._path)
+        self._related = self._read_relations(self._path)
         properties = self._root.find("{*}workbookPr")
         self.since_1904 = properties is not None and properties.get("date1904") in _TRUE
-        self._texts = [_text(each) for each in self._parts("sharedStrings", "{*}si")]
+        self._texts = [_join_text(each) for each in self._read_parts("sharedStrings", "{*}si")]
 
-    def _xml(self, path: str) -> Element:
+    def _read_xml(self, path: str) -> Element:
         return ElementTree.fromstring(self._archive.read(path))  # noqa: S314 (expat limits entities)
 
-    def _relations(self, path: str) -> dict[str, dict[str, str]]:
+    def _read_relations(self, path: str) -> dict[str, dict[str, str]]:
         """Type → id → path."""
         folder, name = posixpath.split(path)
         own = posixpath.join(folder, _RELATIONS, f"{name}.rels")
         found: dict[str, dict[str, str]] = {}
-        for each in self._xml(own) if own in self._archive.namelist() else ():
+        for each in self._read_xml(own) if own in self._archive.namelist() else ():
             kind = each.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/")
             found.setdefault(kind, {})[each.get("Id", "")] = target
@@ -152,28 +156,30 @@ class _Book:
                 found.append(Sheet(sheet.get("name", ""), path, is_hidden=state != "visible"))
         return found
 
-    def _parts(self, kind: str, tag: str) -> list[Element]:
+    def _read_parts(self, kind: str, tag: str) -> list[Element]:
         return [
-            each for path in self._related.get(kind, {}).values() for each in self._xml(path).findall(tag)
+            each
+            for path in self._related.get(kind, {}).values()
+            for each in self._read_xml(path).findall(tag)
         ]
 
     @cached_property
-    def _formats(self) -> list[str]:
+    def _style_formats(self) -> list[str]:
         """The format of each style of cells."""
         own = {
             each.get("numFmtId"): each.get("formatCode", "")
-            for each in self._parts("styles", "{*}numFmts/{*}numFmt")
+            for each in self._read_parts("styles", "{*}numFmts/{*}numFmt")
         }
-        ids = [each.get("numFmtId", "0") for each in self._parts("styles", "{*}cellXfs/{*}xf")]
+        ids = [each.get("numFmtId", "0") for each in self._read_parts("styles", "{*}cellXfs/{*}xf")]
         return [own.get(each, BUILTIN.get(int(each), UNKNOWN)) for each in ids]
 
     def read_lines(self, sheet: Sheet, take: Take) -> list[Line]:
         """Its rows, with what merged cells show."""
-        lines = list(self._lines(sheet, take))
+        lines = list(self._read_lines(sheet, take))
         _fill_merged(lines, sheet.merged, take)
         return lines
 
-    def _lines(self, sheet: Sheet, take: Take) -> Iterator[Line]:
+    def _read_lines(self, sheet: Sheet, take: Take) -> Iterator[Line]:
         last = 0
         with self._archive.open(sheet.path) as stream:
             for _, element in ElementTree.iterparse(stream):  # noqa: S314 (as above)
@@ -182,7 +188,7 @@ class _Book:
                     number = int(element.get("r") or last + 1)
                     if number <= last:
                         raise ValueError("rows out of order")
-                    line = self._line(number, element)
+                    line = self._read_line(number, element)
                     take(cells=len(line.cells) or 1)
                     yield line
                     last = number
@@ -192,22 +198,22 @@ class _Book:
                         range(int(element.get("min", "1")) - 1, min(int(element.get("max", "1")), 16_384))
                     )
                 elif tag == "mergeCell":
-                    sheet.merged.append(_merged(element.get("ref", "")))
+                    sheet.merged.append(_read_merged(element.get("ref", "")))
 
-    def _line(self, number: int, row: Element) -> Line:
+    def _read_line(self, number: int, row: Element) -> Line:
         line, place = Line(number, [], row.get("hidden") in _TRUE), -1
         for cell in row.iterfind("{*}c"):
-            place = _place(cell.get("r"))[1] if cell.get("r") else place + 1
+            place = _read_place(cell.get("r"))[1] if cell.get("r") else place + 1
             line.cells.extend([None] * (place + 1 - len(line.cells)))
-            line.cells[place] = self._cell(cell)
+            line.cells[place] = self._read_cell(cell)
         return line
 
-    def _cell(self, cell: Element) -> str | CannotBeSent | None:
+    def _read_cell(self, cell: Element) -> str | CannotBeSent | None:
         kind, raw = cell.get("t", "n"), cell.findtext("{*}v") or ""
         if kind == "inlineStr":
-            return _text(cell.find("{*}is"))
+            return _join_text(cell.find("{*}is"))
         if kind == "str":
-            return _unescaped(raw)
+            return _unescape_text(raw)
         if not raw:
             has_formula = cell.find("{*}f") is not None
             return CannotBeSent(_NOT_CALCULATED.format(cell.get("r", ""))) if has_formula else None
@@ -215,14 +221,14 @@ class _Book:
             return self._texts[int(raw)]
         if kind == "b":
             return "TRUE" if raw in _TRUE else "FALSE"
-        return raw if kind == "e" else self._number(cell, kind, raw)
+        return raw if kind == "e" else self._read_number(cell, kind, raw)
 
-    def _number(self, cell: Element, kind: str, raw: str) -> str | CannotBeSent:
-        value = _serial(raw, self.since_1904) if kind == "d" else float(raw)
+    def _read_number(self, cell: Element, kind: str, raw: str) -> str | CannotBeSent:
+        value = _to_serial(raw, self.since_1904) if kind == "d" else float(raw)
         if not math.isfinite(value):
             return CannotBeSent("the cell has no number that can be sent")
         style = int(cell.get("s") or 0)
-        code = self._formats[style] if style < len(self._formats) else "General"
+        code = self._style_formats[style] if style < len(self._style_formats) else "General"
         return show_number(value, code, since_1904=self.since_1904)
 
 
@@ -247,14 +253,14 @@ def _fill_merged(lines: list[Line], merged: Sequence[Merged], take: Take) -> Non
             cells[area.first_column : area.last_column + 1] = [value, *[covered] * width]
 
 
-def _merged(reference: str) -> Merged:
+def _read_merged(reference: str) -> Merged:
     """`B2:C4` → rows 2 to 4 of the columns 1 and 2."""
     first, _, last = reference.partition(":")
-    (first_row, first_column), (last_row, last_column) = _place(first), _place(last or first)
+    (first_row, first_column), (last_row, last_column) = _read_place(first), _read_place(last or first)
     return Merged(first_row, last_row, first_column, last_column)
 
 
-def _place(reference: str | None) -> tuple[int, int]:
+def _read_place(reference: str | None) -> tuple[int, int]:
     """Row and column (from 0): `AB12` → 12, 27."""
     match = _REFERENCE.fullmatch(reference or "")
     if match is None:
@@ -265,20 +271,20 @@ def _place(reference: str | None) -> tuple[int, int]:
     return int(match[2]), column - 1
 
 
-def _text(item: Element | None) -> str:
+def _join_text(item: Element | None) -> str:
     """Of all its runs, without what tells how it is spoken."""
     texts = () if item is None else (*item.iterfind("{*}t"), *item.iterfind("{*}r/{*}t"))
-    return _unescaped("".join(each.text or "" for each in texts))
+    return _unescape_text("".join(each.text or "" for each in texts))
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     if "_x" in text:
         text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _serial(text: str, since_1904: bool) -> float:
+def _to_serial(text: str, since_1904: bool) -> float:
     """Of a date as the strict form writes it."""
     moment = dt.datetime.fromisoformat(text.removesuffix("Z"))
     epoch = dt.datetime(1904, 1, 1) if since_1904 else dt.datetime(1899, 12, 30)

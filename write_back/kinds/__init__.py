@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
-from write_back.input.columns import pick
+from write_back.input.columns import pick_columns
 from write_back.input.rows import InputError, Rows
 from write_back.item import DONE, RETRY_POLICY, Options, Plan, RetryPolicy, State
 from write_back.kinds.activities import ACTIVITIES
@@ -59,11 +59,13 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
             f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are "
             "allowed; nothing is sent"
         )
-    picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    return kind.planning(kind, rows, known, outbox, options, picked).plan()
+    picked = pick_columns(
+        rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ()
+    )
+    return kind.planning(kind, rows, known, outbox, options, picked).make_plan()
 
 
-def verify(
+def verify_pushes(
     outbox: Outbox,
     client: Client,
     push_ids: Collection[int],
@@ -76,7 +78,11 @@ def verify(
     """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has
     drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
     people."""
-    sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
+    sent = [
+        entry
+        for push_id in sorted(push_ids)
+        for entry in outbox.list_entries(push_id, [*DONE, State.UNKNOWN])
+    ]
     reading = ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy)
     try:
         for kind in KINDS.values():

@@ -18,12 +18,12 @@ from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import text_of
-from write_back.input.values import BadValue, Moment, moment
+from write_back.input.values import BadValue, Moment, parse_moment
 from write_back.item import EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry, Outbox
-from write_back.planning import Planning, bound, standing
-from write_back.unknown_outcomes import Presence, Wanted, is_shown, look_for, wanted
+from write_back.planning import Planning, bind_parameters, find_standing
+from write_back.unknown_outcomes import Presence, Wanted, find_wanted, is_shown, look_for
 from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
@@ -45,55 +45,57 @@ class _Row(NamedTuple):
 class ActivitiesPlanning(Planning):
     """What was not sent and is not in a timeline yet."""
 
-    def run(self) -> None:
-        people = list(self.people(list(self.read(self._read))))
-        subjects = (subject for row, person in people for subject in person.subjects([row.activity]))
-        self._past = self.last(subjects)
-        unsent = [each for each in people if self.attempt(each[0].number, self._is_unsent, *each)]
+    def plan_rows(self) -> None:
+        people = list(self.find_people(list(self.read_rows(self._read_row))))
+        subjects = (subject for row, person in people for subject in person.list_subjects([row.activity]))
+        self._past = self.find_last(subjects)
+        unsent = [each for each in people if self.try_row(each[0].number, self._is_unsent, *each)]
         self._read_lately = self.known.timelines_read_lately(
             person.ids[0] for _, person in unsent if person.ids
         )
         for row, person in self._not_in_timelines(unsent):
-            self.attempt(row.number, self._send, row, person)
+            self.try_row(row.number, self._plan_activity, row, person)
 
-    def _read(self, index: int, number: int) -> _Row:
+    def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
         who, description = read_who(cells, index), text_of(cells["description"][index])
         if description is None:
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
-        when = moment(cells["datetime"][index], self.known.zone)
+        when = parse_moment(cells["datetime"][index], self.known.zone)
         return _Row(number, who, description, when, f"{when.wall}|{description}")
 
     def _is_unsent(self, row: _Row, person: Person) -> bool:
         """BadValue when an earlier row says the same."""
         self.not_said(row.number, {f"{person.name_of(person.contacts[0])}|{row.activity}": None})
-        unsettled = [past for past in self._pasts(row, person) if past.message != _CUT]  # looked at again
+        unsettled = [
+            past for past in self._find_pasts(row, person) if past.message != _CUT
+        ]  # looked at again
         pasts = sorted(unsettled, key=lambda past: (not past.is_done, not past.is_open))
-        before = standing(pasts[:1], pasts[0].content) if pasts else None
+        before = find_standing(pasts[:1], pasts[0].content) if pasts else None
         return not self.is_settled(row.number, person, before, person.contacts[0])
 
-    def _pasts(self, row: _Row, person: Person) -> Iterator[Past]:
+    def _find_pasts(self, row: _Row, person: Person) -> Iterator[Past]:
         """What was done for any contact of the address; for a row that names the contact, only what went to
         that one or may have."""
         contact_id = row.who.contact_id
-        for subject in person.subjects([row.activity]):
+        for subject in person.list_subjects([row.activity]):
             if (past := self._past.get(subject)) is not None:
                 is_own = contact_id is None or subject.startswith(f"{contact_id}|")
                 if is_own or past.content in ("", str(contact_id)):
                     yield past
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
-        shown = self.known.timelines({each for row, person in unsent for each in _minutes(row, person)})
+        shown = self.known.find_events({each for row, person in unsent for each in _minutes(row, person)})
         for row, person in unsent:
             timeline = Timeline(tuple(chain(*(shown.get(each, ()) for each in _minutes(row, person)))))
             activities = (Wanted(row.number, row.description, row.moment.wall, at) for at in row.moment[1:])
             if any(is_shown(activity, timeline) for activity in activities):
-                self.leave(row.number, IN_TIMELINE, person.email, person.contacts[0])
+                self.leave_row(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
 
-    def _send(self, row: _Row, person: Person) -> None:
+    def _plan_activity(self, row: _Row, person: Person) -> None:
         """An activity for an address is remembered by it as well: its contacts may be known only later, or be
         others. The content is the contact that it went to."""
         contact_id, moment = person.contacts[0], row.moment
@@ -101,14 +103,14 @@ class ActivitiesPlanning(Planning):
         if row.who.contact_id is None:
             names.append(person.address)
             if len(person.ids) > 1:
-                self.count(_SEVERAL)
+                self.count_warning(_SEVERAL)
         if moment.is_twice:
-            self.count(_TWICE)
+            self.count_warning(_TWICE)
         item = Item(
             self.kind,
             (row.number,),
             ADDACTIVITY.name,
-            bound(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
+            bind_parameters(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
             {f"{name}|{row.activity}": str(contact_id or "") for name in names},
             {
                 "description": row.description,
@@ -119,9 +121,9 @@ class ActivitiesPlanning(Planning):
             contact_id,
             must_look_up=contact_id is None,
         )
-        self.send(item, is_new=True, is_unknown_address=contact_id is None)
+        self.send_item(item, is_new=True, is_unknown_address=contact_id is None)
         said = f"{moment.wall} {row.description}"[:200]
-        self.change(row.number, person.shown, "activity", None, said)
+        self.note_change(row.number, person.display_name, "activity", None, said)
 
 
 def _minutes(row: _Row, person: Person) -> set[tuple[int, int]]:
@@ -132,7 +134,7 @@ def _minutes(row: _Row, person: Person) -> set[tuple[int, int]]:
 # ---- reading back, and looking for lost responses
 
 
-def _see(reading: ReadBack, entries: list[Entry]) -> Readings:
+def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
     """Each contact's timeline once. What the service cut off is neither there nor missing."""
     by_contact: defaultdict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -144,7 +146,7 @@ def _see(reading: ReadBack, entries: list[Entry]) -> Readings:
         if isinstance(timeline, Unread):
             found.update((entry.item_id, timeline) for entry in several)
             continue
-        presence = _presence(reading.outbox, several[0].account, contact_id, timeline)
+        presence = _find_presence(reading.outbox, several[0].account, contact_id, timeline)
         found.update(
             (entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)]) for entry in several
         )
@@ -158,11 +160,11 @@ _READ: Mapping[Presence, Compared | Unread] = {
 }
 
 
-def _presence(
+def _find_presence(
     outbox: Outbox, account: str, contact_id: int, timeline: Timeline, settled_before: float = math.inf
 ) -> dict[int, Presence]:
     ours = outbox.sent_to(account, ACTIVITIES, contact_id)
-    return look_for([wanted(entry, settled_before) for entry in ours], timeline)
+    return look_for([find_wanted(entry, settled_before) for entry in ours], timeline)
 
 
 class Activities(Kind):
@@ -176,31 +178,31 @@ class Activities(Kind):
     effect = EffectKind.NOTES
     planning = ActivitiesPlanning
 
-    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
+    def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """A timeline that was not read lately is looked at first: another home, or another program, may have
         written the same."""
-        outgoing = super().outgoing(entry, contact_ids, directory)
+        outgoing = super().prepare_requests(entry, contact_ids, directory)
         if not entry.expected.get("look_up"):
             return outgoing
         contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0
         timeline = read_timeline(directory.fetch(TIMELINE.bind(id=contact_id)))
-        activity = wanted(entry)
+        activity = find_wanted(entry)
         if is_shown(activity, timeline):
             return Outgoing([], IN_TIMELINE)
         if look_for([activity], timeline)[entry.item_id] is Presence.HIDDEN:
             raise Refused(_CUT)
         return outgoing
 
-    def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
+    def ambiguity_key(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""
         return contact_id or 0, entry.params["datetime"][:16], " ".join(entry.params["description"].split())
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """Only with `all`, since each takes a timeline; and what has drifted."""
         sent = [entry for entry in entries if entry.state is State.APPLIED and (how == "all" or entry.drift)]
-        reading.poll(sent, lambda waiting: _see(reading, waiting))
+        reading.poll_entries(sent, lambda waiting: _read_back(reading, waiting))
 
-    def look(
+    def look_for_items(
         self,
         outbox: Outbox,
         fetch: Fetch,
@@ -211,7 +213,7 @@ class Activities(Kind):
     ) -> Mapping[int, Presence]:
         """One timeline serves all of the contact's."""
         timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
-        presence = _presence(outbox, account, contact_id, timeline, settled_before)
+        presence = _find_presence(outbox, account, contact_id, timeline, settled_before)
         return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 

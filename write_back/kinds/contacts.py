@@ -22,20 +22,20 @@ from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.records.contacts import EDITCONTACT, GETCONTACT, STATUSES, SYNCCONTACT
-from marketing_api.write_result import new_id, unescaped
+from marketing_api.write_result import new_id, unescape_html
 from write_back.account_state import Content, ListReader, Member, Present
-from write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide, is_raised, subscribes
+from write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide_status, is_raised, may_subscribe
 from write_back.input import values
 from write_back.input.columns import Spec
-from write_back.input.rows import shown, text_of
+from write_back.input.rows import show_name, text_of
 from write_back.input.values import BadValue
 from write_back.item import DONE, EffectKind, Item, State
 from write_back.kinds.kind import Kind, Outgoing
 from write_back.outbox.outbox import Entry
-from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
+from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bind_parameters
 from write_back.verification import Compared, ReadBack, Readings
 
-#: Share of the requests that is read back of a `sample`.
+#: Share of the requests that is read back of a `sample_entries`.
 SAMPLE = 0.05
 
 RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     ip: str | None
     values: dict[str, str]
 
-    def subject(self, list_id: int) -> str:
+    def subject_on(self, list_id: int) -> str:
         return f"{self.key}|{list_id}"
 
 
@@ -97,42 +97,49 @@ class ContactsPlanning(Planning):
         super().__post_init__()
         empty = "" if self.options.clear_empty else None
         self._columns = {
-            title: (f"column {shown(title)}", [empty if cell is None else text_of(cell) for cell in column])
+            title: (
+                f"column {show_name(title)}",
+                [empty if cell is None else text_of(cell) for cell in column],
+            )
             for title, column in self.picked.fields.items()
         }
         self._field_ids: dict[int, dict[str, str]] = {}
         self._readers: dict[int, ListReader] = {}
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
 
-    def run(self) -> None:
-        if not (rows := list(self.read(self._read))):
+    def plan_rows(self) -> None:
+        if not (rows := list(self.read_rows(self._read_row))):
             return
         self._look_up(rows)
         for row in rows:
-            self.attempt(row.number, self._plan, row)
+            self.try_row(row.number, self._plan_row, row)
         if self._is_compared:
-            self.warn(f"unchanged: as of {self.known.read_on()}, when the contacts were last read")
+            self.add_warning(f"unchanged: as of {self.known.read_on()}, when the contacts were last read")
 
-    def _read(self, index: int, number: int) -> Row:
+    def _read_row(self, index: int, number: int) -> Row:
         """BadValue when nothing is left, an earlier row says otherwise, or it cannot be sent."""
         cells, lists = self.picked.cells, self.known.lists
         status, ip = (
             text_of(cells[name][index]) if name in cells else None for name in ("status", "ip_address")
         )
-        email = values.address(cells["email"][index])
-        wanted = lists.several(cells["list"][index])
-        given = self._given(index)
+        email = values.read_address(cells["email"][index])
+        wanted = lists.find_lists(cells["list"][index])
+        given = self._read_cells(index)
         for list_id in wanted:
             own = self._fields_of(list_id)
             if foreign := next((title for title, text in given.items() if text and title not in own), None):
-                raise BadValue(f"list {shown(lists.names[list_id])} has no field {shown(foreign)}")
-        key, status, ip = normal_form(email), status and values.status(status), ip and values.ip_address(ip)
+                raise BadValue(f"list {show_name(lists.names[list_id])} has no field {show_name(foreign)}")
+        key, status, ip = (
+            normal_form(email),
+            status and values.read_status(status),
+            ip and values.ip_address(ip),
+        )
         said = {(key, list_id): (status, ip, given) for list_id in wanted}
         what = "says something else about the same address and list"
-        left = self.not_said(number, said, lambda each: f"{what} {shown(lists.names[each[1]])}")
+        left = self.not_said(number, said, lambda each: f"{what} {show_name(lists.names[each[1]])}")
         return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, given)
 
-    def _given(self, index: int) -> dict[str, str]:
+    def _read_cells(self, index: int) -> dict[str, str]:
         """Title of the column → text, of the cells that say something."""
         return {
             title: values.field_value(text, what)
@@ -155,51 +162,53 @@ class ContactsPlanning(Planning):
             list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set()))
             for list_id in lists
         }
-        self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
-        self._gone = known.gone(row.key for row in rows)
+        self._past = self.find_last(row.subject_on(list_id) for row in rows for list_id in row.lists)
+        self._gone = known.find_gone(row.key for row in rows)
         everybody = {one.contact_id for members in self._members.values() for one in members}
         self._same = known.by_id(everybody)  # on all their lists, under whichever address
         for list_id in sorted(lists - known.as_of.keys()):
-            self.warn(
-                f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
+            self.add_warning(
+                f"the contacts of list {show_name(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
 
-    def _plan(self, row: Row) -> None:
+    def _plan_row(self, row: Row) -> None:
         members = self._members.get(row.key, [])
         groups: dict[str, list[_Part]] = {}
         for list_id in row.lists:
-            part = self._compare(row, list_id, [member for member in members if member.list_id == list_id])
-            if (content := self._wanted(row, part)) is not None:
-                self._show(row, part)
+            part = self._compare_list(
+                row, list_id, [member for member in members if member.list_id == list_id]
+            )
+            if (content := self._plan_content(row, part)) is not None:
+                self._note_change(row, part)
                 groups.setdefault(content, []).append(part)
-        items = [(self._item(row, content, parts), parts) for content, parts in groups.items()]
+        items = [(self._make_item(row, content, parts), parts) for content, parts in groups.items()]
         for item, parts in items:  # all of them, or none when one is not valid
             is_new = not all(part.now.exists for part in parts)
-            self.send(item, is_new=is_new, is_unknown_address=is_new and not members)
+            self.send_item(item, is_new=is_new, is_unknown_address=is_new and not members)
 
-    def _compare(self, row: Row, list_id: int, there: list[Member]) -> _Part:
-        past, reader = self._past.get(row.subject(list_id)), self._readers[list_id]
-        now = reader.present(there, past, self.known.as_of.get(list_id))
+    def _compare_list(self, row: Row, list_id: int, there: list[Member]) -> _Part:
+        past, reader = self._past.get(row.subject_on(list_id)), self._readers[list_id]
+        now = reader.find_present(there, past, self.known.as_of.get(list_id))
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         if self.options.fill_only and now.exists:
-            fields = reader.empty(now, fields)
+            fields = reader.find_empty(now, fields)
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        present, elsewhere = self._statuses(row, list_id, now, there), self._elsewhere(row, list_id)
-        decision = self._decide(row, present, elsewhere, exists=now.exists)
+        present, elsewhere = self._find_statuses(row, list_id, now, there), self._find_elsewhere(row, list_id)
+        decision = self._decide_row(row, present, elsewhere, exists=now.exists)
         contact_ids = [member.contact_id for member in there]
         return _Part(list_id, now, present, elsewhere, contact_ids, decision, fields, differing)
 
-    def _decide(
+    def _decide_row(
         self, row: Row, present: set[str | None], elsewhere: Mapping[int, str], *, exists: bool
     ) -> Decision:
         if exists and not present:  # who is looked up later
             return Decision(row.status)
         wanted = row.status if exists else row.status or ACTIVE
-        return decide(present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row))
+        return decide_status(present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row))
 
-    def _elsewhere(self, row: Row, list_id: int) -> dict[int, str]:
+    def _find_elsewhere(self, row: Row, list_id: int) -> dict[int, str]:
         """`_Part.elsewhere`, as far as it is known: of several on one list, the one that keeps most mails
         away. Somebody who is on no list has the status with which they were taken off."""
         members = self._members.get(row.key, [])
@@ -212,24 +221,24 @@ class ContactsPlanning(Planning):
                 found[one.list_id] = one.status
         return found
 
-    def _statuses(self, row: Row, list_id: int, now: Present, there: list[Member]) -> set[str | None]:
+    def _find_statuses(self, row: Row, list_id: int, now: Present, there: list[Member]) -> set[str | None]:
         """`_Part.present`; empty for who is there, with a status that nothing tells."""
         if now.exists:
             read = {member.status for member in there}
             return {STATUSES.get(now.status)} if now.status is not None else read if len(read) > 1 else set()
-        past = self._past.get(row.subject(list_id))
-        sent = Content.read(past.content).status if past is not None and past.state in DONE else None
+        past = self._past.get(row.subject_on(list_id))
+        sent = Content.from_text(past.content).status if past is not None and past.state in DONE else None
         gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
         return {STATUSES.get(sent or 0), *gone} & REFUSING
 
-    def _wanted(self, row: Row, part: _Part) -> str | None:
+    def _plan_content(self, row: Row, part: _Part) -> str | None:
         """The content of what is sent; None when there is nothing to do (the row is left) or the service
         refused it before (it is rejected)."""
         if reason := self._why_idle(row, part):
             self._is_compared |= reason == UNCHANGED
-            self.leave(row.number, reason, row.email)
+            self.leave_row(row.number, reason, row.email)
             return None
-        status, past = self._status(row, part), self._past.get(row.subject(part.list_id))
+        status, past = self._plan_status(row, part), self._past.get(row.subject_on(part.list_id))
         content = Content(_CODES.get(status or ""), part.fields, row.ip).text
         if past is None or past.content != content:
             return content
@@ -250,7 +259,7 @@ class ContactsPlanning(Planning):
             return None
         return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
 
-    def _status(self, row: Row, part: _Part) -> str | None:
+    def _plan_status(self, row: Row, part: _Part) -> str | None:
         """The status to be sent, if any."""
         is_repeated = self.options.send_all and not part.decision.is_left
         return part.decision.status or (row.status if is_repeated else None)
@@ -258,54 +267,60 @@ class ContactsPlanning(Planning):
     def _may_raise(self, row: Row) -> bool:
         return self.options.resubscribe and row.status is not None
 
-    def _show(self, row: Row, part: _Part) -> None:
+    def _note_change(self, row: Row, part: _Part) -> None:
         """The change for the sample, and what a person should know before sending it."""
         now, status = part.now, part.decision.status
         if part.decision.is_left:
-            self.count(LEFT)
+            self.count_warning(LEFT)
         elif any(is_raised(word, status) for word in (*part.present, *part.elsewhere.values())):
-            self.count(RESUBSCRIBED)
+            self.count_warning(RESUBSCRIBED)
         if not now.exists:
-            self.warn(REACHES_PEOPLE)
+            self.add_warning(REACHES_PEOPLE)
             if any(one.list_id == part.list_id for one in self._gone.get(row.key, ())):
-                self.count(ADDED_AGAIN)
-            self.addition(row.number, row.email, self.known.lists.names[part.list_id], row.values)
+                self.count_warning(ADDED_AGAIN)
+            self.note_addition(row.number, row.email, self.known.lists.names[part.list_id], row.values)
             return
         if status is not None:
             before = None if now.status is None else STATUSES.get(now.status)
-            self.change(row.number, row.email, "status", before, status)
+            self.note_change(row.number, row.email, "status", before, status)
         titles = {field_id: title for title, field_id in self._fields_of(part.list_id).items()}
         for field_id in part.differing:
             before, after = now.fields.get(field_id), part.fields[field_id]
-            self.change(row.number, row.email, titles[field_id], before, after)
+            self.note_change(row.number, row.email, titles[field_id], before, after)
 
-    def _item(self, row: Row, content: str, parts: list[_Part]) -> Item:
+    def _make_item(self, row: Row, content: str, parts: list[_Part]) -> Item:
         """The request for lists that need the same."""
-        status, fields, lists = self._status(row, parts[0]), parts[0].fields, [part.list_id for part in parts]
+        status, fields, lists = (
+            self._plan_status(row, parts[0]),
+            parts[0].fields,
+            [part.list_id for part in parts],
+        )
         values: dict[str, Any] = {"ipaddress": row.ip, "fields": fields or None}
         if status is None and all(part.ids for part in parts):
             ids = {one for part in parts for one in part.ids}
-            operation, params = EDITCONTACT, bound(EDITCONTACT, id=None, **values)
+            operation, params = EDITCONTACT, bind_parameters(EDITCONTACT, id=None, **values)
         else:
             ids, operation, said = set(), SYNCCONTACT, _SENT_AS.get(status or "")
-            params = bound(SYNCCONTACT, email=row.email, listid=lists, status=said, **values)
+            params = bind_parameters(SYNCCONTACT, email=row.email, listid=lists, status=said, **values)
         return Item(
             self.kind,
             (row.number,),
             operation.name,
             params,
-            {row.subject(list_id): content for list_id in lists},
-            {"fields": fields, "lists": lists, **self._expected(row, content, status, parts)},
+            {row.subject_on(list_id): content for list_id in lists},
+            {"fields": fields, "lists": lists, **self._make_expected(row, content, status, parts)},
             row.email,
             ids.pop() if len(ids) == 1 else None,
         )
 
     def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
         """Whether the service took the same before, and shows otherwise."""
-        pasts = [self._past.get(row.subject(part.list_id)) for part in parts if not part.is_same]
+        pasts = [self._past.get(row.subject_on(part.list_id)) for part in parts if not part.is_same]
         return any(past is not None and past.state in DONE and past.content == content for past in pasts)
 
-    def _expected(self, row: Row, content: str, status: str | None, parts: list[_Part]) -> dict[str, Any]:
+    def _make_expected(
+        self, row: Row, content: str, status: str | None, parts: list[_Part]
+    ) -> dict[str, Any]:
         ids = {str(part.list_id): part.ids for part in parts if part.ids}
         is_edit = status is None and len(ids) == len(parts)
         said = {
@@ -320,7 +335,7 @@ class ContactsPlanning(Planning):
 
 def _expect_sync(status: str | None, parts: list[_Part]) -> dict[str, Any]:
     held = {name: word for part in parts for name, word in part.held.items()}
-    return {"look_up": int(status is None or subscribes(status)), "held": held}
+    return {"look_up": int(status is None or may_subscribe(status)), "held": held}
 
 
 # ---- what is sent of an entry, as the contact stands by now
@@ -328,16 +343,16 @@ def _expect_sync(status: str | None, parts: list[_Part]) -> dict[str, Any]:
 _VALUES = ("fields[", "ipaddress")
 
 
-def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
+def _list_requests(entry: Entry, found: Sequence[Found]) -> Outgoing:
     """Its requests, now that the contacts with its address are `found` on all lists."""
-    values = _values(entry)
+    values = _read_values(entry)
     lists: dict[str, list[str]] = {}  # what is sent as a status → lists
     statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
     edited: list[Found] = []
     left: list[int] = []
     for list_id in entry.params["listid"].split(","):
         here = [one for one in found if one.list_id == int(list_id)]
-        present, decision = _decision(entry, list_id, found)
+        present, decision = _decide_list(entry, list_id, found)
         if decision.is_left:
             left.append(int(list_id))
         if decision.status is not None:
@@ -351,20 +366,20 @@ def _outgoing(entry: Entry, found: Sequence[Found]) -> Outgoing:
         Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
         for status, several in lists.items()
     ]
-    edits = _edits(values, dict.fromkeys(one.contact_id for one in edited))
+    edits = _list_edits(values, dict.fromkeys(one.contact_id for one in edited))
     return Outgoing([*syncs, *edits], LEFT if left else UNCHANGED, expected)
 
 
-def _values(entry: Entry) -> dict[str, str]:
+def _read_values(entry: Entry) -> dict[str, str]:
     return {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
 
 
-def _edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]:
+def _list_edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]:
     for contact_id in ids:
         yield Call(EDITCONTACT, {"id": str(contact_id), **values})
 
 
-def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
+def _decide_list(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found, or what was known of them when it was planned."""
     held, wanted = entry.expected.get("held", {}), entry.params.get("status")
     here = {one.status for one in found if one.list_id == int(list_id)}
@@ -374,7 +389,7 @@ def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[s
         )
     present = here or ({held[list_id]} if list_id in held else set())
     elsewhere = [one.status for one in found if one.list_id != int(list_id)]
-    return present, decide(
+    return present, decide_status(
         present,
         values.STATUS_WORDS.get((wanted or "").lower()),
         elsewhere=elsewhere if found else list(held.values()),
@@ -385,7 +400,7 @@ def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[s
 # ---- reading back
 
 
-def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readings:
+def _read_back(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readings:
     """`others` that are read by the way count, too, when they are as intended."""
     wanted: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
@@ -393,29 +408,31 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
             wanted[int(list_id)].add(entry.email or "")
     seen = read_contacts(reading.client, wanted)
     found: dict[int, Compared | Unread] = {
-        entry.item_id: _compared(reading, entry, seen) for entry in entries
+        entry.item_id: _compare_entry(reading, entry, seen) for entry in entries
     }
     for other in others:
         if other.item_id not in found:
-            compared = _compared(reading, other, seen)
+            compared = _compare_entry(reading, other, seen)
             if isinstance(compared, Compared) and compared.is_as_intended:
                 found[other.item_id] = compared
     others[:] = [other for other in others if other.item_id not in found]
     return found
 
 
-def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
+def _compare_entry(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
     ids = {int(list_id): several for list_id, several in entry.expected.get("ids", {}).items()}
     for list_id in map(int, entry.expected["lists"]):
-        found = seen.of(list_id, entry.email or "")
+        found = seen.contacts_of(list_id, entry.email or "")
         if not found and list_id in ids:
             found = _by_id(reading, ids[list_id])
         if isinstance(found, Unread):
             return found
         status = entry.expected.get("statuses", {}).get(str(list_id), entry.expected.get("status"))
-        compared = compare({**entry.expected, "status": status}, found, reading.labels.get(list_id, {}))
+        compared = compare_contacts(
+            {**entry.expected, "status": status}, found, reading.labels.get(list_id, {})
+        )
         drift |= compared.drift
         hidden |= compared.hidden
     return Compared(drift, frozenset(hidden))
@@ -432,13 +449,13 @@ def _by_id(reading: ReadBack, ids: Iterable[int]) -> list[Found] | Unread:
     return found
 
 
-def _form(entry: Entry) -> tuple[frozenset[str], bool]:
+def _request_form(entry: Entry) -> tuple[frozenset[str], bool]:
     """Requests of one form are taken alike: which parameters they have, and whether they name several
     lists."""
     return frozenset(name.partition("[")[0] for name in entry.params), "," in entry.params.get("listid", "")
 
 
-def sample(entries: list[Entry], how: str) -> list[Entry]:
+def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
     """A function of the items, so that a push that is resumed reads the same ones; it has one of each
     form, and each that was sent before without effect."""
     chosen = {
@@ -453,13 +470,15 @@ def sample(entries: list[Entry], how: str) -> list[Entry]:
         (entry for entry in entries if entry.item_id not in chosen),
         key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest(),
     )
-    firsts = {_form(entry): entry for entry in reversed(rest)}.values()
+    firsts = {_request_form(entry): entry for entry in reversed(rest)}.values()
     some = [*rest[: math.ceil(SAMPLE * len(rest))], *firsts]
     more = {"all": rest, "sample": some, "none": []}[how]
     return list((chosen | {entry.item_id: entry for entry in more}).values())
 
 
-def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]) -> Compared:
+def compare_contacts(
+    expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]
+) -> Compared:
     """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id → label, of
     that list.
 
@@ -482,18 +501,18 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
         drift |= {
             name: (value, fields.get(name))
             for name, value in wanted.items()
-            if _plain(fields.get(name)) != _plain(value)
+            if _comparable_text(fields.get(name)) != _comparable_text(value)
         }
     return Compared(drift, frozenset(hidden))
 
 
-def _plain(value: Any) -> str:
+def _comparable_text(value: Any) -> str:
     """As text, blanks and entities made alike; nothing and empty are the same."""
     if value is None or value in ([], {}):
         return ""
     if isinstance(value, bool):
         return "1" if value else "0"
-    return " ".join(unescaped(str(value)).split())
+    return " ".join(unescape_html(str(value)).split())
 
 
 class Contacts(Kind):
@@ -518,28 +537,28 @@ class Contacts(Kind):
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 
-    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
+    def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """Whoever could be subscribed is looked up first."""
         if entry.operation == EDITCONTACT.name:
             ids = chain(*entry.expected["ids"].values())
-            return Outgoing(list(_edits(_values(entry), dict.fromkeys(ids))))
+            return Outgoing(list(_list_edits(_read_values(entry), dict.fromkeys(ids))))
         status = entry.params.get("status")
-        if status is not None and not subscribes(values.STATUS_WORDS.get(status.lower())):
-            return super().outgoing(entry, contact_ids, directory)
-        return _outgoing(entry, directory.find_now(entry.email or ""))
+        if status is not None and not may_subscribe(values.STATUS_WORDS.get(status.lower())):
+            return super().prepare_requests(entry, contact_ids, directory)
+        return _list_requests(entry, directory.find_now(entry.email or ""))
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown;
-        when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
-        left = reading.current([entry for entry in entries if entry.state is not State.VERIFIED])
-        forms, chosen = {entry.item_id: _form(entry) for entry in left}, sample(left, how)
+        """`all`, a `sample_entries` (5 %, at least one of each form of request, and everything that was ever
+        unknown; when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
+        left = reading.drop_outdated([entry for entry in entries if entry.state is not State.VERIFIED])
+        forms, chosen = {entry.item_id: _request_form(entry) for entry in left}, sample_entries(left, how)
         while chosen:
-            reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
+            reading.poll_entries(chosen, lambda waiting: _read_back(reading, waiting, left))
             drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}
-            chosen = [entry for entry in left if _form(entry) in drifting] if how == "sample" else []
+            chosen = [entry for entry in left if _request_form(entry) in drifting] if how == "sample" else []
 
 
 CONTACTS = Contacts("contacts")

@@ -57,13 +57,13 @@ class Kind(str):
 
     # ---- sending
 
-    def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
+    def choose_contacts(self, found: Sequence[Found]) -> tuple[int, ...]:
         """The contacts that an item by address is for: one, an active one first, then the oldest (smallest
         id)."""
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def outgoing(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
+    def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """Its requests to each of `contact_ids`, where its address was looked up. What could subscribe
         somebody is decided here, just before it is sent (`consent`). Raises what a look-up raises."""
         operation = find(entry.operation or "")
@@ -74,12 +74,12 @@ class Kind(str):
         """The id of the contact that a request has made, where the service names it."""
         return None
 
-    def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
+    def ambiguity_key(self, entry: Entry, contact_id: int | None) -> Hashable | None:
         """Entries alike in this could not be told apart when both are looked for, and go one at a time. None:
         nothing is alike."""
         return None
 
-    def look(
+    def look_for_items(
         self,
         outbox: Outbox,
         fetch: Fetch,

@@ -12,10 +12,10 @@ from marketing_api.records.contacts import ADDTAG, REMOVETAG
 from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
-from write_back.input.rows import shown, text_of
+from write_back.input.rows import show_name, text_of
 from write_back.item import EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
-from write_back.planning import Planning, bound, standing
+from write_back.planning import Planning, bind_parameters, find_standing
 
 ADD, REMOVE = "add", "remove"
 
@@ -48,23 +48,29 @@ class _Request:
 class TagsPlanning(Planning):
     """Resolves people, sorts out contradictions and repetitions, and gathers the rest into requests."""
 
-    def run(self) -> None:
+    def plan_rows(self) -> None:
         actions = self.picked.cells.get("action", ())
         self._actions = actions if any(actions) else None
-        people = list(self.people(list(self.read(self._read)), needs_address="tagging"))
-        self._past = self.last(subject for row, person in people for subject in person.subjects(row.tags))
+        people = list(self.find_people(list(self.read_rows(self._read_row)), needs_address="tagging"))
+        self._past = self.find_last(
+            subject for row, person in people for subject in person.list_subjects(row.tags)
+        )
         self._requests: dict[_Target, _Request] = {}
         for row, person in self._without_contradictions(people):
-            self.attempt(row.number, self._gather, row, person)
+            self.try_row(row.number, self._gather_targets, row, person)
         self._past = {}  # the requests take as much memory
         for target, request in self._requests.items():
             is_unknown = not request.person.ids
-            self.send(self._item(target, request), is_new=request.is_new, is_unknown_address=is_unknown)
+            self.send_item(
+                self._make_item(target, request), is_new=request.is_new, is_unknown_address=is_unknown
+            )
 
-    def _read(self, index: int, number: int) -> _Row:
+    def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
-        action = values.action(self._actions[index]) if self._actions else ADD
-        return _Row(number, read_who(cells, index), values.tags(text_of(cells["tag"][index]) or ""), action)
+        action = values.read_action(self._actions[index]) if self._actions else ADD
+        return _Row(
+            number, read_who(cells, index), values.read_tags(text_of(cells["tag"][index]) or ""), action
+        )
 
     def _without_contradictions(self, people: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
@@ -78,20 +84,20 @@ class TagsPlanning(Planning):
             if not contested:
                 yield row, person
                 continue
-            number, name = wanted[person.address, contested[0], other], shown(contested[0])
-            self.reject(
+            number, name = wanted[person.address, contested[0], other], show_name(contested[0])
+            self.reject_row(
                 row.number, f"row {number} {words} the tag {name} of the same contact: keep one of them"
             )
 
-    def _gather(self, row: _Row, person: Person) -> None:
-        wanted = {(target, tag): row.action for target in _targets(row, person) for tag in row.tags}
+    def _gather_targets(self, row: _Row, person: Person) -> None:
+        wanted = {(target, tag): row.action for target in _find_targets(row, person) for tag in row.tags}
         for target, tag in self.not_said(row.number, wanted):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
             pasts = [
-                latest(self._past, [person.name_of(contact_id), person.address], tag)
+                find_latest(self._past, [person.name_of(contact_id), person.address], tag)
                 for contact_id in contacts
             ]
-            before = standing(pasts, row.action, again=self.options.send_all)
+            before = find_standing(pasts, row.action, again=self.options.send_all)
             if self.is_settled(row.number, person, before, target.contact_id):
                 continue
             request = self._requests.setdefault(target, _Request(person))
@@ -99,9 +105,9 @@ class TagsPlanning(Planning):
             request.rows.append(row.number)
             request.is_new |= row.action == ADD and not any(pasts)
             old, new = (None, tag) if row.action == ADD else (tag, None)
-            self.change(row.number, person.shown, "tag", old, new)
+            self.note_change(row.number, person.display_name, "tag", old, new)
 
-    def _item(self, target: _Target, request: _Request) -> Item:
+    def _make_item(self, target: _Target, request: _Request) -> Item:
         person, contact_id, action = request.person, target.contact_id, target.action
         operation = ADDTAG if action == ADD else REMOVETAG
         tags = sorted(request.tags)
@@ -110,7 +116,7 @@ class TagsPlanning(Planning):
             self.kind,
             tuple(sorted(set(request.rows))),
             operation.name,
-            bound(operation, email=person.email, id=contact_id, tagname=tags),
+            bind_parameters(operation, email=person.email, id=contact_id, tagname=tags),
             {f"{name}|{tag}": action for tag in tags for name in names},
             email=person.email,
             contact_id=contact_id,
@@ -118,14 +124,14 @@ class TagsPlanning(Planning):
         )
 
 
-def latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
+def find_latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
     """The last thing done about the tag of one contact, which has these names: its id, and the address that
     it shares with others. A tag is given and taken away under either."""
     found = [past for name in names if (past := pasts.get(f"{name}|{tag}")) is not None]
     return max(found, key=lambda past: past.item_id, default=None)
 
 
-def _targets(row: _Row, person: Person) -> list[_Target]:
+def _find_targets(row: _Row, person: Person) -> list[_Target]:
     """Adding by address takes one request; removing needs the ids (in a variant), so one for each contact."""
     is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
     return [_Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)]
@@ -138,7 +144,7 @@ class Tags(Kind):
     columns = Spec({**WHO, "tag": ("tag",), "action": ("action",)}, (BY_WHO, ("tag",)))
     planning = TagsPlanning
 
-    def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
+    def choose_contacts(self, found: Sequence[Found]) -> tuple[int, ...]:
         """Tags are taken off all contacts of an address."""
         return tuple(sorted({one.contact_id for one in found}))
 

@@ -2,10 +2,10 @@
 after its response.
 
     with open_outbox(home) as outbox:
-        push_id = outbox.enqueue(plan)
-        with outbox.sending("main"):                 # one sender per account
-            outbox.recover("main")
-            for entry in outbox.open("main"): ...    # claim → request → settle
+        push_id = outbox.enqueue_plan(plan)
+        with outbox.hold_sender("main"):                  # one sender per account
+            outbox.recover_sent("main")
+            for entry in outbox.list_open("main"): ...    # claim → request → settle
 
 Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here: the
 statements (`statements.sql`), the file and resuming with its copy (`store`), sending (`sending`), what an
@@ -184,7 +184,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     # ---- making and looking
 
-    def enqueue(
+    def enqueue_plan(
         self,
         plan: Plan,
         *,
@@ -200,9 +200,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
         rejected any more. `corrects_refused`: those neither that the service refused; not where what it
         refused may have arrived all the same. `claims`: those of the audience sync that it is of."""
-        with self.change() as change:
+        with self.open_change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
-            change.do(
+            change.run_statement(
                 "correct",
                 account=plan.account,
                 kind=plan.kind,
@@ -215,13 +215,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             keep(push_id)
         return push_id
 
-    def last(self, account: str, subjects: Iterable[str], kind: str) -> dict[str, Past]:
+    def find_last(self, account: str, subjects: Iterable[str], kind: str) -> dict[str, Past]:
         """The last thing done, or to be done, about each subject by this kind; those never sent anything
         about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self.rows("last", account=account, kind=kind, subjects=chunk)
+            rows = self.fetch_rows("last", account=account, kind=kind, subjects=chunk)
             for row in rows:
                 (
                     subject,
@@ -244,54 +244,54 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 )
         return found
 
-    def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
+    def list_pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
         """The latest first."""
-        return [read_push(row) for row in self.rows("pushes", account=account, limit=limit)]
+        return [read_push(row) for row in self.fetch_rows("pushes", account=account, limit=limit)]
 
-    def push(self, push_id: int) -> Push | None:
-        return next(map(read_push, self.rows("push", push_id=push_id)), None)
+    def find_push(self, push_id: int) -> Push | None:
+        return next(map(read_push, self.fetch_rows("push", push_id=push_id)), None)
 
-    def entry(self, item_id: int) -> Entry:
-        return self._entries("entry", item_id=item_id)[0]
+    def find_entry(self, item_id: int) -> Entry:
+        return self._read_entries("entry", item_id=item_id)[0]
 
-    def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
+    def list_entries(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
         """The push's entries, in order of sending; then rejected and idle rows."""
-        return self._entries("items", push_id=push_id, states=states)
+        return self._read_entries("items", push_id=push_id, states=states)
 
     def each_item(self, push_id: int) -> Iterator[Entry]:
         """The same, one at a time."""
         return map(read_entry, self.each_row("items", push_id=push_id, states=tuple(State)))
 
-    def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
+    def list_rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
         """What is rejected, in order of push and row: of one push, or of all without what only repeats a
         request of an earlier one. Not what a later push has changed since."""
-        return self._entries("rejected", account=account, push_id=push_id)
+        return self._read_entries("rejected", account=account, push_id=push_id)
 
-    def open(
+    def list_open(
         self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
     ) -> list[Entry]:
         """What is left to be sent or found out, in order of push and row; of all accounts when none is named.
         `after`, `until`: of these items alone; `limit`: no more than so many."""
-        return self._entries("open", account=account, after=after, until=until, limit=limit)
+        return self._read_entries("open", account=account, after=after, until=until, limit=limit)
 
     def open_batches(self, account: str) -> tuple[int, Iterator[list[Entry]]]:
         """How much is open now, and that in the same order, in batches that memory holds, without what was
         cancelled meanwhile. Everything up to the last entry that is unknown is in the first one: nothing that
         is alike may be sent before."""
-        ((count, last_unknown, last),) = self.rows("open_ends", account=account)
+        ((count, last_unknown, last),) = self.fetch_rows("open_ends", account=account)
 
-        def batches() -> Iterator[list[Entry]]:
-            yield self.open(account, until=last_unknown)
+        def read_batches() -> Iterator[list[Entry]]:
+            yield self.list_open(account, until=last_unknown)
             after = last_unknown
-            while batch := self.open(account, after=after, until=last, limit=_CHUNK):
+            while batch := self.list_open(account, after=after, until=last, limit=_CHUNK):
                 yield [entry for entry in batch if entry.state is State.PLANNED]
                 after = batch[-1].item_id
 
-        return count, batches()
+        return count, read_batches()
 
     def open_counts(self) -> list[tuple[str, int]]:
         """How much is open, by account."""
-        return self.rows("open_counts")
+        return self.fetch_rows("open_counts")
 
     def open_count(self, account: str | None) -> int:
         """The same of one account, or of all."""
@@ -299,34 +299,34 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def open_by_push(self, account: str) -> list[Earlier]:
         """What pushes have left open, in the order in which it is sent."""
-        return [Earlier(*row) for row in self.rows("open_by_push", account=account)]
+        return [Earlier(*row) for row in self.fetch_rows("open_by_push", account=account)]
 
-    def _entries(self, statement: str, **values: Any) -> list[Entry]:
-        return list(map(read_entry, self.rows(statement, **values)))
+    def _read_entries(self, statement: str, **values: Any) -> list[Entry]:
+        return list(map(read_entry, self.fetch_rows(statement, **values)))
 
-    def subjects(self, item_ids: Iterable[int]) -> dict[int, list[str]]:
+    def find_subjects(self, item_ids: Iterable[int]) -> dict[int, list[str]]:
         """What each item touches."""
         found: defaultdict[int, list[str]] = defaultdict(list)
-        for item_id, subject in self.rows("subjects", item_ids=item_ids):
+        for item_id, subject in self.fetch_rows("subjects", item_ids=item_ids):
             found[item_id].append(subject)
         return found
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
-        return self._entries("sent_to", account=account, kind=kind, contact_id=contact_id)
+        return self._read_entries("sent_to", account=account, kind=kind, contact_id=contact_id)
 
     def synced_at(self, account: str, kind: str, email: str) -> float | None:
         """When the service last put the address on a list (unix seconds). `kind`: the one that does so."""
         begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.rows("synced_at", account=account, kind=kind, first=begins, behind=behind)
+        found = self.fetch_rows("synced_at", account=account, kind=kind, first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])
 
-    def counts(self, push_id: int) -> Counts:
-        ((drifted,),) = self.rows("drifted", push_id=push_id)
+    def count_states(self, push_id: int) -> Counts:
+        ((drifted,),) = self.fetch_rows("drifted", push_id=push_id)
         return Counts(
-            dict(self.rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)),
-            dict(self.rows("requests_by_state", push_id=push_id)),
+            dict(self.fetch_rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)),
+            dict(self.fetch_rows("requests_by_state", push_id=push_id)),
             drifted,
         )
 
@@ -334,13 +334,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def begun_at(self) -> float | None:
         """When its first push was taken in (unix seconds): tells this outbox from one that was moved away.
         None while it is empty."""
-        found = self.rows("begun_at")
+        found = self.fetch_rows("begun_at")
         return float(found[0][0]) if found else None
 
     @property
     def revision(self) -> int:
         """That of the last change."""
-        return int(self.rows("revision")[0][0])
+        return int(self.fetch_rows("revision")[0][0])
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
         """Entries changed after `revision`, as of one moment, in order of change."""
@@ -348,49 +348,49 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def rejected_by_check(self, account: str, source: str) -> list[tuple[str, str]]:
         """Whom rows of pushes from this source were about that our checks rejected, and why."""
-        return [tuple(row) for row in self.rows("rejected_by_check", account=account, source=source)]
+        return [tuple(row) for row in self.fetch_rows("rejected_by_check", account=account, source=source)]
 
-    def claims(self, account: str, activation: str) -> dict[str, Claim]:
+    def find_claims(self, account: str, activation: str) -> dict[str, Claim]:
         """What an audience sync claims, by subject."""
-        rows = self.rows("claims", account=account, activation=activation)
+        rows = self.fetch_rows("claims", account=account, activation=activation)
         return {subject: Claim(bool(takes), bool(wanted)) for subject, takes, wanted in rows}
 
-    def claimers(self) -> list[tuple[str, str]]:
+    def list_claimers(self) -> list[tuple[str, str]]:
         """Account and name of each audience sync that claims something."""
-        return [tuple(row) for row in self.rows("claimers")]
+        return [tuple(row) for row in self.fetch_rows("claimers")]
 
     def claim_subjects(self, account: str, activation: str, claims: Mapping[str, Claim | None]) -> None:
         """What an audience sync claims from now on, as far as that changes; None: no more."""
         if claims:
-            with self.change() as change:
+            with self.open_change() as change:
                 _change_claims(change, account, activation, claims)
 
     # ---- sending
 
-    def sending(self, account: str) -> AbstractContextManager[None]:
+    def hold_sender(self, account: str) -> AbstractContextManager[None]:
         """Be the account's only sender. Raises OutboxBusy, naming who is."""
         return sender_lock(self.path.parent, account)
 
-    def recover(self, account: str) -> int:
+    def recover_sent(self, account: str) -> int:
         """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
         `sending`."""
-        return self._do("recover", account=account)
+        return self._change_rows("recover", account=account)
 
-    def claim(
+    def claim_item(
         self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
     ) -> bool:
         """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
         looked up; `expected`: what is to be seen of it, where it differs from the plan."""
-        with self.change() as change:
-            claimed = change.do("claim", item_id=item_id, contact_id=contact_id, expected=expected)
+        with self.open_change() as change:
+            claimed = change.run_statement("claim", item_id=item_id, contact_id=contact_id, expected=expected)
             if not claimed.rowcount:
                 return False
-            change.do("unread", item_id=item_id)
+            change.run_statement("unread", item_id=item_id)
             if contact_id is not None:
-                change.do("name_contact", item_id=item_id, contact_id=contact_id)
+                change.run_statement("name_contact", item_id=item_id, contact_id=contact_id)
             return True
 
-    def settle(
+    def settle_item(
         self,
         item_id: int,
         state: State,
@@ -402,11 +402,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     ) -> None:
         """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended.
         ValueError when the state cannot follow on the present one."""
-        with self.change() as change:
-            before = State(change.do("state", item_id=item_id).fetchone()[0])
+        with self.open_change() as change:
+            before = State(change.run_statement("state", item_id=item_id).fetchone()[0])
             if state not in _NEXT.get(before, ()):
                 raise ValueError(f"item {item_id} is {before} and cannot become {state}")
-            change.do(
+            change.run_statement(
                 "settle",
                 item_id=item_id,
                 state=state,
@@ -417,30 +417,30 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 contact_id=contact_id,
             )
 
-    def unclaim(self, item_id: int) -> None:
+    def unclaim_item(self, item_id: int) -> None:
         """It certainly was not sent: as if it had never been claimed."""
-        self._do("unclaim", item_id=item_id)
+        self._change_rows("unclaim", item_id=item_id)
 
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
-        return {row[0] for row in self.rows("not_read_back", account=account)}
+        return {row[0] for row in self.fetch_rows("not_read_back", account=account)}
 
     def has_left(self, account: str) -> bool:
         """Whether the next push has something to do beside its own rows: to send, to find out, or to read
         back."""
-        return bool(self.open(account, limit=1) or self.not_read_back(account))
+        return bool(self.list_open(account, limit=1) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
-        self._do("note_read_back", push_ids=push_ids)
+        self._change_rows("note_read_back", push_ids=push_ids)
 
     # ---- maintenance
 
-    def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
+    def cancel_items(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
         """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
         is unknown and dropped counts as never sent: whoever drops it has looked."""
-        return self._do("cancel", account=account, push_id=push_id, unknown=unknown)
+        return self._change_rows("cancel", account=account, push_id=push_id, unknown=unknown)
 
-    def retry(
+    def retry_items(
         self,
         account: str,
         push_id: int | None = None,
@@ -454,25 +454,29 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
         sender looks before it sends."""
         of: dict[str, Any] = {"account": account, "push_id": push_id}
-        with self.change() as change:
-            left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
+        with self.open_change() as change:
+            left = [
+                entry
+                for entry in map(read_entry, change.run_statement("refused", **of))
+                if is_left(entry.message)
+            ]
             of |= {"left": [entry.item_id for entry in left], "looked_for": not_idempotent}
-            (superseded,) = change.do("count_superseded", **of).fetchone()
-            planned = sum(change.do(name, **of).rowcount for name in ("look_first", "plan_again"))
+            (superseded,) = change.run_statement("count_superseded", **of).fetchone()
+            planned = sum(change.run_statement(name, **of).rowcount for name in ("look_first", "plan_again"))
         return Retried(planned, superseded, left)
 
-    def prune(self, days: int | None) -> int:
+    def prune_rows(self, days: int | None) -> int:
         """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own
         counts stay."""
-        with self.change() as change:
+        with self.open_change() as change:
             before = change.now - days * 86_400 if days else 0
-            change.do("prune_effects", before=before)
-            return change.do("prune", before=before).rowcount
+            change.run_statement("prune_effects", before=before)
+            return change.run_statement("prune", before=before).rowcount
 
-    def _do(self, statement: str, **values: Any) -> int:
+    def _change_rows(self, statement: str, **values: Any) -> int:
         """One change; how many rows it is of."""
-        with self.change() as change:
-            return change.do(statement, **values).rowcount
+        with self.open_change() as change:
+            return change.run_statement(statement, **values).rowcount
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -485,14 +489,14 @@ def _change_claims(change: Change, account: str, activation: str, claims: Mappin
     of = {"account": account, "activation": activation}
     for claim, several in subjects.items():
         if claim is None:
-            change.do("drop_claims", **of, subjects=several)
+            change.run_statement("drop_claims", **of, subjects=several)
         else:
-            change.do("add_claims", **of, **claim._asdict(), subjects=several)
+            change.run_statement("add_claims", **of, **claim._asdict(), subjects=several)
 
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
     """The number of the new push. Items in their order, then what is rejected or idle."""
-    (push_id,) = change.do(
+    (push_id,) = change.run_statement(
         "add_push",
         account=plan.account,
         kind=plan.kind,
@@ -509,14 +513,14 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
     ).fetchone()
     for item in plan.items:
         values = {each.name: getattr(item, each.name) for each in fields(item)}
-        (item_id,) = change.do("add_item", push_id=push_id, **values).fetchone()
+        (item_id,) = change.run_statement("add_item", push_id=push_id, **values).fetchone()
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         for subject, content in item.effects.items():
-            change.do("add_effect", **of, subject=subject, content=content)
+            change.run_statement("add_effect", **of, subject=subject, content=content)
     for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
         for each in several:
             by = "service" if each.by_service else "check"
-            change.do(
+            change.run_statement(
                 "add_row",
                 push_id=push_id,
                 rows=each.rows,

@@ -29,7 +29,7 @@ from home.versions import VERSIONS
 from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock
 from warehouse.disk import set_aside
-from warehouse.sql import statements
+from warehouse.sql import load_statements
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ _FOLDER = Path(__file__).parent
 _SCHEMA, _VIEWS = (
     _FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views")
 )
-STATEMENTS = statements(_FOLDER / "statements.sql")
+STATEMENTS = load_statements(_FOLDER / "statements.sql")
 
 
 class OutboxError(Incomplete):
@@ -102,12 +102,12 @@ class Store:
         self._lock = threading.RLock()
         self._is_checked = self._is_changed = False
         self._under_way: Change | None = None
-        with self._explained():
+        with self._explain_errors():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if copy_of(path).exists() and not (path.exists() and path.stat().st_size):
-                raise OutboxDamaged(damaged(path, "it is gone"))
+                raise OutboxDamaged(describe_damage(path, "it is gone"))
             if path.is_dir():
-                raise OutboxDamaged(damaged(path, "it is a folder"))
+                raise OutboxDamaged(describe_damage(path, "it is a folder"))
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
@@ -116,7 +116,7 @@ class Store:
                 "normal_form", 1, lambda email: normal_form(email or ""), deterministic=True
             )
             try:
-                self._prepare()
+                self._prepare_file()
             except BaseException:
                 self._connection.close()
                 raise
@@ -125,18 +125,20 @@ class Store:
         """What was changed is copied first."""
         with self._lock:
             if self._is_changed:
-                self._copy()
+                self._write_copy()
             self._connection.close()
 
-    def check(self) -> None:
+    def check_pages(self) -> None:
         """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
-        with self._lock, self._explained():
+        with self._lock, self._explain_errors():
             if (found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
-                raise OutboxDamaged(damaged(self.path, found))
-            if self._connection.execute("select value from revision").fetchone()[0] < _noted(self.path):
-                raise OutboxDamaged(damaged(self.path, "changes of a process that was killed are missing"))
+                raise OutboxDamaged(describe_damage(self.path, found))
+            if self._connection.execute("select value from revision").fetchone()[0] < _read_note(self.path):
+                raise OutboxDamaged(
+                    describe_damage(self.path, "changes of a process that was killed are missing")
+                )
 
-    def _copy(self) -> None:
+    def _write_copy(self) -> None:
         """A copy that is damaged is replaced; one that cannot be written now is written after the next
         change."""
         copy = copy_of(self.path)
@@ -153,32 +155,32 @@ class Store:
                     return
                 set_aside(copy)
 
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        with self._lock, self._explained():
-            return self._connection.execute(STATEMENTS[statement], _encoded(values)).fetchall()
+    def fetch_rows(self, statement: str, **values: Any) -> list[Any]:
+        with self._lock, self._explain_errors():
+            return self._connection.execute(STATEMENTS[statement], _encode_values(values)).fetchall()
 
     def each_row(self, statement: str, **values: Any) -> Iterator[Any]:
         """The same as of one moment, one at a time, for more than memory should hold."""
-        with self._explained():
-            yield from self._connection.execute(STATEMENTS[statement], _encoded(values))
+        with self._explain_errors():
+            yield from self._connection.execute(STATEMENTS[statement], _encode_values(values))
 
     @contextmanager
-    def change(self) -> Iterator[Change]:
+    def open_change(self) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Within another
         one it is a part of that. Before the first one the file is checked."""
-        with self._lock, self._explained():
+        with self._lock, self._explain_errors():
             if self._under_way is not None:
                 yield self._under_way
                 return
             if not self._is_checked:
-                self.check()
+                self.check_pages()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
             self._under_way = change = Change(self._connection, self._clock())
             try:
                 yield change
                 self._connection.execute("commit")
-                _note(self.path, change.revision)
+                _write_note(self.path, change.revision)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
@@ -186,12 +188,12 @@ class Store:
             finally:
                 self._under_way = None
 
-    def _prepare(self) -> None:
+    def _prepare_file(self) -> None:
         connection = self._connection
         connection.row_factory = sqlite3.Row
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
-        version = self._version()
+        version = self._read_version()
         if version > VERSION:
             raise OutboxTooNew(
                 f"{self.path} was written by a newer version of marketing-sync: upgrade this installation"
@@ -202,7 +204,7 @@ class Store:
             self._is_changed = version > 0  # there is nothing in a new one that could be lost
         connection.executescript(_VIEWS)
 
-    def _version(self) -> int:
+    def _read_version(self) -> int:
         application = self._connection.execute("pragma application_id").fetchone()[0]
         version = int(self._connection.execute("pragma user_version").fetchone()[0])
         is_empty = self._connection.execute("select count(*) from sqlite_schema").fetchone()[0] == 0
@@ -211,8 +213,8 @@ class Store:
         return version
 
     def _make_tables(self) -> None:
-        with self.change():
-            version = self._version()  # another process may have been faster
+        with self.open_change():
+            version = self._read_version()  # another process may have been faster
             steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version]
             for statement in ";\n".join(steps if version else [_SCHEMA]).split(";\n"):
                 self._connection.execute(statement)
@@ -220,11 +222,11 @@ class Store:
             self._connection.execute(f"pragma user_version = {VERSION}")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as problem:
-            raise _explained(problem, self.path) from problem
+            raise _explain_error(problem, self.path) from problem
         except OSError as problem:
             raise OutboxError(f"the outbox {self.path} cannot be used ({problem.strerror})") from problem
 
@@ -235,16 +237,18 @@ class Change:
     def __init__(self, connection: sqlite3.Connection, now: float) -> None:
         self._connection, self.now, self.revision = connection, now, 0
 
-    def do(self, statement: str, **values: Any) -> sqlite3.Cursor:
+    def run_statement(self, statement: str, **values: Any) -> sqlite3.Cursor:
         """Run a statement of `statements.sql`; `now` and `revision` are those of the transaction."""
         sql = STATEMENTS[statement]
         if ":revision" in sql and not self.revision:
             raised = self._connection.execute("update revision set value = value + 1 returning value")
             (self.revision,) = raised.fetchone()
-        return self._connection.execute(sql, _encoded(values) | {"now": self.now, "revision": self.revision})
+        return self._connection.execute(
+            sql, _encode_values(values) | {"now": self.now, "revision": self.revision}
+        )
 
 
-def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Collections as JSON."""
     return {
         name: value
@@ -254,7 +258,7 @@ def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
+def _explain_error(problem: sqlite3.Error, path: Path) -> OutboxError:
     text = str(problem)
     if "full" in text or "disk I/O" in text:
         return OutboxFull(
@@ -268,10 +272,10 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
         )
     if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
-    return OutboxDamaged(damaged(path, text))
+    return OutboxDamaged(describe_damage(path, text))
 
 
-def damaged(path: Path, text: str) -> str:
+def describe_damage(path: Path, text: str) -> str:
     problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return (
@@ -309,7 +313,7 @@ def check_not_held(path: Path) -> None:
         raise OutboxHeld(held_note(path).read_text(encoding="utf-8"))
 
 
-def _note(path: Path, revision: int) -> None:
+def _write_note(path: Path, revision: int) -> None:
     """Always of one size, and written over: a file that is cut first costs as much as the commit."""
     if revision:
         number = b"%020d" % revision
@@ -320,7 +324,7 @@ def _note(path: Path, revision: int) -> None:
             note.write(b"%b %010d" % (number, zlib.crc32(number)))
 
 
-def _noted(path: Path) -> int:
+def _read_note(path: Path) -> int:
     """0 when nothing is noted, or the note itself is damaged."""
     try:
         number, check = revision_note(path).read_bytes().split(b" ")
@@ -332,7 +336,7 @@ def _noted(path: Path) -> int:
 # ---- resuming with the copy of an outbox that is damaged or gone, so that nothing is sent twice
 
 
-def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
+def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
 
     What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and
@@ -342,7 +346,7 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
         return False
     try:
         with contextlib.closing(Store(path)) as store:
-            store.check()
+            store.check_pages()
         return False
     except OutboxDamaged as problem:
         if not copy_of(path).exists():
@@ -350,7 +354,7 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
         log.warning("%s", problem)
     try:
         with contextlib.closing(Store(copy_of(path))) as copy:
-            copy.check()
+            copy.check_pages()
     except OutboxDamaged as problem:
         raise OutboxDamaged(
             f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. "
@@ -361,7 +365,7 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
-    _doubt(temporary, now, not_idempotent)
+    _doubt_open_items(temporary, now, not_idempotent)
     for suffix in ("-wal", "-shm", ""):
         if (part := Path(f"{path}{suffix}")).exists():
             set_aside(part)
@@ -370,7 +374,7 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     return True
 
 
-def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
+def hold_open_items(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
     """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent
     until a person decides."""
     held_note(path).write_text(
@@ -382,14 +386,14 @@ def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collectio
         encoding="utf-8",
     )
     if path.exists():
-        _doubt(path, now, not_idempotent)
+        _doubt_open_items(path, now, not_idempotent)
 
 
-def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
+def _doubt_open_items(path: Path, now: float, not_idempotent: Collection[str]) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         change = Change(connection, now)
-        change.do("doubt_maybe_sent")
-        change.do("doubt_not_to_be_found", not_idempotent=not_idempotent)
+        change.run_statement("doubt_maybe_sent")
+        change.run_statement("doubt_not_to_be_found", not_idempotent=not_idempotent)
 
 
 # ---- one sender per home and account at a time: a locked file, which goes with its process however that ends
@@ -412,7 +416,7 @@ def sender_lock(
         ) from problem
     try:
         deadline, is_told = time.monotonic() + wait_s, False
-        while holder := _holder(handle):
+        while holder := _take_lock(handle):
             if time.monotonic() >= deadline:
                 raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
             if not is_told:
@@ -426,7 +430,7 @@ def sender_lock(
         os.close(handle)
 
 
-def _holder(handle: int) -> str:
+def _take_lock(handle: int) -> str:
     """Take the lock; or who has it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

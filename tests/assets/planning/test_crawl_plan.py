@@ -13,7 +13,7 @@ from assets.planning.crawl_plan import (
     TIMELINES,
     ContactPlan,
     Rules,
-    allowance,
+    find_allowance,
     next_moment,
     plan_contacts,
 )
@@ -84,12 +84,12 @@ def test_a_click_is_a_reason() -> None:
 
 def test_the_time_that_is_left_limits_the_requests() -> None:
     at_six = NOW + dt.timedelta(hours=4)
-    assert allowance(None, None, NOW, 15.0) is None
-    assert allowance(None, at_six, NOW, 15.0) == int(4 * 3600 * 15 * 0.97)
-    assert allowance(1000, at_six, NOW, 15.0) == 980
-    assert allowance(1000, None, NOW, 15.0, accounts=4) == 245
-    assert allowance(0, None, NOW, 15.0) == 0
-    assert allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0) == 0
+    assert find_allowance(None, None, NOW, 15.0) is None
+    assert find_allowance(None, at_six, NOW, 15.0) == int(4 * 3600 * 15 * 0.97)
+    assert find_allowance(1000, at_six, NOW, 15.0) == 980
+    assert find_allowance(1000, None, NOW, 15.0, accounts=4) == 245
+    assert find_allowance(0, None, NOW, 15.0) == 0
+    assert find_allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0) == 0
 
 
 def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:

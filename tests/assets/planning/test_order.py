@@ -15,7 +15,7 @@ from assets.planning.order import (
     Order,
     Reason,
     find_reasons,
-    order,
+    order_requests,
     smoothed_size,
 )
 from tests.assets.planning.people import T, candidates
@@ -26,7 +26,7 @@ ages = st.lists(st.none() | st.floats(0, 12), min_size=1, max_size=60)
 def plan(asked_days_ago: list[float | None], chance: list[float], limit: int | None = None) -> Order:
     people = candidates(asked_days_ago)
     likely = np.where(people.is_new, 1.0, np.array(chance))
-    return order(people, likely, find_reasons(people), T, limit=limit)
+    return order_requests(people, likely, find_reasons(people), T, limit=limit)
 
 
 def why(found: Order) -> list[Reason]:

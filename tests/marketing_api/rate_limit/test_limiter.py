@@ -41,36 +41,36 @@ def in_thread(what: Callable[[], object]) -> threading.Thread:
 
 
 def test_slots_are_a_tenth_of_a_second_apart_until_the_limit_is_known(limiter: RateLimiter) -> None:
-    slots = [limiter.wait() for _ in range(5)]
+    slots = [limiter.wait_for_slot() for _ in range(5)]
     gaps = [slot.gap for slot in slots[1:]]
     assert min(gaps) == pytest.approx(0.1, abs=0.03), "more only where this thread came late"
 
 
 def test_nobody_leaves_before_the_slot(limiter: RateLimiter) -> None:
     for _ in range(4):
-        slot = limiter.wait()
+        slot = limiter.wait_for_slot()
         assert time.monotonic() >= slot.at
 
 
 def test_the_reported_limit_is_followed(limiter: RateLimiter) -> None:
     assert limiter.limit == 10
-    limiter.learn(limiter.wait(), RateReport(limit=15, requests=1, remaining=14), refused=False)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=15, requests=1, remaining=14), refused=False)
     assert limiter.limit == 15
     assert 10 < limiter.rate <= 15
 
 
 def test_the_cap_holds_against_a_higher_limit(path: Path) -> None:
     limiter = RateLimiter(path, cap=4)
-    limiter.learn(limiter.wait(), UNLIMITED, refused=False)
+    limiter.learn(limiter.wait_for_slot(), UNLIMITED, refused=False)
     assert limiter.rate == 4
 
 
 def test_a_thousand_slots_cost_about_a_search_through_half_a_megabyte(limiter: RateLimiter) -> None:
     """Fifteen hundred requests a second must be possible: 20 µs a slot on an idle machine."""
-    limiter.learn(limiter.wait(), UNLIMITED, refused=False)
+    limiter.learn(limiter.wait_for_slot(), UNLIMITED, refused=False)
     began = time.thread_time()
     for _ in range(2000):
-        limiter.wait()
+        limiter.wait_for_slot()
     assert time.thread_time() - began < 10 * plainly()
 
 
@@ -80,12 +80,12 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
         path, cap=2
     )  # so slow that all three wait before any may leave, on a busy machine too
     order: list[str] = []
-    slot = limiter.wait()
-    limiter.wait()
+    slot = limiter.wait_for_slot()
+    limiter.wait_for_slot()
 
     def wait(name: str, *, first: bool = False) -> Callable[[], None]:
         def body() -> None:
-            limiter.wait(first=first)
+            limiter.wait_for_slot(first=first)
             order.append(name)
 
         return body
@@ -109,32 +109,32 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
 
 def test_after_a_refusal_other_processes_wait_too(path: Path) -> None:
     one, other = RateLimiter(path), RateLimiter(path)
-    slot = one.wait()
+    slot = one.wait_for_slot()
     refused_at = time.monotonic()
     one.learn(
         slot,
         RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.4),
         refused=True,
     )
-    other.wait()
+    other.wait_for_slot()
     assert time.monotonic() - refused_at > 0.35
 
 
 def test_waiting_ends_when_it_is_given_up(limiter: RateLimiter) -> None:
-    limiter.learn(limiter.wait(), RateReport(limit=10, reached=True, after=30), refused=True)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=10, reached=True, after=30), refused=True)
     given_up = threading.Event()
     problems: list[Exception] = []
 
     def wait() -> None:
         try:
-            limiter.wait(is_given_up=given_up.is_set)
+            limiter.wait_for_slot(is_given_up=given_up.is_set)
         except Stopped as problem:
             problems.append(problem)
 
     threads = [in_thread(wait) for _ in range(3)]
     time.sleep(0.05)
     given_up.set()
-    limiter.wake()
+    limiter.wake_waiting()
     for thread in threads:
         thread.join(HANGS_S)
     assert len(problems) == 3
@@ -142,10 +142,10 @@ def test_waiting_ends_when_it_is_given_up(limiter: RateLimiter) -> None:
 
 def test_those_who_gave_up_leave_the_queue_to_others(limiter: RateLimiter) -> None:
     def gap_behind_one() -> float:
-        limiter.wait()
+        limiter.wait_for_slot()
         with pytest.raises(Stopped):
-            limiter.wait(is_given_up=lambda: True)
-        return limiter.wait().gap
+            limiter.wait_for_slot(is_given_up=lambda: True)
+        return limiter.wait_for_slot().gap
 
     gaps = [gap_behind_one() for _ in range(4)]
     assert min(gaps) == pytest.approx(0.1, abs=0.03), "more only where this thread came late"
@@ -173,7 +173,7 @@ print(json.dumps(times))
 def test_two_processes_keep_one_limit_and_share_it_whatever_their_threads(
     limiter: RateLimiter, path: Path
 ) -> None:
-    limiter.learn(limiter.wait(), RateReport(limit=80), refused=False)
+    limiter.learn(limiter.wait_for_slot(), RateReport(limit=80), refused=False)
     command, seconds = [sys.executable, "-c", _ASKER, str(path)], 2.5
     askers = [
         subprocess.Popen(

@@ -179,38 +179,40 @@ def test_windows_that_are_no_longer_fixed_are_disbelieved() -> None:
 
 def test_after_a_refusal_everybody_waits_for_the_window_to_reset() -> None:
     slots = Schedule()
-    first, second = slots.reserve(START), slots.reserve(START)
+    first, second = slots.reserve_slot(START), slots.reserve_slot(START)
     slots.learn(
         first, Told(15, 15, 0, True, START + 0.7, 1.0), refused=True, now=START + 0.1, wall=START + 0.1
     )
     assert not slots.still_holds(second)
-    assert slots.reserve(START + 0.1).at == pytest.approx(START + 0.7, abs=0.05)
+    assert slots.reserve_slot(START + 0.1).at == pytest.approx(START + 0.7, abs=0.05)
 
 
 def test_a_second_refusal_in_a_row_distrusts_the_reset() -> None:
     slots = Schedule()
     for _ in range(2):
-        slot = slots.reserve(START)
+        slot = slots.reserve_slot(START)
         slots.learn(
             slot, Told(15, 15, 0, True, START + 0.3, 2.0), refused=True, now=START + 0.2, wall=START + 0.2
         )
-    assert slots.reserve(START + 0.2).at == pytest.approx(START + 2.2)
+    assert slots.reserve_slot(START + 0.2).at == pytest.approx(START + 2.2)
 
 
 def test_refusals_of_requests_that_were_under_way_are_one_lesson() -> None:
     slots = Schedule()
-    under_way = [slots.reserve(START) for _ in range(5)]
+    under_way = [slots.reserve_slot(START) for _ in range(5)]
     for slot in under_way:
         slots.learn(slot, Told(15, 15, 0, True), refused=True, now=START + 1, wall=START + 1)
     once = Schedule()
-    once.learn(once.reserve(START), Told(15, 15, 0, True), refused=True, now=START + 1, wall=START + 1)
+    once.learn(once.reserve_slot(START), Told(15, 15, 0, True), refused=True, now=START + 1, wall=START + 1)
     assert slots.margin == once.margin
 
 
 def test_a_refusal_on_a_whim_does_not_slow_down_for_good() -> None:
     slots = Schedule()
     before = slots.margin
-    slots.learn(slots.reserve(START), Told(15, 3, 12, False), refused=True, now=START + 1, wall=START + 1)
+    slots.learn(
+        slots.reserve_slot(START), Told(15, 3, 12, False), refused=True, now=START + 1, wall=START + 1
+    )
     assert slots.margin == before
     assert slots.hold_until > START + 1
 
@@ -218,23 +220,23 @@ def test_a_refusal_on_a_whim_does_not_slow_down_for_good() -> None:
 def test_times_from_before_a_reboot_are_dropped() -> None:
     slots = Schedule()
     slots.learn(
-        slots.reserve(90_000.0), Told(15, 15, 0, True, after=30.0), refused=True, now=90_000.0, wall=0.0
+        slots.reserve_slot(90_000.0), Told(15, 15, 0, True, after=30.0), refused=True, now=90_000.0, wall=0.0
     )
-    assert slots.reserve(12.0).at == pytest.approx(12.0, abs=0.1)
+    assert slots.reserve_slot(12.0).at == pytest.approx(12.0, abs=0.1)
     assert slots.limit == 0
 
 
 def test_what_was_learnt_long_ago_is_learnt_anew() -> None:
     run = Run(Grid(), seconds=30).go()
-    run.slots.reserve(START + 30 + 3600)
+    run.slots.reserve_slot(START + 30 + 3600)
     assert (run.slots.limit, run.slots.windows.is_fixed) == (0, 0)
 
 
 def test_a_limit_without_meaning_is_no_brake() -> None:
     slots = Schedule()
-    slots.learn(slots.reserve(START), Told(1_000_000, 1, 999_999), refused=False, now=START, wall=START)
+    slots.learn(slots.reserve_slot(START), Told(1_000_000, 1, 999_999), refused=False, now=START, wall=START)
     for _ in range(2000):
-        last = slots.reserve(START + 1)
+        last = slots.reserve_slot(START + 1)
     assert last.at < START + 1.01
 
 

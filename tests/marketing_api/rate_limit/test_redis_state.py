@@ -76,7 +76,9 @@ def test_three_machines_that_do_not_see_each_other_stay_below_the_limit(offset: 
     """Each sends at its share, evenly; the service counts them together."""
     service, learnt = Grid(offset=offset), Run(Grid(offset=offset), seconds=30).go().slots
     machines = [learnt.begun_anew(1030.0, hold, ALONE) for hold in (1.0, 1.1, 1.25)]
-    slots = sorted(machine.reserve(at).at for machine in machines for at in itertools.repeat(1030.0, 200))
+    slots = sorted(
+        machine.reserve_slot(at).at for machine in machines for at in itertools.repeat(1030.0, 200)
+    )
     told = [service.arrive(at) for at in slots]
     assert not any(each.reached for each in told)
     assert 0.9 * 3 * ALONE * 15 < len(slots) / (slots[-1] - slots[0]) <= 3 * ALONE * 15
@@ -86,7 +88,7 @@ def test_a_state_begun_anew_holds_everybody_and_keeps_what_is_learnt_of_windows(
     learnt = Run(Grid(), seconds=30).go().slots
     anew = learnt.begun_anew(1030.0, HOLD)
     assert anew.is_windowed()
-    assert anew.reserve(1030.0).at >= 1030.0 + HOLD
+    assert anew.reserve_slot(1030.0).at >= 1030.0 + HOLD
     assert (anew.windows.is_fixed, anew.windows.phase) == (learnt.windows.is_fixed, learnt.windows.phase)
     assert anew.windows is not learnt.windows
     run = Run(Grid(), seconds=30, slots=learnt.begun_anew(1030.0, HOLD), start=1030.0).go()
@@ -100,21 +102,21 @@ def test_nothing_learnt_holds_nobody() -> None:
 
 def test_what_was_learnt_long_ago_is_not_begun_with() -> None:
     anew = Schedule(15.0, touched_at=1000.0, windows=Windows(is_fixed=1.0)).begun_anew(5000.0, HOLD)
-    anew.reserve(5000.0)
+    anew.reserve_slot(5000.0)
     assert not anew.limit
 
 
 def test_a_share_outlives_what_is_forgotten() -> None:
     alone = Schedule(15.0, touched_at=1000.0, share=ALONE)
-    alone.reserve(5000.0)
+    alone.reserve_slot(5000.0)
     assert alone.share == ALONE
-    alone.reserve(10.0)
+    alone.reserve_slot(10.0)
     assert alone.share == ALONE
 
 
 def test_a_slot_of_another_clock_does_not_hold() -> None:
     schedule = Schedule(15.0, touched_at=1000.0)
-    slot = schedule.reserve(1000.0)
+    slot = schedule.reserve_slot(1000.0)
     assert schedule.still_holds(slot)
     assert not schedule.begun_anew(900.0, HOLD).still_holds(slot)
     assert not schedule.begun_anew(1100.0, HOLD).still_holds(slot)

@@ -26,7 +26,7 @@ import phpserialize
 from pydantic import ValidationError
 
 from marketing_api.records import values
-from marketing_api.records.contacts import Contact, contacts
+from marketing_api.records.contacts import Contact, read_contacts
 from marketing_api.records.reputation import read_rating
 
 ZONE = ZoneInfo("America/New_York")
@@ -413,7 +413,7 @@ def _says_status(text: str, value: Any) -> bool:
 
 
 def _status(text: str) -> tuple[str | None, int | None]:
-    ((_, raw),) = contacts([{"id": 1, "status": text}], {"listid": "5"})
+    ((_, raw),) = read_contacts([{"id": 1, "status": text}], {"listid": "5"})
     try:
         contact = Contact.model_validate(raw)
     except ValidationError as problem:

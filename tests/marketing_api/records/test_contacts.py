@@ -7,8 +7,8 @@ import pytest
 
 from marketing_api.operations import contacts
 from marketing_api.records.contacts import Contact, Coupon
-from marketing_api.records.contacts import contacts as rows_of_contacts
-from marketing_api.records.shapes import single
+from marketing_api.records.contacts import read_contacts as rows_of_contacts
+from marketing_api.records.shapes import read_single
 from tests.marketing_api import samples
 from tests.marketing_api.responses import records, utc
 
@@ -83,7 +83,7 @@ def test_look_up_by_email_gives_one_contact_per_list() -> None:
         {"id": 1, "listid": "5", "email": "a@example.com", "12": "x"},
         {"id": 2, "listid": 6, "email": "a@example.com"},
     ]
-    read = [Contact.model_validate(raw) for _, raw in single(rows_of_contacts)(entries, {})]
+    read = [Contact.model_validate(raw) for _, raw in read_single(rows_of_contacts)(entries, {})]
     assert [(each.list_id, each.contact_id, each.custom_fields) for each in read] == [
         (5, 1, {"12": "x"}),
         (6, 2, None),
@@ -91,7 +91,7 @@ def test_look_up_by_email_gives_one_contact_per_list() -> None:
 
 
 def test_look_up_by_id_gives_an_object() -> None:
-    (pair,) = single(rows_of_contacts)({"id": 1, "email": "a@example.com"}, {"listid": "5"})
+    (pair,) = read_single(rows_of_contacts)({"id": 1, "email": "a@example.com"}, {"listid": "5"})
     assert Contact.model_validate(pair[1]).list_id == 5
 
 

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.records.shapes import entries, is_whole, items_of, keyed, lift, mapping, member, objects
+from marketing_api.records.shapes import (
+    add_keys,
+    as_object,
+    as_objects,
+    first_member,
+    is_whole,
+    items_of,
+    lift_members,
+    list_entries,
+)
 
 RAWS = st.lists(
     st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12
@@ -15,7 +24,7 @@ RAWS = st.lists(
 
 
 def keys(raws: list[dict[str, Any]]) -> list[str]:
-    return [raw["key"] for raw in keyed(raws, "key", lambda raw: (raw["a"], raw["b"]))]
+    return [raw["key"] for raw in add_keys(raws, "key", lambda raw: (raw["a"], raw["b"]))]
 
 
 @given(RAWS)
@@ -43,7 +52,7 @@ def test_keys_are_the_same_for_numbers_and_texts(raws: list[dict[str, Any]]) -> 
 
 
 def test_an_absent_value_is_not_an_empty_text() -> None:
-    first, second = keyed([{"a": None}, {"a": ""}], "key", lambda raw: [raw["a"]])
+    first, second = add_keys([{"a": None}, {"a": ""}], "key", lambda raw: [raw["a"]])
     assert first["key"] != second["key"]
 
 
@@ -61,28 +70,28 @@ def test_an_absent_value_is_not_an_empty_text() -> None:
     ],
 )
 def test_entries_of_every_shape(items: Any, expected: list[Any]) -> None:
-    assert list(entries(items)) == expected
+    assert list(list_entries(items)) == expected
 
 
 def test_mapping_refuses_what_is_no_object() -> None:
-    assert mapping([]) == mapping(None) == {}
-    assert mapping(["a"]) == {"0": "a"}
+    assert as_object([]) == as_object(None) == {}
+    assert as_object(["a"]) == {"0": "a"}
     with pytest.raises(ValueError, match="not an object"):
-        mapping("text")
+        as_object("text")
 
 
 def test_member_prefers_the_exact_name() -> None:
-    assert member({"reviews": 1, "Reviews": 2}, "Reviews") == 2
-    assert member({"REVIEWS": 3}, "Reviews") == 3
-    assert member([], "Reviews") is None
+    assert first_member({"reviews": 1, "Reviews": 2}, "Reviews") == 2
+    assert first_member({"REVIEWS": 3}, "Reviews") == 3
+    assert first_member([], "Reviews") is None
 
 
 def test_wrappers_and_single_fetches() -> None:
     assert items_of({"count": 1, "Items": [1]}) == [1]
     assert items_of([1]) == [1]
-    assert objects({"id": 1}) == [{"id": 1}]
-    assert objects([{"id": 1}, {"id": 2}]) == [{"id": 1}, {"id": 2}]
-    assert objects({}) == objects([]) == objects(None) == []
+    assert as_objects({"id": 1}) == [{"id": 1}]
+    assert as_objects([{"id": 1}, {"id": 2}]) == [{"id": 1}, {"id": 2}]
+    assert as_objects({}) == as_objects([]) == as_objects(None) == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,7 @@ def test_wrappers_and_single_fetches() -> None:
 def test_lift_turns_named_members_into_columns_and_keeps_the_rest(
     raw: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert lift(raw, "url", {"filter": "url_filter", "link": "url_link"}) == expected
+    assert lift_members(raw, "url", {"filter": "url_filter", "link": "url_link"}) == expected
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from marketing_api.records.values import (
     read_share,
     read_text,
     read_word,
-    singular,
+    to_singular,
 )
 from tests.marketing_api.responses import ZONE, utc
 from tests.patterns import plainly
@@ -323,7 +323,7 @@ def test_any_address_and_number_of_clicks_come_back(email: str, count: int) -> N
     ],
 )
 def test_singular(word: str, one: str) -> None:
-    assert singular(word) == one
+    assert to_singular(word) == one
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def main(root: str, spool: str, count: str = "0") -> None:
         print("open", flush=True)
         for number in range(1, int(count) + 1) if int(count) else itertools.count(1):
             one = exchange(large if number % 50 == 0 else envelope({"n": number}), question(number))
-            archive.record(one)
+            archive.record_exchange(one)
             print(one.request_id, flush=True)
 
 

@@ -63,9 +63,9 @@ def test_everything_recorded_is_read_back_in_the_order_asked_for(
 
     with Archive(root) as archive:
         for number, one in enumerate(made):
-            archive.record(one)
+            archive.record_exchange(one)
             if number in sealed_after:
-                archive.seal()
+                archive.seal_requests()
         assert seen(archive) == wanted
     with Archive(root) as archive:
         assert seen(archive) == wanted
@@ -137,10 +137,10 @@ def test_files_are_for_the_owner_only(root: Path, tmp_path: Path) -> None:
 def test_a_request_leaves_the_ledger_once_it_is_sealed(root: Path) -> None:
     with Archive(root) as archive:
         ids = record(archive, exchange(b"x"))
-        assert list(archive.ledger.recorded()) == ids
+        assert list(archive.ledger.find_recorded()) == ids
         assert files(root) == []
-        archive.seal()
-        assert archive.ledger.recorded() == {}
+        archive.seal_requests()
+        assert archive.ledger.find_recorded() == {}
         assert [Path(name).parts[:2] for name in files(root)] == [("requests", "date=2026-11-20")]
     assert len(files(root)) == 1
 
@@ -173,7 +173,7 @@ def test_reading_takes_rows_of_many_groups_in_any_order(root: Path) -> None:
     with Archive(root) as archive:
         made = [exchange(envelope({"n": n}), question(n)) for n in range(1, 1203)]
         record(archive, *made)
-        archive.seal()
+        archive.seal_requests()
         order = [*made[::-7], *made[:3], *made[:3]]
         assert bodies(archive, [one.request_id for one in order]) == [one.body for one in order]
 
@@ -185,7 +185,7 @@ def test_a_file_that_is_merged_into_another_while_it_is_read_is_read_to_its_end(
     with Archive(root) as archive:
         made = [exchange(envelope({"of": number}), question(number)) for number in (1, 2, 3)]
         record(archive, *made)
-        archive.seal()
+        archive.seal_requests()
         coming = archive.responses([each.request_id for each in made])
         read = [next(coming).body]
         for path in (root / "requests").rglob("*.parquet"):
@@ -206,7 +206,7 @@ def test_a_closed_archive_records_nothing(root: Path) -> None:
     archive.close()
     archive.close()
     with pytest.raises(ArchiveError, match="closed"):
-        archive.record(exchange(b"x"))
+        archive.record_exchange(exchange(b"x"))
     assert files(root) == []
 
 
@@ -237,14 +237,14 @@ def test_secret_parameters_leave_no_trace_not_even_a_hash(root: Path) -> None:
 def test_exchanges_come_file_by_file_without_those_already_known(root: Path) -> None:
     with Archive(root) as archive:
         (first,) = record(archive, exchange(b"1"))
-        archive.seal()
-        ((name, table),) = archive.exchanges()
+        archive.seal_requests()
+        ((name, table),) = archive.list_exchanges()
         assert table["request_id"].to_pylist() == [first]
         assert "body" not in table.column_names
         (second,) = record(archive, exchange(b"2"))
-        assert list(archive.exchanges({name})) == []
-        archive.seal()
-        ((_, table),) = archive.exchanges({name})
+        assert list(archive.list_exchanges({name})) == []
+        archive.seal_requests()
+        ((_, table),) = archive.list_exchanges({name})
         assert table["request_id"].to_pylist() == [second]
 
 
@@ -254,8 +254,8 @@ def test_a_damaged_file_is_left_out_and_said(root: Path, caplog: pytest.LogCaptu
     (path,) = (root / "requests").rglob("*.parquet")
     path.write_bytes(b"PAR1 and nothing else")
     with caplog.at_level(logging.WARNING), Archive(root) as archive:
-        assert list(archive.exchanges()) == []
-        assert archive.reusable("main", 0, ALWAYS).get(question().key) is None
+        assert list(archive.list_exchanges()) == []
+        assert archive.find_reusable("main", 0, ALWAYS).get(question().key) is None
         with pytest.raises(ArchiveError):
             bodies(archive, ids)
     assert path.name in caplog.text

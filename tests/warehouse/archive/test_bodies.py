@@ -22,7 +22,7 @@ def test_a_spooled_body_goes_from_file_to_file(root: Path, spool: Path) -> None:
             assert body.read_bytes() == spool.read_bytes()
             next(answers)
             assert not body.exists()
-            archive.seal()
+            archive.seal_requests()
         row = rows(archive)[large]
         assert row["body_file"] == f"bodies/date=2026-11-20/{large}.json.zst"
         assert (row["bytes"], row["body_sha256"]) == (
@@ -36,17 +36,17 @@ def test_a_spooled_body_goes_from_file_to_file(root: Path, spool: Path) -> None:
 def test_a_repeated_large_body_is_kept_once(root: Path, spool: Path) -> None:
     with Archive(root) as archive:
         (first,) = record(archive, exchange(spool))
-        archive.seal()
+        archive.seal_requests()
         (second,) = record(archive, exchange(spool))
         with Archive(root) as other:
             answers = other.responses([second])  # another process has found it, and then it is sealed
-            other._reader._find([second])
-            archive.seal()
+            other._reader._find_rows([second])
+            archive.seal_requests()
             assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
             answers.close()  # type: ignore[attr-defined]
         assert rows(archive)[second]["body_ref"] == first
         assert [path.name for path in (root / "bodies").rglob("*.zst")] == [f"{first}.json.zst"]
-        reused = archive.reusable("main", 0, ALWAYS).get(question().key)
+        reused = archive.find_reusable("main", 0, ALWAYS).get(question().key)
         assert reused is not None
         assert (reused.request_id, Path(str(reused.body)).read_bytes()) == (second, spool.read_bytes())
     assert not Path(str(reused.body)).exists()
@@ -66,4 +66,4 @@ def test_a_damaged_large_body_is_noticed(root: Path, spool: Path, damage: str) -
             )
         with pytest.raises(ArchiveDamaged, match=str(ids[0])):
             bodies(archive, ids)
-        assert archive.reusable("main", 0, ALWAYS).get(question().key) is None
+        assert archive.find_reusable("main", 0, ALWAYS).get(question().key) is None

@@ -87,18 +87,21 @@ def test_what_is_left_is_what_a_plain_calculation_leaves(
                 if own:
                     tables = sealed.tables_of((each, b"" if each.body_ref else body_of(each)) for each in own)
                     name = f"date=2026-0{month + 1}-01/{number}.parquet"
-                    sealed.put(tables, Files(root), name, disk.Workspace(Path(folder)))
+                    sealed.write_sealed(tables, Files(root), name, disk.Workspace(Path(folder)))
         with Archive(root) as opened:
-            opened.compact(
+            opened.compact_files(
                 moment(0) + dt.timedelta(days=100),
                 bodies_before=bodies_before,
                 rows_before=rows_before,
                 needed=wanted,
             )
-            names = opened.ledger.names()
+            names = opened.ledger.list_names()
             opened_files = [sealed.SealedFile(opened.files, name) for name in names]
         left = [
-            each for file in opened_files for table in sealed.merged([file]) for each in table.to_pylist()
+            each
+            for file in opened_files
+            for table in sealed.merge_files([file])
+            for each in table.to_pylist()
         ]
         assert len(names) == len({each["requested_at"].month for each in left}), "one a month"
 

@@ -16,7 +16,7 @@ from warehouse.errors import ArchiveDamaged
 def test_an_equal_answer_is_stored_by_reference_whatever_the_rate_limit_says(root: Path) -> None:
     with Archive(root) as archive:
         (first,) = record(archive, exchange(envelope({"n": 1}, remaining=9)))
-        archive.seal()
+        archive.seal_requests()
         second, third = record(
             archive, exchange(envelope({"n": 1}, remaining=8)), exchange(envelope({"n": 1}, remaining=7))
         )
@@ -46,10 +46,10 @@ def test_an_earlier_answer_that_is_sealed_later_does_not_become_the_last(root: P
     with Archive(root) as slow, Archive(root) as quick:
         record(slow, exchange(envelope({"n": 1})))
         (last,) = record(quick, exchange(envelope({"n": 2})))
-        quick.seal()
-        slow.seal()
+        quick.seal_requests()
+        slow.seal_requests()
         (equal,) = record(quick, exchange(envelope({"n": 2})))
-        quick.seal()
+        quick.seal_requests()
         assert rows(quick)[equal]["body_ref"] == last
 
 
@@ -79,10 +79,10 @@ def test_a_ledger_that_is_lost_is_made_of_the_files(root: Path, lose: Callable[[
 def test_a_ledger_that_goes_while_the_archive_is_open_is_made_of_the_files(root: Path) -> None:
     with Archive(root) as archive:
         first = record(archive, exchange(envelope({"n": 1})))
-        archive.seal()
+        archive.seal_requests()
         (root / "ledger.sqlite").rename(root.parent / "away")
         second = record(archive, exchange(envelope({"n": 1}, remaining=1)))
-        archive.seal()
+        archive.seal_requests()
         assert rows(archive)[second[0]]["body_ref"] == first[0]
 
 
@@ -91,14 +91,14 @@ def test_no_answer_refers_to_a_body_that_went_with_a_missing_file(
 ) -> None:
     with Archive(root) as archive:
         (first,) = record(archive, exchange(envelope({"n": 1})))
-        archive.seal()
+        archive.seal_requests()
         (second,) = record(archive, exchange(envelope({"n": 1})))
     min((root / "requests").rglob("*.parquet")).unlink()
     with Archive(root) as archive:
         (third,) = record(archive, exchange(envelope({"n": 1})))
-        archive.seal()
+        archive.seal_requests()
         assert rows(archive)[third]["body_ref"] is None
-        assert archive.reusable("main", 0, ALWAYS).get(question().key) is not None
+        assert archive.find_reusable("main", 0, ALWAYS).get(question().key) is not None
         with pytest.raises(ArchiveDamaged, match=str(first)):
             bodies(archive, [second])
     assert "missing" in caplog.text

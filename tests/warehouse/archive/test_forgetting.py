@@ -36,17 +36,19 @@ def full(root: Path, spool: Path) -> Path:
     for _ in range(3):
         with Archive(root, full_rows=30) as archive:
             spool.write_bytes(envelope({"contacts": {"count": len(people), "items": people}}))
-            archive.record(exchange(spool, contacts.GETCONTACTS.bind(listid=3)))
+            archive.record_exchange(exchange(spool, contacts.GETCONTACTS.bind(listid=3)))
             for one in people:
-                archive.record(exchange(envelope(one), contacts.TIMELINE.bind(id=one["id"])))
+                archive.record_exchange(exchange(envelope(one), contacts.TIMELINE.bind(id=one["id"])))
             refused = {"outcome": Outcome.BROKEN, "error": f"no response for {ANN}"}
-            archive.record(exchange(b"<html>", contacts.TIMELINE.bind(id=7), **refused))  # type: ignore[arg-type]
-            archive.record(exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=ANN.upper())))
-            archive.record(exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=BOB)))
+            archive.record_exchange(exchange(b"<html>", contacts.TIMELINE.bind(id=7), **refused))  # type: ignore[arg-type]
+            archive.record_exchange(
+                exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=ANN.upper()))
+            )
+            archive.record_exchange(exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=BOB)))
             archive.ledger.log_loads({"asset": "contacts", "scope": {"reason": f"without {ANN}"}})
     killed = Archive(root)
     killed.ledger.set_unfinished(killed.holder, 1, ["contacts"])
-    killed.record(exchange(envelope(contact(7)), contacts.TIMELINE.bind(id=7)))
+    killed.record_exchange(exchange(envelope(contact(7)), contacts.TIMELINE.bind(id=7)))
     killed.ledger.close()
     return root
 
@@ -91,8 +93,8 @@ def test_no_body_stays_and_calls_about_them_do_not_say_so(full: Path) -> None:
         assert {before[id_]["params"].lower() for id_ in changed} == {'{"id": "7"}', f'{{"email": "{ANN}"}}'}
         assert {after[id_]["params"] for id_ in changed} == {"{}"}
         assert len({after[id_]["question_key"] for id_ in changed}) == 2, "one an operation"
-        assert list(archive.ledger.loads()) == []
-        assert archive.ledger.unfinished() == {}
+        assert list(archive.ledger.list_loads()) == []
+        assert archive.ledger.find_unfinished() == {}
         with pytest.raises(ArchiveDamaged, match="kept no longer"):
             list(archive.responses([max(after)]))
 
@@ -101,7 +103,7 @@ def test_what_is_said_again_is_archived_again(full: Path) -> None:
     drop(full)
     again = envelope(contact(8))
     with Archive(full) as archive:
-        archive.record(one := exchange(again, contacts.TIMELINE.bind(id=8)))
+        archive.record_exchange(one := exchange(again, contacts.TIMELINE.bind(id=8)))
     with Archive(full) as archive:
         assert [response.body for response in archive.responses([one.request_id])] == [again]
 
@@ -126,7 +128,7 @@ def test_interrupted_at_any_step_the_next_time_ends_the_same(
             for name in ("warehouse.disk.move_into_place", "warehouse.archive.compaction.retire"):
                 module, _, function = name.rpartition(".")
                 patched.setattr(name, cut(getattr(__import__(module, fromlist=[function]), function)))
-            patched.setattr(Ledger, "replace", cut(Ledger.replace))
+            patched.setattr(Ledger, "replace_files", cut(Ledger.replace_files))
             patched.setattr(Ledger, "clear_loads", cut(Ledger.clear_loads))
             drop(full)
             break
@@ -156,9 +158,11 @@ def test_they_are_never_archived_again_by_whoever_has_it_open(root: Path, spool:
     with Archive(root) as archive:
         add_people(root, [PERSON])
         spool.write_bytes(envelope({"contacts": {"count": 1, "items": [contact(7)]}}))
-        archive.record(exchange(spool, contacts.GETCONTACTS.bind(listid=3)))
-        archive.record(exchange(envelope(contact(7)), contacts.TIMELINE.bind(id=7)))
-        archive.record(exchange(envelope({"coupons": [{"email": ANN}]}), contacts.GETCOUPON.bind(email=BOB)))
+        archive.record_exchange(exchange(spool, contacts.GETCONTACTS.bind(listid=3)))
+        archive.record_exchange(exchange(envelope(contact(7)), contacts.TIMELINE.bind(id=7)))
+        archive.record_exchange(
+            exchange(envelope({"coupons": [{"email": ANN}]}), contacts.GETCOUPON.bind(email=BOB))
+        )
     assert traces(root) == []
 
 
@@ -179,4 +183,4 @@ def test_nothing_is_archived_past_a_damaged_list(root: Path) -> None:
     add_people(root, [PERSON])
     (root / NAME).write_text("{")
     with Archive(root) as archive, pytest.raises(ArchiveDamaged, match="put it back from a backup"):
-        archive.record(exchange(envelope({}), contacts.TIMELINE.bind(id=8)))
+        archive.record_exchange(exchange(envelope({}), contacts.TIMELINE.bind(id=8)))

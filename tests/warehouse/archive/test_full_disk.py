@@ -24,8 +24,8 @@ PROJECT = Path(__file__).parents[3]
 def test_what_was_recorded_survives_a_power_loss(root: Path) -> None:
     """SQLite syncs its log before a commit returns, and finds in it what a copy of both files has."""
     with Archive(root) as archive:
-        assert archive.ledger.read(lambda db: db.execute("pragma synchronous").fetchone()) == (2,)
-        archive.record(one := exchange(b"x"))
+        assert archive.ledger.run_read(lambda db: db.execute("pragma synchronous").fetchone()) == (2,)
+        archive.record_exchange(one := exchange(b"x"))
         there = root.parent / "there"
         shutil.copytree(root, there)
     with Archive(there) as archive:
@@ -50,11 +50,11 @@ def noise(seed: int, size: int = 60_000) -> bytes:
 
 def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> None:
     with Archive(root) as archive:
-        archive.record(one := exchange(noise(1)))
+        archive.record_exchange(one := exchange(noise(1)))
         size = (root / "ledger.sqlite-wal").stat().st_size
         with largest_file(size + 1_000), pytest.raises(ArchiveFull, match="free some and run again"):
-            archive.record(lost := exchange(noise(2)))
-        archive.record(two := exchange(noise(3)))
+            archive.record_exchange(lost := exchange(noise(2)))
+        archive.record_exchange(two := exchange(noise(3)))
         assert [answer.body for answer in archive.responses([one.request_id, two.request_id])] == [
             one.body,
             two.body,
@@ -68,10 +68,10 @@ def test_what_cannot_be_sealed_on_a_full_disk_stays_readable(root: Path) -> None
     archive = Archive(root)
     made = [exchange(noise(n), question(n)) for n in range(1, 4)]
     for one in made:
-        archive.record(one)
+        archive.record_exchange(one)
     with largest_file(150_000):
         with pytest.raises(ArchiveFull):
-            archive.seal()
+            archive.seal_requests()
         with Archive(root) as other:
             assert [answer.body for answer in other.responses([one.request_id for one in made])] == [
                 one.body for one in made
@@ -92,10 +92,10 @@ def test_a_large_body_without_room_leaves_nothing_behind(root: Path, tmp_path: P
     spool.write_bytes(noise(1, 200_000))
     with Archive(root) as archive:
         with largest_file(100_000), pytest.raises(ArchiveFull):
-            archive.record(exchange(spool))
+            archive.record_exchange(exchange(spool))
         assert files(root) == []
-        archive.record(one := exchange(spool))
-        archive.seal()
+        archive.record_exchange(one := exchange(spool))
+        archive.seal_requests()
         assert next(archive.responses([one.request_id])).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
 
 
@@ -105,7 +105,7 @@ def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) ->
         with largest_file(50_000), pytest.raises(ArchiveFull):
             archive.ledger.log_loads({"long": "x" * 100_000})
         archive.ledger.log_loads({"n": 2})
-        assert list(archive.ledger.loads()) == [{"n": 1}, {"n": 2}]
+        assert list(archive.ledger.list_loads()) == [{"n": 1}, {"n": 2}]
 
 
 @pytest.mark.slow

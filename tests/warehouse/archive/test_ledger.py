@@ -28,16 +28,16 @@ def test_opening_seals_what_a_dead_process_left(root: Path) -> None:
     with Archive(root) as archive:
         assert len(files(root)) == 1
         assert list(rows(archive)) == ids
-        assert archive.ledger.recorded() == {}
+        assert archive.ledger.find_recorded() == {}
 
 
 def test_what_others_recorded_is_sealed_with_the_own(root: Path) -> None:
     with Archive(root) as theirs, Archive(root) as ours:
         ids = record(theirs, exchange(envelope({"n": 1})))
         ids += record(ours, exchange(envelope({"n": 2})))
-        ours.seal()
+        ours.seal_requests()
         assert list(rows(theirs)) == ids
-        theirs.seal()
+        theirs.seal_requests()
         assert len(files(root)) == 1
 
 
@@ -55,7 +55,7 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((sealed, "put") if reached == "nothing" else (Ledger, "take_in")), die)
+        patch.setattr(*((sealed, "write_sealed") if reached == "nothing" else (Ledger, "take_in")), die)
         with pytest.raises(Killed):
             Archive(root)
     if reached == "a file that is damaged":
@@ -89,24 +89,24 @@ def test_a_ledger_of_a_newer_version_is_left_alone(root: Path) -> None:
 def test_loads_are_logged_in_their_order(root: Path) -> None:
     first, *others = ({"table": "contacts", "n": n, "note": "line\nbreak ü"} for n in range(1200))
     with Archive(root) as archive:
-        assert list(archive.ledger.loads()) == []
+        assert list(archive.ledger.list_loads()) == []
         archive.ledger.log_loads(first)
         archive.ledger.log_loads(*others)
     with Archive(root) as archive:
-        assert list(archive.ledger.loads()) == [first, *others]
-        assert list(archive.ledger.loads(newest_first=True)) == [*reversed(others), first]
+        assert list(archive.ledger.list_loads()) == [first, *others]
+        assert list(archive.ledger.list_loads(newest_first=True)) == [*reversed(others), first]
 
 
 def test_who_rewrites_files_is_alone(root: Path) -> None:
     with Archive(root) as reader, Archive(root) as other:
-        with reader.ledger.alone() as is_alone:
+        with reader.ledger.hold_alone() as is_alone:
             assert is_alone
             waiting = threading.Thread(target=record, args=(other, exchange(b"x")))
             waiting.start()
             waiting.join(0.1)
             assert waiting.is_alive()
         waiting.join()
-        with reader.ledger.alone() as is_alone:
+        with reader.ledger.hold_alone() as is_alone:
             assert not is_alone
 
 

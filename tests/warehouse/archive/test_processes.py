@@ -63,7 +63,7 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
             assert process.stdout.readline() == "open\n"
         for _ in range(5):
             with Archive(root):  # opening seals nothing of those who live
-                archive.record(exchange(envelope({"n": 1})))
+                archive.record_exchange(exchange(envelope({"n": 1})))
             time.sleep(0.05)
         said = [int(process.stdout.readline()) for process in processes if process.stdout]
         assert [answer.request_id for answer in archive.responses(said)] == said
@@ -77,12 +77,12 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
 
 def test_what_a_living_process_has_not_sealed_can_be_read_and_used(root: Path) -> None:
     with Archive(root) as theirs, Archive(root) as ours:
-        theirs.record(one := exchange(envelope({"n": 1})))
+        theirs.record_exchange(one := exchange(envelope({"n": 1})))
         assert [answer.body for answer in ours.responses([one.request_id])] == [one.body]
-        theirs.record(two := exchange(envelope({"n": 2}), question(2)))
-        reusable = ours.reusable("main", 0, ALWAYS)
+        theirs.record_exchange(two := exchange(envelope({"n": 2}), question(2)))
+        reusable = ours.find_reusable("main", 0, ALWAYS)
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
-        theirs.seal()
+        theirs.seal_requests()
         assert [answer.body for answer in ours.responses([one.request_id, two.request_id])] == [
             one.body,
             two.body,
@@ -96,7 +96,7 @@ def test_what_dead_processes_had_in_the_works_is_cleared_away_and_nothing_else(
     dead = disk.make_folder(root / "tmp" / "dead")
     (dead / "1.json.zst").write_bytes(b"x")
     with Archive(root) as archive:
-        archive.record(one := exchange(spool))
+        archive.record_exchange(one := exchange(spool))
         answers = archive.responses([one.request_id])
         body = next(answers).body
         with Archive(root):
@@ -128,7 +128,7 @@ def test_reading_goes_on_while_others_seal(root: Path) -> None:
         for thread in threads:
             thread.start()
         for number in range(1, 400):
-            writer.record(one := exchange(envelope({"n": number}), question(number)))
+            writer.record_exchange(one := exchange(envelope({"n": number}), question(number)))
             recorded.append(one.request_id)
         done.set()
         for thread in threads:

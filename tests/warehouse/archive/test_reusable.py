@@ -19,7 +19,7 @@ def test_the_latest_whole_answer_can_be_used_again_whatever_the_clock_showed(roo
 
     def answered(since: int, first: int = 0, last: int = 9) -> Any:
         between = (NOON + dt.timedelta(minutes=first), NOON + dt.timedelta(minutes=last))
-        answer = archive.reusable("main", since, between).get(question().key)
+        answer = archive.find_reusable("main", since, between).get(question().key)
         return None if answer is None else answer.body
 
     with Archive(root) as archive:
@@ -27,20 +27,20 @@ def test_the_latest_whole_answer_can_be_used_again_whatever_the_clock_showed(roo
             archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other")
         )
         for _ in range(2):
-            assert archive.reusable("main", 0, ALWAYS).request_id(question().key) == ids[2]
+            assert archive.find_reusable("main", 0, ALWAYS).request_id(question().key) == ids[2]
             assert answered(ids[0]) == answered(ids[2]) == envelope({"n": 2}), (
                 "the last request, though the clock had been set back"
             )
             assert answered(ids[0], 3) == envelope({"n": 3})
             assert answered(ids[0], 0, 1) == envelope({"n": 0})
             assert answered(ids[3]) is None
-            assert archive.reusable("main", 0, ALWAYS).get(question(2).key) is None
-            archive.seal()
+            assert archive.find_reusable("main", 0, ALWAYS).get(question(2).key) is None
+            archive.seal_requests()
 
 
 def test_answers_recorded_later_can_be_used_too(root: Path) -> None:
     with Archive(root) as archive:
-        reusable = archive.reusable("main", 0, ALWAYS)
+        reusable = archive.find_reusable("main", 0, ALWAYS)
         record(archive, exchange(b"{}"), exchange(b"{}", question(2), outcome=Outcome.REFUSED))
         assert reusable.request_id(question().key) is not None
         assert reusable.request_id(question(2).key) is None
@@ -52,7 +52,7 @@ def test_the_answer_to_a_write_is_never_used_again(root: Path) -> None:
     asked = Call(write, {"id": "1"})
     with Archive(root) as archive:
         record(archive, exchange(envelope({"item": "done"}), asked))
-        assert archive.reusable("main", 0, ALWAYS).get(asked.key) is None
+        assert archive.find_reusable("main", 0, ALWAYS).get(asked.key) is None
 
 
 def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root: Path) -> None:
@@ -67,4 +67,4 @@ def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root:
                 b"{}",
             )
             assert known.body == b"[]"
-            archive.seal()
+            archive.seal_requests()

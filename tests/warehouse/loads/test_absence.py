@@ -17,15 +17,15 @@ import pytest
 from marketing_api.exchange import Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL, account, campaigns, contacts, lists, reputation
-from marketing_api.validation import flaw
+from marketing_api.validation import find_flaw
 from tests.marketing_api.responses import enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import rebuild_warehouse
 from warehouse.schema import SCHEMA_VERSION
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 from warehouse.tables import TABLES, Table
 
 Place = tuple[Any, ...]
@@ -112,7 +112,7 @@ def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables,
         """Whether it was loaded: refused answers are not."""
         made = of_body(ALL[name], text(data), **params)
         at = made.requested_at + dt.timedelta(seconds=next(seconds))
-        if flaw(made):
+        if find_flaw(made):
             return False
         memory.load([Response(1, "main", made.call, at, made.body)], *many, scope=ALL_DAYS, shrink_limit=0.5)
         return True
@@ -320,9 +320,9 @@ def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
             tables.DIRECT_REVIEWS,
             scope=ALL_DAYS,
         )
-    with home.warehouse.writing() as connection:  # what the version before made of it
-        rows(connection, "delete from source.direct_reviews where review_id > 4")
-    rebuild(home.path, archive=home.archive)
+    with home.warehouse.open_for_writing() as connection:  # what the version before made of it
+        fetch_rows(connection, "delete from source.direct_reviews where review_id > 4")
+    rebuild_warehouse(home.path, archive=home.archive)
     assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == list(range(20))
 
 
@@ -331,9 +331,9 @@ def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:
         [home.answer(reputation.DIRECT, {"reviews": {"items": [{"id": 1, "date": "03/01/2026"}]}})],
         tables.DIRECT_REVIEWS,
     )
-    with home.warehouse.writing() as connection:
-        rows(connection, "alter table source.direct_reviews drop column _deleted_at")
-        rows(connection, "update sync.meta set value = 'of the version before' where name = 'tables'")
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "alter table source.direct_reviews drop column _deleted_at")
+        fetch_rows(connection, "update sync.meta set value = 'of the version before' where name = 'tables'")
     data = {"reviews": {"items": [{"id": 2, "date": "03/01/2026"}]}}
     home.load([home.answer(reputation.DIRECT, data, 1)], tables.DIRECT_REVIEWS, scope=ALL_DAYS)
     assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == [2]

@@ -9,19 +9,19 @@ from tests.warehouse.answering import Home
 from tests.warehouse.timelines import event, timeline
 from warehouse import tables
 from warehouse.loads.load import LoadReport
-from warehouse.sql import rows
+from warehouse.sql import fetch_rows
 
 
 def load(home: Home, *answers: Response) -> LoadReport:
     """What says the same as before is read all the same."""
-    with home.warehouse.writing() as connection:
-        rows(connection, "update sync.contact_coverage set timeline_digest = null")
+    with home.warehouse.open_for_writing() as connection:
+        fetch_rows(connection, "update sync.contact_coverage set timeline_digest = null")
     return timelines.load(home, *answers)
 
 
 def opened(home: Home) -> list[str]:
     """The open dates of all events, in the order of their keys."""
-    found = home.warehouse.read(
+    found = home.warehouse.run_query(
         "select details->0->>'value' as opened from source.timeline_events order by contact_id, event_key"
     )
     return [str(value) for value in found["opened"].to_pylist()]

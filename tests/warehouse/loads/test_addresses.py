@@ -17,15 +17,15 @@ from tests.spellings import PEOPLE, spelled, written
 from tests.warehouse.answering import START
 from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
-from warehouse.sql import query, records
+from warehouse.sql import fetch_records, load_query
 from warehouse.warehouse import REFUSAL_CODE
 
 _STATISTICS = (tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
 
 
 def candidates(memory: Tables, name: str, **params: Any) -> list[dict[str, Any]]:
-    sql = query(name).replace("{refusal_code}", REFUSAL_CODE)
-    return records(memory.connection, sql, {"account": "main", **params})
+    sql = load_query(name).replace("{refusal_code}", REFUSAL_CODE)
+    return fetch_records(memory.connection, sql, {"account": "main", **params})
 
 
 def members(memory: Tables, minutes: float, list_id: int, *spellings: str | None, first: int = 0) -> None:
@@ -94,7 +94,7 @@ def test_who_clicked_redeemed_and_was_requested_is_the_same_person(
 
     for list_id in (1, 2):  # the first of them goes
         members(memory, 4, list_id, *(data.draw(spelled(each)) for each in people[1:]), first=1)
-    orphans = memory.rows(query("orphaned_coupons").format(account="'main'"))
+    orphans = memory.rows(load_query("orphaned_coupons").format(account="'main'"))
     assert {address for _, address in orphans} == {normal_form(people[0])}
 
 

@@ -27,4 +27,4 @@ def test_a_logged_load_is_the_load() -> None:
         "UTC",
         logged_at=dt.datetime(2026, 11, 21, tzinfo=dt.UTC),
     )
-    assert Load.from_event(load.event()) == load
+    assert Load.from_event(load.to_event()) == load

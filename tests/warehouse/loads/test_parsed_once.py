@@ -25,24 +25,24 @@ def test_a_response_is_opened_once_and_once_more_when_it_is_read_from_the_archiv
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[int] = []
-    open_ = envelope._opened
+    open_ = envelope._open_envelope
 
     def counted(text: bytes | memoryview) -> envelope.Envelope:
         opened.append(len(text))
         return open_(text)
 
-    monkeypatch.setattr(envelope, "_opened", counted)
+    monkeypatch.setattr(envelope, "_open_envelope", counted)
     with (
         serve(Options(contacts=100, rate_limit=0)) as url,
         Client(
             Connection("main", url, Secret(DEFAULT_KEY)),
             RateLimiter(tmp_path / "pace"),
-            record=home.archive.record,
+            record=home.archive.record_exchange,
             spool=tmp_path / "spool",
         ) as client,
     ):
         me = client.fetch(account.ME.bind())
-        home.warehouse.apply(home.event([me], tables.BUSINESS))
+        home.warehouse.apply_load(home.event([me], tables.BUSINESS))
 
         def load_listing(operation: Operation, table: Table, **params: int) -> None:
             listing = Listing(operation, params)
@@ -55,7 +55,7 @@ def test_a_response_is_opened_once_and_once_more_when_it_is_read_from_the_archiv
         load_listing(contacts.GETCONTACTS, tables.CONTACTS, listid=first)
         ids = home.values(tables.CONTACTS, "contact_id")[:6]
         timelines = [client.fetch(contacts.TIMELINE.bind(id=each)) for each in ids]
-        home.warehouse.apply(home.event(timelines, *TIMELINES))
+        home.warehouse.apply_load(home.event(timelines, *TIMELINES))
         sent = client.statistics.requests
     assert home.values(TIMELINES[0], "contact_id")
     assert (sent, len(opened)) == (11, 20)  # the loads read nine from the archive

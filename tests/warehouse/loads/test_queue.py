@@ -44,7 +44,7 @@ class Crowd:
         self.order: list[str] = []
         self._may_end = threading.Event()
         self._pool = ThreadPoolExecutor(10)
-        self._first = self._pool.submit(self.queue.do, lambda _: self._may_end.wait(HANGS_S))
+        self._first = self._pool.submit(self.queue.run_in_turn, lambda _: self._may_end.wait(HANGS_S))
         wait_until(lambda: file.is_open or file.problem is not None)
 
     def comes(self, name: str, urgency: int = 0, problem: Exception | None = None) -> Future[int]:
@@ -57,7 +57,7 @@ class Crowd:
             return opening
 
         expected = len(self.queue._waiting) + 1
-        future = self._pool.submit(self.queue.do, work, urgency)
+        future = self._pool.submit(self.queue.run_in_turn, work, urgency)
         wait_until(lambda: len(self.queue._waiting) == expected)
         return future
 
@@ -105,7 +105,7 @@ def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_t
     crowd.go()
     assert [type(one.exception()) for one in waiting] == [ValueError, OSError, OSError]
     file.problem = None
-    assert crowd.queue.do(lambda opening: opening) == 2
+    assert crowd.queue.run_in_turn(lambda opening: opening) == 2
 
 
 def test_the_file_is_left_to_other_processes_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_the_result_is_there_when_the_file_is_closed() -> None:
     file = File()
     queue = LoadQueue(file.opened)
     for number in range(1, 20):
-        assert queue.do(lambda opening: opening) == number
+        assert queue.run_in_turn(lambda opening: opening) == number
         assert not file.is_open
 
 
@@ -143,7 +143,7 @@ def test_what_the_work_was_done_with_is_let_go_before_the_result_is_there(
         sessions.append(weakref.ref(session))
         yield session
 
-    LoadQueue(opened).do(lambda session: None)
+    LoadQueue(opened).run_in_turn(lambda session: None)
     assert sessions[0]() is None
 
 
@@ -155,7 +155,7 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
         queue, "_serve", lambda: None
     )  # it ends without a word, and leaves the queue as served
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(queue.do, lambda opening: opening)
+        waiting = pool.submit(queue.run_in_turn, lambda opening: opening)
         time.sleep(0.2)
         assert not waiting.done()
         monkeypatch.undo()
@@ -163,8 +163,8 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
     with monkeypatch.context() as patch:
         patch.setattr("threading.Thread.start", _refuse)
         with pytest.raises(RuntimeError, match="no more threads"):
-            queue.do(lambda opening: opening)
-    assert queue.do(lambda opening: opening) > 1
+            queue.run_in_turn(lambda opening: opening)
+    assert queue.run_in_turn(lambda opening: opening) > 1
 
 
 def _refuse(_: threading.Thread) -> None:

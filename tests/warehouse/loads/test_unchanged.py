@@ -28,7 +28,7 @@ from warehouse import tables
 from warehouse.loads import staging
 from warehouse.loads.load import Load, LoadReport
 from warehouse.loads.staging import LastLoaded, last_loaded
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import rebuild_warehouse
 from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
@@ -59,7 +59,7 @@ def reading(home: Home) -> Counting:
 
 def load(home: Home, *answers: Response, filled: Sequence[Table] = TABLES, **options: Any) -> LoadReport:
     """As a night does it: with the answers at hand."""
-    return home.warehouse.apply(home.event(answers, *filled, **options))
+    return home.warehouse.apply_load(home.event(answers, *filled, **options))
 
 
 def test_only_what_says_something_else_is_read(home: Home, reading: Counting) -> None:
@@ -132,13 +132,13 @@ def test_what_another_process_loads_in_between_is_not_overlooked(
     other = Warehouse(home.path, home.archive)
     between = timeline(home, 1, event(1, "other"), minutes=60)
     queue = home.warehouse._queue
-    do = queue.do
+    do = queue.run_in_turn
 
     def meanwhile(work: Any, urgency: int = 0) -> Any:
-        other.apply(home.event([between], *TABLES))
+        other.apply_load(home.event([between], *TABLES))
         return do(work, urgency)
 
-    monkeypatch.setattr(queue, "do", meanwhile)
+    monkeypatch.setattr(queue, "run_in_turn", meanwhile)
     load(home, timeline(home, 1, event(1, "first"), minutes=120))
     assert opened(home) == ["first"]
     assert timeline_state(home) == (3, 3, 1, 1)
@@ -158,8 +158,8 @@ def test_of_unchanged_answers_in_the_archive_not_even_the_body_is_read(
     first = [timeline(home, id_, event(1)) for id_ in (1, 2)]
     second = [timeline(home, 1, event(1), minutes=60), timeline(home, 2, event(2), minutes=60)]
     for answers in (first, second):
-        home.archive.seal()
-        home.warehouse.apply(home.event(answers, *TABLES))
+        home.archive.seal_requests()
+        home.warehouse.apply_load(home.event(answers, *TABLES))
     assert requested == [answer.request_id for answer in (*first, second[1])]
     assert (timeline_state(home, 1), timeline_state(home, 2)) == ((2, 1, 1, 1), (2, 2, 1, 1))
 
@@ -172,10 +172,10 @@ def test_a_replay_passes_over_what_the_nights_passed_over(home: Home, reading: C
     again = Warehouse(home.path, home.archive, file_name="again.duckdb")
     again.parse_rows = reading
     assert reading.taken() == ["1", "2", "3", "3"]
-    with again.writing() as connection:
-        assert all(again.replay(connection, map(Load.from_event, home.archive.ledger.loads())))
+    with again.open_for_writing() as connection:
+        assert all(again.replay_loads(connection, map(Load.from_event, home.archive.ledger.list_loads())))
     assert reading.taken() == ["1", "2", "3", "3"]
-    assert again.read("from source.timeline_events order by all") == home.warehouse.read(
+    assert again.run_query("from source.timeline_events order by all") == home.warehouse.run_query(
         "from source.timeline_events order by all"
     )
 
@@ -196,7 +196,7 @@ def test_nights_that_were_passed_over_are_the_same_when_rebuilt(home: Home, read
         load(home, *(timeline(home, id_, *events[:id_], total=9, minutes=60 * night) for id_ in (1, 2, 3)))
     assert reading.taken() == ["1", "2", "3", "3"]
     before = home.contents()
-    rebuild(home.path, archive=home.archive)
+    rebuild_warehouse(home.path, archive=home.archive)
     assert home.contents() == before
 
 

@@ -8,7 +8,7 @@ from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, lists, reputation
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import rebuild_warehouse
 
 GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
 BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
@@ -183,7 +183,7 @@ def test_a_field_of_any_name_is_announced_once_and_for_good(home: Home) -> None:
     assert [night(number, *names) for number in range(2, 5)] == [[], [], []]
     assert len(night(5, *names, "colour")) == 1
     before = home.contents()
-    rebuild(home.path, archive=home.archive)
+    rebuild_warehouse(home.path, archive=home.archive)
     assert home.contents() == before
     assert not any("example.com" in str(row["field"]) for row in home.rows("sync.schema_changes"))
 

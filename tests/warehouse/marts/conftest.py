@@ -16,7 +16,7 @@ from tests.warehouse.marts import by_hand
 from tests.warehouse.marts.expected import Source
 from tests.warehouse.marts.generate import ACCOUNTS, ZONES, generated
 from tests.warehouse.marts.rows import read, together, write
-from warehouse.models import ModelSettings, build
+from warehouse.models import ModelSettings, build_models
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
@@ -30,7 +30,7 @@ def built(once: Once) -> Path:
 def _build(folder: Path) -> None:
     path = folder / "warehouse.duckdb"
     write(path, together([generated(), *by_hand.PARTS]))
-    report = build(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
+    report = build_models(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
     assert not report.problem, report.problem
 
 

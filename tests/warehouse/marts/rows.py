@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from marketing_api.address import normal_form
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.schema import ensure_schema
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, TABLES
 
@@ -40,7 +40,7 @@ def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
 def write(path: Path, rows: Rows) -> None:
     """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are
     empty."""
-    with connect(path) as connection:
+    with open_database(path) as connection:
         ensure_schema(connection)
         for name, some in rows.items():
             table = _DECLARED[name]

@@ -23,7 +23,9 @@ def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFram
     """What the mart makes of the accounts' days: account, day_on, any of FIGURES and days covered; and of a
     campaign of the first."""
     node = next(
-        node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test
+        node
+        for node in ModelSettings().list_nodes()
+        if node.relation == "marts.anomalies" and not node.is_test
     )
     with duckdb.connect() as connection:
         connection.execute("create schema marts; create schema staging; create schema intermediate")

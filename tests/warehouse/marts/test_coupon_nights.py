@@ -8,7 +8,7 @@ from marketing_api.operations import account, contacts, lists
 from tests.warehouse.answering import Home
 from tests.warehouse.selected import selected
 from warehouse import tables
-from warehouse.models import build
+from warehouse.models import build_models
 
 _DAY = 24 * 60
 
@@ -46,7 +46,7 @@ def test_only_what_appears_at_an_address_that_was_read_is_issued(home: Home) -> 
     timeline = home.answer(contacts.TIMELINE, {"timeline": []}, 2 * _DAY + 30, id=2)
     home.load([timeline], tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
     _coupons(home, 3, {"ann@x.example": [1, 4], "robert@x.example": [5]})
-    report = build(home.path / "warehouse.duckdb", select=selected("+coupon_funnel"))
+    report = build_models(home.path / "warehouse.duckdb", select=selected("+coupon_funnel"))
     assert not report.problem
     issued = {
         row["issued_month"]: row["issued_count"]

@@ -18,7 +18,7 @@ from tests.warehouse.marts.comparing import is_same
 from tests.warehouse.marts.described import described
 from tests.warehouse.marts.rows import Row, together, write
 from tests.warehouse.selected import selected
-from warehouse.models import build
+from warehouse.models import build_models
 
 _WINDOW = re.compile(r"_(\d+)d(?=_|$)")
 #: The account's days: numbers 0 to TODAY, and two that its clock has not reached.
@@ -243,7 +243,7 @@ def windowed() -> set[tuple[str, str]]:
 def on_edges(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
     path: Path = tmp_path_factory.mktemp("edges") / "warehouse.duckdb"
     write(path, together(edges(account) for account in ACCOUNTS))
-    report = build(path, select=selected(*{f"+{mart}" for mart, _ in WINDOWS}))
+    report = build_models(path, select=selected(*{f"+{mart}" for mart, _ in WINDOWS}))
     assert not report.problem, report.problem
     return duckdb.connect(str(path), read_only=True)
 

@@ -16,8 +16,8 @@ import duckdb
 import pytest
 
 from tests.warehouse.marts.rows import Row, write
-from warehouse.connection import connect
-from warehouse.models import ModelSettings, build
+from warehouse.connection import open_database
+from warehouse.models import ModelSettings, build_models
 
 _MENU, _BOOK = "https://s.example/menu", "https://s.example/book"
 _ASKED, _LATER = (
@@ -100,14 +100,14 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     """Built on two nights, between which Ann unsubscribed."""
     path: Path = tmp_path_factory.mktemp("known") / "warehouse.duckdb"
     write(path, ACCOUNT)
-    assert not build(path, _SETTINGS).problem
-    with connect(path) as connection:
+    assert not build_models(path, _SETTINGS).problem
+    with open_database(path) as connection:
         connection.execute(
             "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1",
             [_LATER],
         )
         connection.execute("update sync.coverage set as_of = ?", [_LATER])
-    assert not build(path, _SETTINGS).problem
+    assert not build_models(path, _SETTINGS).problem
     return duckdb.connect(str(path), read_only=True)
 
 

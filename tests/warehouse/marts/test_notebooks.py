@@ -17,12 +17,12 @@ import duckdb
 import pandas as pd
 import pytest
 
-from home.formatting import share
+from home.formatting import format_share
 from marketing_api.redaction import Secret
 from warehouse.masking import Masking
-from warehouse.models import build
+from warehouse.models import build_models
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 FOLDER = Path(__file__).parents[3] / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py") if "marimo.App(" in path.read_text())
@@ -38,9 +38,9 @@ def home(
     home = tmp_path_factory.mktemp(request.param)
     shutil.copy(empty_tables if request.param == "empty" else built, home / "warehouse.duckdb")
     if request.param == "empty":
-        assert not build(home / "warehouse.duckdb").problem
+        assert not build_models(home / "warehouse.duckdb").problem
     personal_data = PersonalData.KEEP if request.param == "empty" else PersonalData(request.param)
-    publish(home, Masking(personal_data, Secret("k" * 20)))
+    publish_copy(home, Masking(personal_data, Secret("k" * 20)))
     (home / "warehouse.duckdb").unlink()  # notebooks need nothing but the copy
     return home
 
@@ -109,7 +109,7 @@ def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> N
     )
     delivered, opened, clicked, unsubscribed = row
     assert shown["delivered"] == f"{delivered:,.0f}"
-    assert (shown["opened"], shown["clicked"]) == tuple(share(rate) for rate in (opened, clicked))
+    assert (shown["opened"], shown["clicked"]) == tuple(format_share(rate) for rate in (opened, clicked))
     assert shown["unsubscribed"] == f"{unsubscribed:,.0f}"
 
 
@@ -128,7 +128,7 @@ def test_headings_say_what_was_found(home: Path, run: Any) -> None:
         home, f"select {tiers} from marts.contact_engagement where account = ?", defined["account"].value
     )
     said = (
-        f"{engaged:,} of {everybody:,} people are engaged ({share(engaged / everybody)}), "
+        f"{engaged:,} of {everybody:,} people are engaged ({format_share(engaged / everybody)}), "
         f"{dormant:,} are dormant"
         if everybody
         else ""

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Once
 from tests.warehouse.marts import by_hand
 from tests.warehouse.marts.rows import Row, together, write
-from warehouse.models import build
+from warehouse.models import build_models
 
 #: Where the service gives dates of its own.
 _COLUMNS = {
@@ -64,7 +64,7 @@ def _build(folder: Path) -> None:
     path = folder / "warehouse.duckdb"
     parts = [_account("plain"), *(_account(name, *odd) for name, odd in _ACCOUNTS.items())]
     write(path, together(parts))
-    report = build(path)
+    report = build_models(path)
     assert not report.problem, report.problem
 
 

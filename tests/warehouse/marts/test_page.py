@@ -23,7 +23,7 @@ QUESTIONS = [
 def test_a_mart_says_its_grain_its_key_and_what_it_answers(mart: Node) -> None:
     key = next(
         test.key
-        for test in ModelSettings().nodes()
+        for test in ModelSettings().list_nodes()
         if test.is_test and test.key and test.relation == mart.relation
     )
     assert generate.grain(mart)

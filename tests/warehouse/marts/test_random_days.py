@@ -22,8 +22,8 @@ from tests.warehouse.marts.expected_campaigns import performance
 from tests.warehouse.marts.expected_contacts import sent_at
 from tests.warehouse.marts.rows import Row, frame, read, together, write
 from tests.warehouse.selected import selected
-from warehouse.connection import connect
-from warehouse.models import build
+from warehouse.connection import open_database
+from warehouse.models import build_models
 
 _HISTORIES = 100
 _DAYS = 6 if DEEP else 3
@@ -148,15 +148,15 @@ def _build(folder: Path) -> None:
         if number == 0:
             write(path, together(map(_behaviour, histories)))
         else:
-            with connect(path) as connection:
+            with open_database(path) as connection:
                 for name in ("source.contacts", "source.lists", "sync.readings", "sync.coverage"):
                     connection.execute(f"delete from {name}")
         write(path, together(_readings(histories)))
-        assert not build(path, select=["history_contacts"]).problem
+        assert not build_models(path, select=["history_contacts"]).problem
         if number == _LATE:
-            assert not build(path, select=selected("+list_growth_daily", "+account_daily")).problem
+            assert not build_models(path, select=selected("+list_growth_daily", "+account_daily")).problem
             shutil.copyfile(path, folder / "late.duckdb")
-    report = build(path, select=selected(*(f"+{name}" for name in _MARTS)))
+    report = build_models(path, select=selected(*(f"+{name}" for name in _MARTS)))
     assert not report.problem, report.problem
 
 

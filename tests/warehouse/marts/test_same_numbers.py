@@ -16,12 +16,21 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
-from home.formatting import UNKNOWN, day, days_of, month, number, points, rating, share
-from pipelines.report.figures import MEASURES, last_week, shown
+from home.formatting import (
+    UNKNOWN,
+    days_of,
+    format_day,
+    format_month,
+    format_number,
+    format_points,
+    format_rating,
+    format_share,
+)
+from pipelines.report.figures import MEASURES, format_measure, last_week
 from pipelines.report.queries import AccountData, ReportData, read_report
-from pipelines.report.render import environment, render
+from pipelines.report.render import load_environment, render_report
 from tests.warehouse.marts.test_notebooks import _stats
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries that notebooks use
 
@@ -39,7 +48,7 @@ class Fact(NamedTuple):
 def home(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("same")
     shutil.copy(built, home / "warehouse.duckdb")
-    publish(home)
+    publish_copy(home)
     return home
 
 
@@ -160,8 +169,8 @@ def of_marts(account: AccountData, connection: duckdb.DuckDBPyConnection) -> Ite
             if period != "quarter":
                 yield Fact(
                     name,
-                    days_of(begins_on) if period == "week" else month(begins_on),
-                    shown(column, value),
+                    days_of(begins_on) if period == "week" else format_month(begins_on),
+                    format_measure(column, value),
                     "mart",
                 )
     rows = connection.execute(
@@ -171,11 +180,11 @@ def of_marts(account: AccountData, connection: duckdb.DuckDBPyConnection) -> Ite
     ).fetchall()
     for subject, sent, opened, clicked, unsubscribed, over in rows:
         values = {
-            "Sent": number(sent),
-            "Opened": share(opened),
-            "Clicked": share(clicked),
-            "Unsubscribed": share(unsubscribed),
-            "Against usual": points(over),
+            "Sent": format_number(sent),
+            "Opened": format_share(opened),
+            "Clicked": format_share(clicked),
+            "Unsubscribed": format_share(unsubscribed),
+            "Against usual": format_points(over),
         }
         yield from (Fact(name, subject, value, "mart of campaigns") for name, value in values.items())
 
@@ -195,22 +204,22 @@ def of_notebooks(run: Any, home: Path, account: AccountData) -> Iterator[Fact]:
                     row["Channel"],
                     forms[name](known)
                     if name in forms
-                    else day(known)
+                    else format_day(known)
                     if name == "Newest"
-                    else number(known),
+                    else format_number(known),
                     "reputation.py",
                 )
     campaigns = run("campaign_review", home)
     stats, columns = _stats(campaigns["shown"]), {"Opened": "open_rate", "Clicked": "click_rate"}
     for row in campaigns["campaigns"].to_dict("records"):
         for name, column in columns.items():
-            rate = share(None if row[column] != row[column] else row[column])
+            rate = format_share(None if row[column] != row[column] else row[column])
             yield Fact(name, row["subject"], rate, "campaign_review.py")
             if row["campaign_id"] == campaigns["campaign_id"]:
                 yield Fact(name, row["subject"], stats[name.lower()], "figures of campaign_review.py")
     tiers = run("contact_segments", home)["tiers"]
     for tier, count in tiers.itertuples(index=False):
-        yield Fact("People", tier, number(count), "contact_segments.py")
+        yield Fact("People", tier, format_number(count), "contact_segments.py")
 
 
 def disagreeing(facts: list[Fact]) -> tuple[list[list[Fact]], int]:
@@ -224,8 +233,8 @@ def disagreeing(facts: list[Fact]) -> tuple[list[list[Fact]], int]:
 
 @pytest.mark.slow
 def test_two_numbers_of_one_name_agree(home: Path, report: ReportData, run: Any) -> None:
-    page = render(report)
-    mail = environment().get_template("mail.html").render(report=report)
+    page = render_report(report)
+    mail = load_environment().get_template("mail.html").render(report=report)
     everywhere, total = set[str](), 0
     for account in report.accounts:
         own = page.partition(f'id="{account.name}"')[2]
@@ -276,4 +285,4 @@ def test_numbers_that_differ_are_found() -> None:
         Fact("Sent", "June", UNKNOWN, "page"),
     ]
     assert disagreeing(facts) == ([facts[:2]], 1)
-    assert rating(None) == UNKNOWN
+    assert format_rating(None) == UNKNOWN

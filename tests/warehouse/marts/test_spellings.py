@@ -13,9 +13,9 @@ from tests.spellings import SPELLINGS
 from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.masking import Masking
-from warehouse.models import build
+from warehouse.models import build_models
 from warehouse.policies import PersonalData
-from warehouse.publish import publish, published_path
+from warehouse.publish import publish_copy, published_path
 
 _COUNT = 2 * len(SPELLINGS)
 
@@ -57,7 +57,7 @@ def fill(home: Home) -> None:
 @pytest.mark.slow
 def test_a_person_is_one_row_of_the_marts_and_has_one_hash(home: Home) -> None:
     fill(home)
-    assert not build(home.path / "warehouse.duckdb").problem
+    assert not build_models(home.path / "warehouse.duckdb").problem
     people = home.rows("marts.contact_engagement", "email, contact_count, list_count, coupon_count")
     assert {row["email"] for row in people} == {normal_form(each) for found in SPELLINGS for each in found}
     assert [tuple(row.values())[1:] for row in people] == [(2, 2, 1)] * _COUNT
@@ -65,7 +65,7 @@ def test_a_person_is_one_row_of_the_marts_and_has_one_hash(home: Home) -> None:
     assert home.values("marts.campaign_performance", "clicker_count") == [_COUNT]
     assert home.values("marts.list_performance", "address_count") == [_COUNT, _COUNT]
 
-    publish(home.path, Masking(PersonalData.HASH, Secret("k" * 20)))
+    publish_copy(home.path, Masking(PersonalData.HASH, Secret("k" * 20)))
     with duckdb.connect(str(published_path(home.path)), read_only=True) as connection:
         hashes = (
             "select count(distinct email), count(distinct email_normalized), bool_and(email = "

@@ -14,9 +14,9 @@ from write_back.input.columns import (
     FIELD_FAMILIES,
     SPELLINGS,
     Picked,
-    fold,
+    fold_name,
     has_needed,
-    pick,
+    pick_columns,
     without_repeated,
 )
 from write_back.input.rows import InputError
@@ -28,7 +28,7 @@ FIELDS = ("First Name", "Home-Phone", "City", "9100", "9101", "9102")
 
 def picked(kind: Kind, *titles: str, fields: tuple[str, ...] = FIELDS, **options: object) -> Picked:
     """Each cell is the title of its column."""
-    return pick(rows_of({title: title for title in titles}), kind.columns, Options(**options), fields)  # type: ignore[arg-type]
+    return pick_columns(rows_of({title: title for title in titles}), kind.columns, Options(**options), fields)  # type: ignore[arg-type]
 
 
 def shape(found: Picked) -> dict[str, str]:
@@ -205,10 +205,10 @@ def test_a_guess_maps_no_header_to_two_columns_and_no_two_headers_to_one(
         return
     taken = [str(cells[0]) for columns in (found.cells, found.fields) for cells in columns.values()]
     assert sorted(taken) == sorted(titles), "each column of the input is used, and once"
-    exact = {fold(name) for names in kind.columns.names.values() for name in names}
-    exact |= {fold(name) for name in fields if kind.columns.takes_fields}
+    exact = {fold_name(name) for names in kind.columns.names.values() for name in names}
+    exact |= {fold_name(name) for name in fields if kind.columns.takes_fields}
     for ours, theirs in found.renamed:
-        assert fold(theirs) not in exact, "an exact name is no guess"
+        assert fold_name(theirs) not in exact, "an exact name is no guess"
         assert ours in kind.columns.names or ours in fields
     assert found == picked(kind, *titles, fields=tuple(fields)), "the same header is always understood alike"
 

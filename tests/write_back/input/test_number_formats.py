@@ -12,9 +12,9 @@ from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from tests.write_back.input.test_files import reading
 from tests.write_back.input.test_workbook import book
-from write_back.input.columns import pick
+from write_back.input.columns import pick_columns
 from write_back.input.number_formats import show_number
-from write_back.input.rows import Stored, held
+from write_back.input.rows import Stored, cell_text
 from write_back.item import Options
 from write_back.kinds import CONTACTS
 
@@ -119,7 +119,7 @@ def test_a_number_has_the_text_that_excel_displays(value: float, code: str, text
 def test_an_unsupported_format_leaves_the_stored_value(value: float, code: str, text: str) -> None:
     found = show_number(float(value), code)
     assert isinstance(found, Stored)
-    assert (found, held(found)) == (text, text)
+    assert (found, cell_text(found)) == (text, text)
 
 
 @given(
@@ -139,7 +139,7 @@ def test_the_plan_names_columns_with_unsupported_formats_that_are_used() -> None
     fractions = dict.fromkeys(("C2", "C3", "F2"), "# ?/?")
     shares = dict.fromkeys(("D2", "D3"), "0%")
     rows = reading(book(*table, formats={**fractions, **shares, "E2": "[$-F800]dddd", "E3": "yyyy-mm-dd"}))
-    picked = pick(rows, CONTACTS.columns, Options(ignore=("note",)), ["price", "share", "since"])
+    picked = pick_columns(rows, CONTACTS.columns, Options(ignore=("note",)), ["price", "share", "since"])
     assert picked.warnings == tuple(
         f"column “{title}”: the stored values of {cells} are used, because the number format is not "
         "supported; Excel may display something else"

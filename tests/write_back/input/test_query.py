@@ -20,7 +20,7 @@ from tests.home.test_keeper import wait_until_gone
 from tests.pipelines.running import finish, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.write_back.input.test_files import records
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version
 from warehouse.sealed_connection import answer_query
@@ -32,7 +32,7 @@ from write_back.input.rows import InputError, Rows
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("query") / "warehouse.duckdb"
-    with connect(path) as connection:
+    with open_database(path) as connection:
         stamp_version(connection)
         connection.execute(
             "create schema source; create table source.people as select 'ann@example.com' as email, "
@@ -101,7 +101,7 @@ def test_a_query_reads_custom_tables_that_are_made_for_it(tmp_path: Path, path: 
     for name, said in {"broken": 'column "nothing" not found', "gone": "no models/gone.sql"}.items():
         with pytest.raises(InputError, match=f"reads custom.{name}, which cannot be made: .*{said}"):
             asked(tmp_path / path.name, f"from custom.{name}")
-    with connect(tmp_path / path.name, read_only=True) as connection:
+    with open_database(tmp_path / path.name, read_only=True) as connection:
         assert connection.execute("from duckdb_schemas() where schema_name = 'custom'").fetchall() == []
 
 

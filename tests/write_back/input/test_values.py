@@ -10,7 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from write_back.input.rows import cell_of
-from write_back.input.values import BadValue, address, field_value, moment, proposal, tags
+from write_back.input.values import (
+    BadValue,
+    field_value,
+    parse_moment,
+    propose_address,
+    read_address,
+    read_tags,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -42,7 +49,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
     ],
 )
 def test_dates_are_read_as_people_write_them(value: object, wall: str) -> None:
-    assert moment(cell_of(value), BERLIN).wall == dt.datetime.fromisoformat(wall)
+    assert parse_moment(cell_of(value), BERLIN).wall == dt.datetime.fromisoformat(wall)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_dates_are_read_as_people_write_them(value: object, wall: str) -> None:
 )
 def test_what_is_no_date_is_rejected_with_an_example(text: str) -> None:
     with pytest.raises(BadValue, match="write it like 2026-01-31 14:05"):
-        moment(text, BERLIN)
+        parse_moment(text, BERLIN)
 
 
 _DAYS = st.dates(dt.date(1971, 1, 1), dt.date(2099, 12, 31))
@@ -68,25 +75,25 @@ _DAYS = st.dates(dt.date(1971, 1, 1), dt.date(2099, 12, 31))
 
 @given(_DAYS, st.sampled_from(["%d.%m.%Y", "%d %b %Y", "%d-%B-%Y", "%B %d, %Y", "%b %d %Y"]))
 def test_every_day_is_read_back_from_every_form(day: dt.date, form: str) -> None:
-    assert moment(day.strftime(form), BERLIN).wall.date() == day
+    assert parse_moment(day.strftime(form), BERLIN).wall.date() == day
 
 
 @given(_DAYS, st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"]))
 def test_dates_of_numbers_are_read_as_they_were_meant_or_not_at_all(day: dt.date, form: str) -> None:
     if day.day > 12 or day.day == day.month:
-        assert moment(day.strftime(form), BERLIN).wall.date() == day
+        assert parse_moment(day.strftime(form), BERLIN).wall.date() == day
     else:
         with pytest.raises(BadValue, match="day or the month first: write it like 2026-01-31"):
-            moment(day.strftime(form), BERLIN)
+            parse_moment(day.strftime(form), BERLIN)
 
 
 def test_am_and_pm_stand_beside_the_month_first_as_the_service_writes_it() -> None:
     zone = ZoneInfo("UTC")
-    assert moment("02/03/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 3, 14, 5)
-    assert moment("13/02/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 13, 14, 5)
+    assert parse_moment("02/03/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 3, 14, 5)
+    assert parse_moment("13/02/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 13, 14, 5)
     for text in ("02/03/2026 14:05", "02-03-2026 02:05 PM"):
         with pytest.raises(BadValue, match="day or the month first"):
-            moment(text, zone)
+            parse_moment(text, zone)
 
 
 @pytest.mark.parametrize(
@@ -104,23 +111,23 @@ def test_am_and_pm_stand_beside_the_month_first_as_the_service_writes_it() -> No
 )
 def test_what_stands_around_an_address_is_refused_and_the_address_proposed(text: str) -> None:
     with pytest.raises(BadValue, match="around it: take them away") as refusal:
-        address(text)
+        read_address(text)
     assert "ann" not in str(refusal.value)
-    assert proposal(text, str(refusal.value)) == "ann@example.com"
+    assert propose_address(text, str(refusal.value)) == "ann@example.com"
 
 
 def test_what_is_more_than_an_address_is_said() -> None:
     with pytest.raises(BadValue, match="a name stands beside"):
-        address("Ann <ann@example.com>")
+        read_address("Ann <ann@example.com>")
     with pytest.raises(BadValue, match="more than one @"):
-        address("ann@example.com, bo@example.com")
+        read_address("ann@example.com, bo@example.com")
 
 
 @pytest.mark.parametrize(
     "text", ["ann@example.com", "o'brien@example.com", "a%20b@example.com", "_a@exämple.de"]
 )
 def test_an_address_may_have_unusual_letters_within(text: str) -> None:
-    assert address(text) == text
+    assert read_address(text) == text
 
 
 #: A cell, and the tags that are meant.
@@ -146,7 +153,7 @@ TAGS = [
 
 @pytest.mark.parametrize(("text", "wanted"), TAGS)
 def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
-    assert ",".join(tags(text)) == wanted
+    assert ",".join(read_tags(text)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -168,13 +175,13 @@ def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
 )
 def test_tags_that_may_be_others_are_rejected(text: str, said: str) -> None:
     with pytest.raises(BadValue, match=said):
-        tags(text)
+        read_tags(text)
 
 
 def is_accepted(word: str) -> bool:
     """Not `nan`, `null` and the like, which are rejected."""
     try:
-        return bool(tags(word))
+        return bool(read_tags(word))
     except BadValue:
         return False
 
@@ -185,10 +192,10 @@ _WORDS = st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x2FF), min
 @given(st.lists(_WORDS, min_size=1))
 @example(["vip", "news"])
 def test_tags_come_back_from_every_way_of_listing_them(words: list[str]) -> None:
-    wanted = tags(",".join(words))
+    wanted = read_tags(",".join(words))
     quoted = ",".join(f'"{word}"' for word in words)
     for text in (quoted, f"[{quoted}]", quoted.replace('"', "'"), ";".join(words), "|".join(words)):
-        assert tags(text) == wanted
+        assert read_tags(text) == wanted
 
 
 @pytest.mark.parametrize(

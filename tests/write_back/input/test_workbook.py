@@ -17,9 +17,9 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 from tests.write_back.input.test_files import reading, records
 from tests.write_back.planner import Memory
 from write_back.account_state import Known
-from write_back.input.columns import has_needed, pick
+from write_back.input.columns import has_needed, pick_columns
 from write_back.input.files import read_file
-from write_back.input.rows import InputError, Rows, Seen, held, text_of
+from write_back.input.rows import InputError, Rows, Seen, cell_text, text_of
 from write_back.item import Options
 from write_back.kinds import CONTACTS, TAGS, make_plan
 
@@ -51,7 +51,7 @@ def book(*table: tuple[Any, ...], formats: Mapping[str, str] | None = None, **ho
 def test_both_systems_of_dates_show_the_day_that_was_meant(epoch: dt.datetime, day: dt.datetime) -> None:
     code = "ddd dd/mm/yyyy hh:mm"
     cell = reading(book(("email", "on"), ("a@b.co", day), formats={"B2": code}, epoch=epoch)).cells["on"][0]
-    assert (cell, held(cell)) == (day.strftime("%a %d/%m/%Y %H:%M"), held(day))
+    assert (cell, cell_text(cell)) == (day.strftime("%a %d/%m/%Y %H:%M"), cell_text(day))
 
 
 def test_every_type_of_cell_is_read_as_it_is_shown() -> None:
@@ -79,13 +79,13 @@ def test_every_type_of_cell_is_read_as_it_is_shown() -> None:
             "text": "two\nlines _x000D_",
         }
     ]
-    assert [held(rows.cells[name][0]) for name in ("number", "when")] == ["1067", "2026-11-23"]
+    assert [cell_text(rows.cells[name][0]) for name in ("number", "when")] == ["1067", "2026-11-23"]
 
 
 def test_an_id_is_what_the_cell_holds_whatever_it_shows() -> None:
     cell = reading(book(("email", "id"), ("a@b.co", 1001), formats={"B2": "#,##0"})).cells["id"][0]
     assert isinstance(cell, Seen)
-    assert (cell, held(cell)) == ("1,001", "1001")
+    assert (cell, cell_text(cell)) == ("1,001", "1001")
     assert type(text_of(cell)) is str  # as which it is sent
 
 
@@ -97,15 +97,15 @@ def test_rows_that_are_hidden_are_left_out_and_counted() -> None:
 
 def test_a_hidden_column_that_is_used_is_named() -> None:
     rows = reading(book(("email", "tag", "note"), ("a@b.co", "x", "y"), columns=["B", "C"]))
-    assert pick(rows, TAGS.columns, Options(ignore=("note",))).warnings == (
+    assert pick_columns(rows, TAGS.columns, Options(ignore=("note",))).warnings == (
         "hidden in the sheet, and used: column “tag”",
     )
 
 
 def test_a_failed_formula_is_empty_but_empties_no_field() -> None:
     rows = reading(book(("email", "list", "City"), ("a@b.co", 1, "#REF!")))
-    assert pick(rows, CONTACTS.columns, Options(), ["City"]).faults == {}
-    assert pick(rows, CONTACTS.columns, Options(clear_empty=True), ["City"]).faults == {
+    assert pick_columns(rows, CONTACTS.columns, Options(), ["City"]).faults == {}
+    assert pick_columns(rows, CONTACTS.columns, Options(clear_empty=True), ["City"]).faults == {
         2: "column “City”: a cell shows an error like #N/A"
     }
 

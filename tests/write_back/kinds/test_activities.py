@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marketing_api.clock import wall
+from marketing_api.clock import unix_now
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk
 from tests.write_back.planner import (
@@ -25,13 +25,13 @@ from tests.write_back.planner import (
     requests,
 )
 from tests.write_back.plans import activity
-from warehouse.connection import connect
+from warehouse.connection import open_database
 from write_back.account_state import Known
-from write_back.input.values import BadValue, moment
+from write_back.input.values import BadValue, parse_moment
 from write_back.item import Item, State
 from write_back.kinds import ACTIVITIES
 from write_back.kinds.activities import _CUT, IN_TIMELINE
-from write_back.refusals import known as known_refusal
+from write_back.refusals import find_refusal as known_refusal
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -101,7 +101,7 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
     ],
 )
 def test_every_form_becomes_the_accounts_local_time(cell: Any, wall: str) -> None:
-    read = moment(cell, BERLIN)
+    read = parse_moment(cell, BERLIN)
     assert str(read.wall) == wall
     assert read.at == int(dt.datetime.fromisoformat(wall).replace(tzinfo=BERLIN).timestamp())
     assert not read.is_twice
@@ -135,7 +135,7 @@ def test_addresses_that_have_to_be_looked_up_are_counted_once(plan: Planner) -> 
 )
 def test_a_moment_that_cannot_be_is_said(cell: Any, said: str) -> None:
     with pytest.raises(BadValue, match=said):
-        moment(cell, BERLIN)
+        parse_moment(cell, BERLIN)
 
 
 def test_of_a_time_that_the_clocks_show_twice_the_first_is_taken_and_said(plan: Planner) -> None:
@@ -160,11 +160,11 @@ def test_moments_with_an_offset_and_local_ones_agree(wall: dt.datetime, name: st
     zone = ZoneInfo(name)
     wall = wall.replace(microsecond=0)
     try:
-        read = moment(wall.isoformat(" "), zone)
+        read = parse_moment(wall.isoformat(" "), zone)
     except BadValue:
         assert wall.replace(tzinfo=zone).utcoffset() != wall.replace(tzinfo=zone, fold=1).utcoffset()
         return
-    assert moment(dt.datetime.fromtimestamp(read.at, dt.UTC).isoformat(), zone) == read
+    assert parse_moment(dt.datetime.fromtimestamp(read.at, dt.UTC).isoformat(), zone) == read
     assert read.wall == wall
 
 
@@ -302,7 +302,7 @@ def test_what_another_home_has_written_is_not_written_again(desk: Desk) -> None:
     )
     push_id, sent = desk.push(unread(2, contact_id, "Called back"), unread(3, contact_id, "Called"))
     assert sent.applied == 1
-    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [
+    assert [(entry.state, entry.message) for entry in desk.outbox.list_entries(push_id)] == [
         (State.SKIPPED, IN_TIMELINE),
         (State.APPLIED, None),
     ]
@@ -314,7 +314,7 @@ def test_a_timeline_that_is_cut_before_the_moment_refuses_the_row(make_desk: Mak
     contact_id = int(desk.people()[0]["id"])
     push_id, sent = desk.push(unread(2, contact_id, "Met"))
     assert sent.rejected == 1
-    (entry,) = desk.outbox.items(push_id)
+    (entry,) = desk.outbox.list_entries(push_id)
     assert "does not show the timeline as far back" in str(entry.message)
     assert "sync --only timelines" in getattr(known_refusal(str(entry.message)), "remedy", "")
 
@@ -324,8 +324,8 @@ def test_a_timeline_that_was_read_in_this_night_is_not_looked_at(
     tmp_path: Path, hours_ago: int, look_ups: int
 ) -> None:
     path = make_warehouse(tmp_path / "warehouse.duckdb")
-    read_at = dt.datetime.fromtimestamp(wall(), dt.UTC) - dt.timedelta(hours=hours_ago)
-    with connect(path) as connection:
+    read_at = dt.datetime.fromtimestamp(unix_now(), dt.UTC) - dt.timedelta(hours=hours_ago)
+    with open_database(path) as connection:
         connection.execute(
             "insert into sync.contact_coverage (account, contact_id, timeline_asked_at) values ('main', 101, ?)",
             [read_at],

@@ -87,7 +87,7 @@ def test_who_has_left_the_list_meanwhile_is_not_put_there_again_for_want_of_a_st
     desk = make_desk(switches={"required": "variants"})
     push_id, sent = desk.push(*renamed(["gone@example.com"], FIRST))
     assert (sent.applied, sent.rejected) == (0, 1)
-    (entry,) = desk.outbox.items(push_id)
+    (entry,) = desk.outbox.list_entries(push_id)
     assert (entry.state, entry.rejected_by) == (State.REJECTED, "service")
     assert "no longer on list 1801" in str(entry.message)
 

@@ -21,7 +21,7 @@ from tests.write_back.planner import (
     requests,
 )
 from write_back.account_state import Known
-from write_back.consent import LEFT, decide, is_raised
+from write_back.consent import LEFT, decide_status, is_raised
 from write_back.input.rows import InputError
 from write_back.item import State
 from write_back.kinds import CONTACTS
@@ -184,13 +184,13 @@ def test_whoever_could_be_subscribed_is_looked_up_and_that_is_counted(plan: Plan
 def test_no_status_that_is_sent_makes_mails_reach_more_than_before(
     present: list[str | None], elsewhere: list[str | None], wanted: str | None
 ) -> None:
-    decision = decide(present, wanted, elsewhere=elsewhere)
+    decision = decide_status(present, wanted, elsewhere=elsewhere)
     target = wanted or (None if present else "active")
     assert decision.status in (None, target)
     if decision.status is not None:
         assert not any(is_raised(now, decision.status) for now in [*present, *elsewhere])
     assert not decision.is_left or any(is_raised(now, target) for now in [*present, *elsewhere])
-    assert decide(present, wanted, elsewhere=elsewhere, may_raise=True).status in (
+    assert decide_status(present, wanted, elsewhere=elsewhere, may_raise=True).status in (
         (target,) if not present else (target, None)
     )
 

@@ -40,35 +40,35 @@ def noted(path: Path, columns: str) -> tuple[Any, ...]:
 
 def test_changes_within_another_are_kept_together_or_not_at_all(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2), tag(3)))
-        first, second = outbox.items(push_id)
+        push_id = outbox.enqueue_plan(a_plan(tag(2), tag(3)))
+        first, second = outbox.list_entries(push_id)
 
         def claim_and_fail() -> None:
-            with outbox.change():
-                outbox.claim(first.item_id)
-                outbox.settle(second.item_id, State.VERIFIED)
+            with outbox.open_change():
+                outbox.claim_item(first.item_id)
+                outbox.settle_item(second.item_id, State.VERIFIED)
 
         with pytest.raises(ValueError, match="cannot become"):
             claim_and_fail()
-        assert outbox.items(push_id) == [first, second]
-        with outbox.change():
-            outbox.claim(first.item_id)
-            outbox.settle(first.item_id, State.APPLIED)
-        assert outbox.entry(first.item_id).state is State.APPLIED
+        assert outbox.list_entries(push_id) == [first, second]
+        with outbox.open_change():
+            outbox.claim_item(first.item_id)
+            outbox.settle_item(first.item_id, State.APPLIED)
+        assert outbox.find_entry(first.item_id).state is State.APPLIED
 
 
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(
+        push_id = outbox.enqueue_plan(
             a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1", options={"verify": "all"}
         )
     with Outbox(path) as outbox:
-        push = outbox.push(push_id)
+        push = outbox.find_push(push_id)
         assert push is not None
         assert (push.row_count, push.options) == (3, {"verify": "all"})
         assert noted(path, "item_count, idle_count, bad_count, run") == (1, 1, 1, "r1")
-        entries = outbox.items(push_id)
+        entries = outbox.list_entries(push_id)
         sent = entries[0]
         assert (sent.kind, sent.rows, sent.operation, sent.params) == (
             item.kind,
@@ -77,14 +77,14 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
             item.params,
         )
         assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)
-        assert outbox.subjects([sent.item_id]) == {sent.item_id: [*item.effects]}
+        assert outbox.find_subjects([sent.item_id]) == {sent.item_id: [*item.effects]}
         assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
             ((2,), State.PLANNED, None),
             ((4,), State.REJECTED, "check"),
             ((3,), State.SKIPPED, None),
         ]
-        assert [entry.item_id for entry in outbox.open("main")] == [entries[0].item_id]
-        assert not outbox.open("other")
+        assert [entry.item_id for entry in outbox.list_open("main")] == [entries[0].item_id]
+        assert not outbox.list_open("other")
 
 
 def test_what_is_open_comes_in_batches_and_all_that_is_unknown_at_first(
@@ -92,26 +92,26 @@ def test_what_is_open_comes_in_batches_and_all_that_is_unknown_at_first(
 ) -> None:
     monkeypatch.setattr(outbox_module, "_CHUNK", 3)
     with Outbox(path) as outbox:
-        first = outbox.enqueue(a_plan(*(tag(row) for row in range(2, 14))))
-        ids = [entry.item_id for entry in outbox.items(first)]
-        outbox.claim(ids[4])
-        outbox.settle(ids[4], State.UNKNOWN)
-        outbox.claim(ids[1])
-        outbox.settle(ids[1], State.APPLIED)
+        first = outbox.enqueue_plan(a_plan(*(tag(row) for row in range(2, 14))))
+        ids = [entry.item_id for entry in outbox.list_entries(first)]
+        outbox.claim_item(ids[4])
+        outbox.settle_item(ids[4], State.UNKNOWN)
+        outbox.claim_item(ids[1])
+        outbox.settle_item(ids[1], State.APPLIED)
         count, batches = outbox.open_batches("main")
         found = [[entry.item_id for entry in next(batches)]]
-        second = outbox.enqueue(a_plan(tag(20)))
+        second = outbox.enqueue_plan(a_plan(tag(20)))
         found += [[entry.item_id for entry in batch] for batch in batches]
         assert (count, found) == (11, [[ids[0], *ids[2:5]], ids[5:8], ids[8:11], ids[11:]])
-        outbox.cancel("main", first)
-        assert [entry.push_id for entry in outbox.open("main")] == [first, second]
+        outbox.cancel_items("main", first)
+        assert [entry.push_id for entry in outbox.list_open("main")] == [first, second]
         assert (outbox.open_count("main"), outbox.open_count(None), outbox.open_count("other")) == (2, 2, 0)
         assert outbox.open_batches("other")[0] == 0
 
 
 def test_only_the_owner_can_read_it(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.enqueue(a_plan(tag(2)))
+        outbox.enqueue_plan(a_plan(tag(2)))
         modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.glob("outbox.sqlite*")}
     assert set(modes.values()) == {0o600}
     assert len(modes) == 3
@@ -119,91 +119,93 @@ def test_only_the_owner_can_read_it(path: Path) -> None:
 
 def test_a_claimed_item_is_claimed_once(path: Path) -> None:
     with Outbox(path) as outbox, Outbox(path) as other:
-        push_id = outbox.enqueue(a_plan(tag(2)))
-        (entry,) = outbox.items(push_id)
-        assert outbox.claim(entry.item_id)
-        assert not other.claim(entry.item_id)
-        assert other.entry(entry.item_id).attempts == 1
+        push_id = outbox.enqueue_plan(a_plan(tag(2)))
+        (entry,) = outbox.list_entries(push_id)
+        assert outbox.claim_item(entry.item_id)
+        assert not other.claim_item(entry.item_id)
+        assert other.find_entry(entry.item_id).attempts == 1
 
 
 def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2), tag(3)))
-        first, _second = outbox.items(push_id)
-        outbox.claim(first.item_id)
+        push_id = outbox.enqueue_plan(a_plan(tag(2), tag(3)))
+        first, _second = outbox.list_entries(push_id)
+        outbox.claim_item(first.item_id)
     with Outbox(path) as outbox:
-        assert outbox.recover("other") == 0
-        assert outbox.recover("main") == 1
-        assert [entry.state for entry in outbox.items(push_id)] == [State.UNKNOWN, State.PLANNED]
-        assert outbox.recover("main") == 0
+        assert outbox.recover_sent("other") == 0
+        assert outbox.recover_sent("main") == 1
+        assert [entry.state for entry in outbox.list_entries(push_id)] == [State.UNKNOWN, State.PLANNED]
+        assert outbox.recover_sent("main") == 0
 
 
 def test_a_push_is_not_read_back_from_the_moment_that_something_of_it_leaves(path: Path) -> None:
     """Whoever sends it, and also when it was read back before."""
     with Outbox(path) as outbox:
-        push_id, idle = outbox.enqueue(a_plan(tag(2), tag(3))), outbox.enqueue(a_plan(tag(4)))
-        (first, second), unread = outbox.items(push_id), []
+        push_id, idle = outbox.enqueue_plan(a_plan(tag(2), tag(3))), outbox.enqueue_plan(a_plan(tag(4)))
+        (first, second), unread = outbox.list_entries(push_id), []
         for entry, state in ((first, State.APPLIED), (second, State.UNKNOWN)):
             unread += [outbox.not_read_back("main")]
-            outbox.claim(entry.item_id)
-            outbox.settle(entry.item_id, state)
+            outbox.claim_item(entry.item_id)
+            outbox.settle_item(entry.item_id, state)
             unread += [outbox.not_read_back("main")]
             outbox.note_read_back([push_id, idle])
         assert unread == [set(), {push_id}, set(), {push_id}]
-        outbox.settle(second.item_id, State.PLANNED)
+        outbox.settle_item(second.item_id, State.PLANNED)
         assert (outbox.not_read_back("main"), outbox.not_read_back("other")) == (set(), set())
-        outbox.claim(second.item_id)
+        outbox.claim_item(second.item_id)
         assert outbox.not_read_back("main") == {push_id}, "the other one may have been sent"
 
 
 @pytest.mark.parametrize("state", [State.APPLIED, State.VERIFIED, State.UNKNOWN, State.SENDING])
 def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
+        (entry,) = outbox.list_entries(outbox.enqueue_plan(a_plan(tag(2))))
         with pytest.raises(ValueError, match="cannot become"):
-            outbox.settle(entry.item_id, state)
-        assert outbox.entry(entry.item_id).state is State.PLANNED
+            outbox.settle_item(entry.item_id, state)
+        assert outbox.find_entry(entry.item_id).state is State.PLANNED
 
 
 def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
     with Outbox(path) as outbox:
-        (before,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
-        outbox.claim(before.item_id)
-        outbox.unclaim(before.item_id)
-        after = outbox.entry(before.item_id)
+        (before,) = outbox.list_entries(outbox.enqueue_plan(a_plan(tag(2))))
+        outbox.claim_item(before.item_id)
+        outbox.unclaim_item(before.item_id)
+        after = outbox.find_entry(before.item_id)
         assert (after.state, after.attempts, after.sent_at) == (State.PLANNED, 0, None)
 
 
 def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Path) -> None:
     with Outbox(path) as outbox:
-        (added,) = outbox.items(outbox.enqueue(a_plan(tag(2, "ann@example.com"))))
-        outbox.claim(added.item_id)
-        outbox.settle(added.item_id, State.APPLIED, request_id=77)
-        outbox.enqueue(a_plan(tag(2, "ann@example.com", action="remove")))
+        (added,) = outbox.list_entries(outbox.enqueue_plan(a_plan(tag(2, "ann@example.com"))))
+        outbox.claim_item(added.item_id)
+        outbox.settle_item(added.item_id, State.APPLIED, request_id=77)
+        outbox.enqueue_plan(a_plan(tag(2, "ann@example.com", action="remove")))
         subject = "ann@example.com|vip"
-        assert outbox.last("main", [subject, "nobody|vip"], added.kind)[subject].content == "remove"
-        assert outbox.cancel("main") == 1
-        past = outbox.last("main", [subject, "nobody|vip"], added.kind)
+        assert outbox.find_last("main", [subject, "nobody|vip"], added.kind)[subject].content == "remove"
+        assert outbox.cancel_items("main") == 1
+        past = outbox.find_last("main", [subject, "nobody|vip"], added.kind)
         assert {name: (one.content, one.state) for name, one in past.items()} == {
             subject: ("add", State.APPLIED)
         }
-        assert not outbox.last("other", [subject], added.kind)
+        assert not outbox.find_last("other", [subject], added.kind)
 
 
 def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(
+        push_id = outbox.enqueue_plan(
             a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[Reason((4,), "no address")])
         )
-        for entry in outbox.items(push_id, [State.PLANNED]):
-            outbox.claim(entry.item_id)
-            outbox.settle(entry.item_id, State.REJECTED, message="no such contact")
-        (later,) = outbox.items(outbox.enqueue(a_plan(tag(2, "bob@example.com", action="remove"))))
-        outbox.claim(later.item_id)
-        outbox.settle(later.item_id, State.APPLIED)
-        retried = outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT)
+        for entry in outbox.list_entries(push_id, [State.PLANNED]):
+            outbox.claim_item(entry.item_id)
+            outbox.settle_item(entry.item_id, State.REJECTED, message="no such contact")
+        (later,) = outbox.list_entries(
+            outbox.enqueue_plan(a_plan(tag(2, "bob@example.com", action="remove")))
+        )
+        outbox.claim_item(later.item_id)
+        outbox.settle_item(later.item_id, State.APPLIED)
+        retried = outbox.retry_items("main", push_id, not_idempotent=NOT_IDEMPOTENT)
         assert (retried.planned, retried.superseded) == (1, 1)
-        (again,) = outbox.open("main")
+        (again,) = outbox.list_open("main")
         assert (again.email, again.state, again.message, again.rejected_by) == (
             "ann@example.com",
             State.PLANNED,
@@ -214,27 +216,27 @@ def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Pat
 
 def test_retry_leaves_what_its_caller_calls_permanent(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(
+        push_id = outbox.enqueue_plan(
             a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), tag(4, "cy@example.com"))
         )
         for entry, message in zip(
-            outbox.items(push_id), ("no such list", "no such contact", None), strict=True
+            outbox.list_entries(push_id), ("no such list", "no such contact", None), strict=True
         ):
-            outbox.claim(entry.item_id)
-            outbox.settle(entry.item_id, State.REJECTED, message=message)
-        retried = outbox.retry(
+            outbox.claim_item(entry.item_id)
+            outbox.settle_item(entry.item_id, State.REJECTED, message=message)
+        retried = outbox.retry_items(
             "main", push_id, not_idempotent=NOT_IDEMPOTENT, is_left=lambda message: message == "no such list"
         )
         assert (retried.planned, [entry.email for entry in retried.left]) == (2, ["ann@example.com"])
-        assert [entry.email for entry in outbox.rejected("main")] == ["ann@example.com"]
-        assert not outbox.rejected("other")
+        assert [entry.email for entry in outbox.list_rejected("main")] == ["ann@example.com"]
+        assert not outbox.list_rejected("other")
 
 
 def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path: Path) -> None:
     with Outbox(path) as outbox:
         bad = [Reason((row,), "no address") for row in (2, 3)]
-        first = outbox.enqueue(a_plan(bad=bad))
-        outbox.enqueue(
+        first = outbox.enqueue_plan(a_plan(bad=bad))
+        outbox.enqueue_plan(
             a_plan(),
             corrects=[
                 (str(first), "2"),
@@ -244,57 +246,57 @@ def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path:
                 ("", "3] or true"),
             ],
         )
-        assert [entry.rows for entry in outbox.rejected("main")] == [(3,)]
-        counts = outbox.counts(first)
+        assert [entry.rows for entry in outbox.list_rejected("main")] == [(3,)]
+        counts = outbox.count_states(first)
         assert counts.rows == {State.SKIPPED: 1, State.REJECTED: 1}
 
 
 def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(activity(2, 11, "called")))
-        (entry,) = outbox.items(push_id)
-        outbox.claim(entry.item_id)
-        outbox.settle(entry.item_id, State.UNKNOWN)
-        assert outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned == 1
-        after = outbox.entry(entry.item_id)
+        push_id = outbox.enqueue_plan(a_plan(activity(2, 11, "called")))
+        (entry,) = outbox.list_entries(push_id)
+        outbox.claim_item(entry.item_id)
+        outbox.settle_item(entry.item_id, State.UNKNOWN)
+        assert outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT).planned == 1
+        after = outbox.find_entry(entry.item_id)
         assert (after.state, after.attempts) == (State.UNKNOWN, 0)
 
 
 def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(
+        push_id = outbox.enqueue_plan(
             a_plan(
                 tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[Reason((5,), "no")]
             )
         )
-        first, _second, third = outbox.items(push_id, [State.PLANNED])
+        first, _second, third = outbox.list_entries(push_id, [State.PLANNED])
         for entry in (first, third):
-            outbox.claim(entry.item_id)
-            outbox.settle(entry.item_id, State.APPLIED)
-        counts = outbox.counts(push_id)
+            outbox.claim_item(entry.item_id)
+            outbox.settle_item(entry.item_id, State.APPLIED)
+        counts = outbox.count_states(push_id)
         assert counts.rows == {State.PLANNED: 1, State.APPLIED: 1, State.SKIPPED: 1, State.REJECTED: 1}
         assert counts.requests == {State.PLANNED: 1, State.APPLIED: 2}
-        assert [entry.why for entry in outbox.items(push_id, [State.REJECTED])] == [Reason((5,), "no")]
+        assert [entry.why for entry in outbox.list_entries(push_id, [State.REJECTED])] == [Reason((5,), "no")]
 
 
 def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2), tag(3), idle=[4]))
+        push_id = outbox.enqueue_plan(a_plan(tag(2), tag(3), idle=[4]))
         seen = outbox.revision
         assert len(list(outbox.changed_since(0))) == 3
         assert not list(outbox.changed_since(seen))
-        first, second = outbox.items(push_id, [State.PLANNED])
+        first, second = outbox.list_entries(push_id, [State.PLANNED])
         changes = [
-            lambda: outbox.claim(first.item_id),
-            lambda: outbox.settle(first.item_id, State.UNKNOWN),
-            lambda: outbox.settle(first.item_id, State.APPLIED),
-            lambda: outbox.settle(first.item_id, State.VERIFIED, drift={}),
+            lambda: outbox.claim_item(first.item_id),
+            lambda: outbox.settle_item(first.item_id, State.UNKNOWN),
+            lambda: outbox.settle_item(first.item_id, State.APPLIED),
+            lambda: outbox.settle_item(first.item_id, State.VERIFIED, drift={}),
         ]
         for change in changes:
             change()
             assert [entry.item_id for entry in outbox.changed_since(seen)] == [first.item_id]
             seen = outbox.revision
-        outbox.cancel("main")
+        outbox.cancel_items("main")
         assert [entry.item_id for entry in outbox.changed_since(seen)] == [second.item_id]
 
 
@@ -304,11 +306,11 @@ def test_a_hundred_thousand_skipped_rows_are_forgotten_after_a_week(
 ) -> None:
     now = 1_000_000.0
     with Outbox(path, clock=lambda: now) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2), idle=range(3, 100_003)))
-        assert outbox.prune(7) == 0
+        push_id = outbox.enqueue_plan(a_plan(tag(2), idle=range(3, 100_003)))
+        assert outbox.prune_rows(7) == 0
         now += 8 * 86_400
-        assert outbox.prune(7) == 100_000
-        assert [entry.state for entry in outbox.items(push_id)] == [State.PLANNED]
+        assert outbox.prune_rows(7) == 100_000
+        assert [entry.state for entry in outbox.list_entries(push_id)] == [State.PLANNED]
         assert noted(path, "idle_count") == (100_000,)
 
 
@@ -317,15 +319,15 @@ def test_claims_change_as_they_are_told(path: Path) -> None:
     with Outbox(path) as outbox:
         outbox.claim_subjects("main", "vips", {"ann|vip": wanted, "bob|vip": wanted})
         outbox.claim_subjects("main", "vips", {"ann|vip": None, "bob|vip": left, "cid|vip": wanted})
-        assert outbox.claims("main", "vips") == {"bob|vip": left, "cid|vip": wanted}
-        assert not outbox.claims("other", "vips")
-        assert outbox.claimers() == [("main", "vips")]
+        assert outbox.find_claims("main", "vips") == {"bob|vip": left, "cid|vip": wanted}
+        assert not outbox.find_claims("other", "vips")
+        assert outbox.list_claimers() == [("main", "vips")]
 
 
 def test_members_of_an_earlier_version_claim_the_tags_they_were_given(path: Path) -> None:
     with Outbox(path) as outbox:
         plan = a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"))
-        outbox.enqueue(replace(plan, source=Source("activation vips", "")))
+        outbox.enqueue_plan(replace(plan, source=Source("activation vips", "")))
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "drop table claim; create table membership (account, activation, subject, entered_at);"
@@ -333,18 +335,18 @@ def test_members_of_an_earlier_version_claim_the_tags_they_were_given(path: Path
             "pragma user_version = 1"
         )
     with Outbox(path) as outbox:
-        assert outbox.claims("main", "vips") == {"ann@example.com|vip": Claim(False, True)}
+        assert outbox.find_claims("main", "vips") == {"ann@example.com|vip": Claim(False, True)}
 
 
 def test_a_second_sender_is_told_who_sends(path: Path) -> None:
-    with Outbox(path) as outbox, outbox.sending("main"), outbox.sending("other"):
+    with Outbox(path) as outbox, outbox.hold_sender("main"), outbox.hold_sender("other"):
         told: list[str] = []
         with (
             pytest.raises(OutboxBusy, match=r"\(process \d+\) is sending for account main"),
             sender_lock(path.parent, "main", on_wait=told.append),
         ):
             pass
-    with Outbox(path) as outbox, outbox.sending("main"):
+    with Outbox(path) as outbox, outbox.hold_sender("main"):
         pass
 
 
@@ -353,9 +355,9 @@ def test_a_plan_that_cannot_be_kept_leaves_nothing(path: Path) -> None:
     item.params["bad"] = object()  # type: ignore[index]
     with Outbox(path) as outbox:
         with pytest.raises(TypeError):
-            outbox.enqueue(a_plan(tag(3), item))
-        assert not outbox.pushes()
-        assert not outbox.open("main")
+            outbox.enqueue_plan(a_plan(tag(3), item))
+        assert not outbox.list_pushes()
+        assert not outbox.list_open("main")
 
 
 def test_a_file_of_somebody_else_is_not_touched(path: Path) -> None:
@@ -374,19 +376,19 @@ def test_a_file_of_somebody_else_is_not_touched(path: Path) -> None:
 
 def test_a_folder_in_the_place_of_the_senders_lock_is_named_with_the_way_out(path: Path) -> None:
     with Outbox(path) as outbox:
-        outbox.enqueue(a_plan(tag(2)))
+        outbox.enqueue_plan(a_plan(tag(2)))
     folder = path.with_name("sender-main.lock")
     folder.unlink(missing_ok=True)
     folder.mkdir()
     with (
         pytest.raises(OutboxError, match=r"sender-main.lock .*move it away"),
         Outbox(path) as outbox,
-        outbox.sending("main"),
+        outbox.hold_sender("main"),
     ):
-        outbox.enqueue(a_plan(tag(3)))
+        outbox.enqueue_plan(a_plan(tag(3)))
     folder.rmdir()
-    with Outbox(path) as outbox, outbox.sending("main"):
-        assert outbox.open("main")
+    with Outbox(path) as outbox, outbox.hold_sender("main"):
+        assert outbox.list_open("main")
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
@@ -400,8 +402,8 @@ def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
 
 def test_what_is_shown_of_an_entry_holds_nothing_personal(path: Path) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(
-            outbox.enqueue(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"})))
+        (entry,) = outbox.list_entries(
+            outbox.enqueue_plan(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"})))
         )
         assert "ann@" not in repr(entry)
         assert "secret" not in repr(entry)

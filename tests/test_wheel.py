@@ -4,7 +4,6 @@ way round."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -101,25 +100,6 @@ def test_the_version_is_that_of_the_code_which_runs(unpacked: Path, beside: Path
     for name in ("marketing_sync", "marketing_api"):
         assert run(unpacked, beside, name, "--version").split()[-1] == __version__
         assert run(beside / "other", beside, name, "--version").split()[-1] == "9.8.7"
-
-
-def test_a_clone_says_its_commit_too_and_needs_no_git_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clone = tmp_path / "clone"
-    for package in ("marketing_api", "marketing_sync", *PACKAGES):
-        shutil.copytree(ROOT / package, clone / package, ignore=_COMPILED)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    git = ["git", "-C", str(clone), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "All"], ["tag", "v9"]):
-        subprocess.run([*git, *words], check=True)
-    version = re.escape(f"marketing-sync {__version__}")
-    assert re.fullmatch(version + r" \([0-9a-f]{7}\)\n", run(clone, tmp_path, "marketing_sync", "--version"))
-    (clone / "upkeep" / "__init__.py").write_text("#\n")  # which is not imported for it
-    changed = run(clone, tmp_path, "marketing_sync", "--version")
-    assert re.fullmatch(version + r" \([0-9a-f]{7}, changed\)\n", changed)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert re.fullmatch(version + r"\n", run(clone, tmp_path, "marketing_sync", "--version"))
 
 
 @pytest.mark.slow

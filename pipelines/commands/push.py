@@ -38,18 +38,18 @@ push.aliases = {"list": "status"}
 
 
 def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
-    def run_push(arguments: Arguments, settings: Settings) -> int:
+    def run_command(arguments: Arguments, settings: Settings) -> int:
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
         if name in _AFTERWARDS:
-            from pipelines.push_maintenance import run_maintenance
+            from pipelines.push_maintenance import run_maintenance as run
         else:
-            pass
-        return run_maintenance(name, arguments, settings)
+            from pipelines.push_terminal import run_push as run
+        return run(name, arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(
-        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(run_push)
+        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(run_command)
     )
 
 

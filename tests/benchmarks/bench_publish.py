@@ -58,10 +58,10 @@ print(queries, errors, len(seen), duckdb.__version__)
 _WRITER = """
 import sys, time
 from pathlib import Path
-from warehouse.connection import connect
+from warehouse.connection import open_database
 path, stop, count = Path(sys.argv[1]), Path(sys.argv[2]), 0
 while not stop.exists():
-    with connect(path, deadline_s=60) as connection:
+    with open_database(path, deadline_s=60) as connection:
         count += 1
         connection.execute("update source.lists set name = $1, reply_to = $1", [f"load {count}"])
     time.sleep(0.2)

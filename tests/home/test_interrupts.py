@@ -39,13 +39,13 @@ _WORK = """
         requests.get("http://127.0.0.1:%d/" % server.getsockname()[1])
 
     def work(stop):
-        stop.then(lambda: None)
+        stop.call_on_stop(lambda: None)
         print("begun", flush=True)
         globals()[sys.argv[1]](stop)
 
     with interrupts.end_at_once():
         try:
-            interrupts.stoppable(work) if sys.argv[2] == "beside" else work(interrupts.Stop())
+            interrupts.run_stoppable(work) if sys.argv[2] == "beside" else work(interrupts.Stop())
         except KeyboardInterrupt:
             sys.exit(130)
 """

@@ -43,7 +43,7 @@ def planted(arguments, settings):
         raise RuntimeError("second {UNMISTAKABLE} eve@example.com") from first
 
 from pipelines.commands import status
-status.status = commands.command(name="status")(planted)
+status.status = commands.declare_command(name="status")(planted)
 sys.exit(cli.main(["status"]))
 """
 

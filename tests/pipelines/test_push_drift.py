@@ -19,7 +19,7 @@ from write_back.kinds import verify_pushes
 def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading back does not wait for a queue that is not there."""
     monkeypatch.setattr(
-        push_service, "verify", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
+        push_service, "verify_pushes", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
     )
 
 

@@ -30,8 +30,8 @@ from tests.write_back.desk import QUICK
 home = Path(sys.argv[2])
 connection = Connection("main", sys.argv[1], Secret(DEFAULT_KEY))
 with Client(connection, RateLimiter(home / "pace"), record=lambda _: None, spool=home) as client, Outbox(home / "outbox.sqlite") as outbox:
-    with outbox.sending("main"):
-        Sending(outbox, client, "main", policy=QUICK).run()
+    with outbox.hold_sender("main"):
+        Sending(outbox, client, "main", policy=QUICK).send_all()
 """
 
 
@@ -57,7 +57,7 @@ def test_three_kills_and_losses_in_between_leave_each_activity_once(make_desk: M
     assert desk.activities() == Counter((item.contact_id, item.params["description"]) for item in items)
 
 
-@pytest.mark.parametrize("method", ["claim", "settle"])
+@pytest.mark.parametrize("method", ["claim_item", "settle_item"])
 def test_an_outbox_that_cannot_be_written_ends_the_sending_and_nothing_is_repeated(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

@@ -158,7 +158,7 @@ from marketing_api.rate_limit import RateLimiter
 pace, end, times = RateLimiter(Path(sys.argv[1])), time.monotonic() + float(sys.argv[3]), []
 def ask():
     while time.monotonic() < end:
-        slot = pace.wait()
+        slot = pace.wait_for_slot()
         times.append(slot.at)
         time.sleep(0.05)
 threads = [threading.Thread(target=ask) for _ in range(int(sys.argv[2]))]

@@ -125,7 +125,7 @@ def test_interrupted_at_any_step_the_next_time_ends_the_same(
             return step
 
         with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
-            for name in ("warehouse.disk.move_into_place", "warehouse.archive.compaction.retire"):
+            for name in ("warehouse.disk.move_into_place", "warehouse.archive.compaction.retire_files"):
                 module, _, function = name.rpartition(".")
                 patched.setattr(name, cut(getattr(__import__(module, fromlist=[function]), function)))
             patched.setattr(Ledger, "replace_files", cut(Ledger.replace_files))

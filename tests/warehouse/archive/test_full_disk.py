@@ -124,11 +124,11 @@ import resource
 from pathlib import Path
 from tests.warehouse.exchanges import *
 archive = Archive(Path({str(root)!r}))
-archive.record(exchange(b"x"))
-archive.seal()
+archive.record_exchange(exchange(b"x"))
+archive.seal_requests()
 held = lambda: int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
 before = held()
-archive.record(one := exchange(Path({str(spool)!r})))
+archive.record_exchange(one := exchange(Path({str(spool)!r})))
 for answer in archive.responses([one.request_id]):
     assert answer.body.stat().st_size == {spool.stat().st_size}
 archive.close()

@@ -152,7 +152,7 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
 ) -> None:
     queue = LoadQueue(File().opened)
     monkeypatch.setattr(
-        queue, "_serve", lambda: None
+        queue, "_serve_waiting", lambda: None
     )  # it ends without a word, and leaves the queue as served
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.run_in_turn, lambda opening: opening)

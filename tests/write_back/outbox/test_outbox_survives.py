@@ -135,11 +135,11 @@ SENDER = """
     from write_back.item import State
     from write_back.outbox.outbox import Outbox
 
-    with Outbox(Path(sys.argv[1])) as outbox, outbox.sending("main"):
-        for entry in outbox.open("main"):
-            outbox.claim(entry.item_id)
+    with Outbox(Path(sys.argv[1])) as outbox, outbox.hold_sender("main"):
+        for entry in outbox.list_open("main"):
+            outbox.claim_item(entry.item_id)
             print("sent", entry.item_id, flush=True)
-            outbox.settle(entry.item_id, State.APPLIED)
+            outbox.settle_item(entry.item_id, State.APPLIED)
             print("done", entry.item_id, flush=True)
 """
 

@@ -70,7 +70,7 @@ def _(account, con, days):
     compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values("open_rate_over_median")
     outliers = (
         [
-            f"{word}: “{row.subject}” ({published.formatting.day(row.sent_on)}), opened by "
+            f"{word}: “{row.subject}” ({published.formatting.format_day(row.sent_on)}), opened by "
             f"{published.share(row.open_rate)}, "
             f"{published.points(row.open_rate_over_median)} against what was usual then."
             for word, row in (("Best", compared.iloc[-1]), ("Weakest", compared.iloc[0]))

@@ -233,8 +233,8 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
     with monkeypatch.context() as patched:
         for owner, name in (
             ("warehouse.disk", "move_into_place"),
-            ("warehouse.disk", "sync"),
-            ("warehouse.archive.compaction", "retire"),
+            ("warehouse.disk", "sync_disk"),
+            ("warehouse.archive.compaction", "retire_files"),
         ):
             module = __import__(owner, fromlist=[name])
             patched.setattr(module, name, cut(getattr(module, name)))

@@ -178,7 +178,7 @@ def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
     monkeypatch.setattr(
-        push_service, "verify", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
+        push_service, "verify_pushes", functools.partial(verify_pushes, policy=RetryPolicy(verify_wait_s=0.0))
     )
     service.control("switches", **{"sync-delay": "100000"})
     push_and_kill(home, service, folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply")

@@ -45,9 +45,9 @@ def _make_reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read_text
 
 
-def _make_matcher(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
+def _make_matcher(matches: Callable[[str], object], hint: str) -> Callable[[str], str]:
     def check_text(text: str) -> str:
-        if not pattern.fullmatch(text):
+        if not matches(text):
             raise ValueError
         return text
 
@@ -68,11 +68,11 @@ def _check_range(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _make_secret_reader(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
+def _make_secret_reader(matches: Callable[[str], object], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read_secret(text: str) -> Secret:
-        if not pattern.fullmatch(text):
+        if not matches(text):
             raise SettingsError(message)
         return Secret(text)
 
@@ -104,26 +104,32 @@ personal_data = _one_of(*PersonalData)
 tags = _make_reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
+_HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
+_OWNER = re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
+_MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
+_FOLDER = re.compile(r"((?!://).)+")
+_STORAGE_URL = re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+")
+_MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+_PERSONAL_KEY = re.compile(f".{{{LEAST_KEY},}}")
+_REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
 _hours = _make_matcher(
-    re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*"),
+    _HOURS.fullmatch,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _make_matcher(
-    re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+"),
+    _OWNER.fullmatch,
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _make_matcher(
-    re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B"), "an amount of memory is needed, like 2GB or 800MB"
-)
+memory = _make_matcher(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
 folder = _make_matcher(
-    re.compile(r"((?!://).)+"),
+    _FOLDER.fullmatch,
     "not a folder; restic or rclone take the backup to other machines",
 )
 storage_url = _make_matcher(
-    re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+"),
+    _STORAGE_URL.fullmatch,
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _make_matcher(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
+mailbox = _make_matcher(_MAILBOX.fullmatch, "a mail address is needed")
 mailboxes = _make_reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
@@ -132,12 +138,12 @@ mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _make_secret_reader(
-    re.compile(f".{{{LEAST_KEY},}}"),
+    _PERSONAL_KEY.fullmatch,
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 service_address = normalize_address
 redis_url = _make_secret_reader(
-    re.compile(r"(rediss?|unix)://\S+"),
+    _REDIS_URL.fullmatch,
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 

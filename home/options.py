@@ -69,18 +69,16 @@ def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     return convert_value
 
 
-#: What a shell proposes for a value: given the option's metavar and how the value begins.
-Complete = Callable[[str, str], list[Any]]
-
-
-def click_parameters(
-    options: Iterable[Option], complete: Complete = lambda metavar, begun: []
-) -> list[click.Parameter]:
+def click_parameters(options: Iterable[Option | click.Parameter]) -> list[click.Parameter]:
     """Those that the command line has, as Click takes them."""
-    return [_click_parameter(option, complete) for option in options if not option.in_command]
+    return [
+        option if isinstance(option, click.Parameter) else _click_parameter(option)
+        for option in options
+        if isinstance(option, click.Parameter) or not option.in_command
+    ]
 
 
-def _click_parameter(option: Option, complete: Complete) -> click.Parameter:
+def _click_parameter(option: Option) -> click.Parameter:
     if option.holds is bool:
         return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
     is_list = option.holds is list
@@ -91,8 +89,6 @@ def _click_parameter(option: Option, complete: Complete) -> click.Parameter:
         "metavar": f"{option.metavar}..." if is_list else option.metavar,
         "callback": (lambda _, __, found: list(found)) if is_list else None,
     }
-    if not option.choices:
-        how["shell_complete"] = lambda _, __, begun: complete(option.metavar or "", begun)
     if option.is_positional:
         return click.Argument([option.name], required=False, nargs=-1 if is_list else 1, **how)
     return click.Option([option.flag, option.name], multiple=is_list, **how)

@@ -75,10 +75,6 @@ class _LazyCommands(WithExamples, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of use
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`help` and `help sync` are `--help` and `sync --help`."""
-        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -34,21 +34,8 @@ _NOBODY_READS = 128 + signal.SIGPIPE
 class Group(WithExamples, click.Group):
     """Lists its commands in the order in which they were added."""
 
-    #: Other names that people try.
-    aliases: dict[str, str] = {}  # noqa: RUF012 (set where a group is made)
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """One that is called by an alias goes by its name; an unknown one is answered with those that there
-        are."""
-        try:
-            return super().resolve_command(ctx, [self.aliases.get(args[0], args[0]), *args[1:]])
-        except click.exceptions.NoSuchCommand as problem:
-            ctx.fail(f"{problem.format_message()} It is one of: {', '.join(self.commands)}")
 
 
 class Command(WithExamples):
@@ -88,13 +75,6 @@ def declare_command(
     accounts.toml has to be picked. A command that sends no request does without keys: `needs_keys`, or the
     name of the option with which it sends some. One that neither a home nor an account concerns has no
     `--sandbox` (`uses_home`)."""
-    taken = [
-        each
-        for option in options
-        for each in (
-            [option] if isinstance(option, click.Parameter) else click_parameters([option], list_proposals)
-        )
-    ]
 
     def make_command(work: Work) -> Command:
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
@@ -103,7 +83,8 @@ def declare_command(
         work_of_shards = work if is_for_all_shards else of_one_shard
         checked = _with_key_or_sandbox(work_of_shards, needs_keys) if uses_home else work_of_shards
         how["callback"] = partial(_run_command, checked, needs_keys)
-        how["params"] = [*taken, *click_parameters([SANDBOX_OPTION] if uses_home else ()), verbose_option()]
+        taken = [*options, SANDBOX_OPTION] if uses_home else options
+        how["params"] = [*click_parameters(taken), verbose_option()]
         return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
 
     return make_command
@@ -145,13 +126,6 @@ def _holds_sandbox(settings: Settings) -> bool:
         return identity_of(settings.home).kind == SANDBOX or not settings.warehouse_path.exists()
     except HomeError:  # the command says what is wrong
         return False
-
-
-def list_proposals(metavar: str, begun: str) -> list[Any]:
-    """What a shell proposes for a value; see `completion`, which nothing else needs."""
-    from pipelines.commands import completion
-
-    return completion.list_proposals(metavar, begun)
 
 
 def _run_command(work: Work, needs_keys: bool | str, /, **given: object) -> int:

@@ -26,7 +26,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
-from pipelines.commands import Arguments, declare_command, list_proposals, print_error, says_yes
+from pipelines.commands import Arguments, declare_command, print_error, says_yes
 from write_back.refusals import find_refusal
 from write_back.single_write import find_raised
 
@@ -35,11 +35,7 @@ _FIRST_PAUSE = 0.03
 
 
 @declare_command(
-    click.Argument(
-        ["operation"],
-        shell_complete=lambda _, __, begun: list_proposals("OPERATION", begun),
-        help="e.g. emailmarketing/getcontact; all are in docs/operations.md",
-    ),
+    click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
     click.Argument(
         ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
     ),

@@ -34,7 +34,6 @@ _AFTERWARDS: dict[str, tuple[Option, ...]] = {
 _SENDING = ("activations", "retry")
 
 push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")
-push.aliases = {"list": "status"}
 
 
 def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:

@@ -54,11 +54,6 @@ def test_the_help_lists_every_command_and_the_exit_codes(command: Command) -> No
     assert "130 stopped by Ctrl-C" in ran.out
 
 
-@pytest.mark.parametrize(("words", "same"), [(["help"], ["--help"]), (["help", "sync"], ["sync", "--help"])])
-def test_help_is_a_command_too(command: Command, words: list[str], same: list[str]) -> None:
-    assert command(*words).out == command(*same).out
-
-
 @pytest.mark.parametrize("name", ["init", "doctor", "push"])
 def test_the_help_of_a_command_begins_with_what_the_list_says(command: Command, name: str) -> None:
     listed = re.search(rf"^  {name} +(.+)$", command("--help").out, re.MULTILINE)
@@ -83,10 +78,6 @@ def commands(group: click.Group = cli.PROGRAM, *before: str) -> Iterator[tuple[s
             yield from commands(command, *before, name)
         else:
             yield (*before, name)
-
-
-def test_another_name_that_people_try_has_the_help_of_the_command(command: Command) -> None:
-    assert command("push", "list", "--help").out == command("push", "status", "--help").out
 
 
 def test_every_command_has_examples_and_nothing_else_has() -> None:
@@ -161,13 +152,6 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
 
     assert offered("marketing-sync sta") == {"status"}
     assert offered("marketing-sync push contacts --rej") == {"--reject-limit"}
-    assert offered("marketing-sync sync --only goa") == {"goals"}
-    assert offered("marketing-sync tables mar") == set(), "nothing is published, which is no error"
-    (tmp_path / "accounts.toml").write_text('[accounts.harbor]\nurl = "https://host.example/1"\n')
-    assert offered("marketing-sync push status --account ha") == {"harbor"}
-    if shell == "fish":  # the others complete files only for somebody who types
-        (tmp_path / "people.csv").touch()
-        assert offered("marketing-sync push tags --from peo") == {"people.csv"}
 
 
 @pytest.mark.slow

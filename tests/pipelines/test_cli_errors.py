@@ -74,7 +74,7 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
             ["call", "app/me", "--account", "other"],
             "no account is named 'other'; say which account with --account: main",
         ),
-        (["push", "nosuch", "people.csv"], "It is one of: contacts, tags, activities"),
+        (["push", "nosuch", "people.csv"], "No such command 'nosuch'"),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),
         (["ui", "--port", "many"], "'many' is not a port; it takes a number from 1 to 65535"),
         (["ui", "--port", "99999"], "'99999' is not a port; it takes a number from 1 to 65535"),

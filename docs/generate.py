@@ -17,7 +17,7 @@ import msgspec
 
 from docs.models import metrics
 from home import output
-from home.settings import VARIABLES, typed_setting
+from home.settings import VARIABLES
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
@@ -171,11 +171,22 @@ def configuration() -> str:
     rows = [
         f"| `{variable}` | {f'`{default}`' if default else ''} | {each.metadata['doc']} |"
         for variable, each in VARIABLES.items()
-        for default in [typed_setting(each.default)]
+        for default in [_written_value(each.default)]
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = CONFIGURATION.read_text(encoding="utf-8").split("<!-- settings -->")
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
+
+
+def _written_value(value: Any) -> str:
+    """The value of a setting, as it is written."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and value >= 10**6:
+        return f"{value // 10**6}MB" if value % 10**9 else f"{value // 10**9}GB"
+    return "" if value is None else str(value)
 
 
 _IN_DOCS = {

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
-from pathlib import Path
 
 from home.settings import Settings
 from marketing_api.address import mask_addresses
@@ -131,11 +130,6 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _log_thread
     return file
-
-
-def log_files(home: Path) -> list[Path]:
-    """Of all processes; the one that was written to last is the last."""
-    return sorted((home / _FOLDER).glob("*.log"), key=lambda path: path.stat().st_mtime)
 
 
 @contextmanager

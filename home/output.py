@@ -144,25 +144,6 @@ class Status(Struct):
     """what a person should know first; empty while all is well"""
 
 
-class Setting(Struct):
-    """One setting, by its environment variable."""
-
-    name: str
-    value: str | None
-    """as it is written, `***` for a secret; null: it is not set and has no default"""
-    source: str
-    """environment, .env or default"""
-    meaning: str
-
-
-class Config(Struct):
-    """`marketing-sync config show --json`."""
-
-    settings: list[Setting]
-    notices: list[str]
-    """what is set without being a setting"""
-
-
 class ListedTable(Struct):
     """A table or view that can be queried."""
 
@@ -456,7 +437,6 @@ class SyncResult(Struct):
 #: What stands in docs/json-output.md, in this order.
 DOCUMENTS: tuple[type[Struct], ...] = (
     Status,
-    Config,
     Findings,
     Tables,
     TableColumns,

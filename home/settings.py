@@ -20,8 +20,6 @@ from warehouse.policies import Kept, PersonalData
 
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
 INPUT_LIMIT = 500_000_000
-#: Of what is no Secret in `Settings`, but may hold one.
-HIDDEN = ("MARKETING_ALERT_URL", "MARKETING_MAIL_URL")
 #: Names the shard that a run works on.
 SHARD_TAG = "marketing-sync/shard"
 _PREFIX = "MARKETING_"
@@ -260,24 +258,6 @@ def estimated_rate(settings: Settings, account: str) -> float:
     as requests are sent."""
     caps = [each.max_rate for each in settings.accounts if each.account == account] or [settings.max_rate]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
-
-
-def find_sources(folder: Path) -> dict[str, str]:
-    """Variable → where it is set, `environment` or `.env`. Raises SettingsError."""
-    own = read_dotenv(folder / ".env")
-    given = dict.fromkeys(own, ".env") | dict.fromkeys(os.environ, "environment")
-    return {name: where for name, where in given.items() if os.environ.get(name, own.get(name))}
-
-
-def typed_setting(value: Any) -> str:
-    """The value of a setting, as it is written."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, int) and value >= 10**6:
-        return f"{value // 10**6}MB" if value % 10**9 else f"{value // 10**9}GB"
-    return "" if value is None else str(value)
 
 
 def load_settings(

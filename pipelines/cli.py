@@ -21,7 +21,7 @@ from pipelines.usage import WithExamples, verbose_option
 
 #: In the order of use.
 COMMANDS = (
-    *("init", "doctor", "config", "sync", "push", "status"),
+    *("init", "doctor", "sync", "push", "status"),
     *(
         "publish",
         "report",

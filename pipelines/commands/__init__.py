@@ -67,21 +67,20 @@ def declare_command(
     *options: Option | click.Parameter,
     name: str = "",
     is_for_all_shards: bool = False,
-    needs_keys: bool | str = True,
+    needs_keys: bool = True,
     uses_home: bool = True,
     **how: Any,
 ) -> Callable[[Work], Command]:
     """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of
-    accounts.toml has to be picked. A command that sends no request does without keys: `needs_keys`, or the
-    name of the option with which it sends some. One that neither a home nor an account concerns has no
-    `--sandbox` (`uses_home`)."""
+    accounts.toml has to be picked. A command that sends no request does without keys (`needs_keys`). One that
+    neither a home nor an account concerns has no `--sandbox` (`uses_home`)."""
 
     def make_command(work: Work) -> Command:
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
             return work(arguments, settings.of_one_shard())
 
         work_of_shards = work if is_for_all_shards else of_one_shard
-        checked = _with_key_or_sandbox(work_of_shards, needs_keys) if uses_home else work_of_shards
+        checked = _with_key_or_sandbox(work_of_shards, needs_keys=needs_keys) if uses_home else work_of_shards
         how["callback"] = partial(_run_command, checked, needs_keys)
         taken = [*options, SANDBOX_OPTION] if uses_home else options
         how["params"] = [*click_parameters(taken), verbose_option()]
@@ -90,7 +89,7 @@ def declare_command(
     return make_command
 
 
-def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
+def _with_key_or_sandbox(work: Work, *, needs_keys: bool) -> Work:
     """The work, with the account that is configured, or with a sandbox that a person has chosen or sees. A
     scheduled command that has lost its folder would succeed in the sandbox forever. What sends no request may
     look at a home that MARKETING_HOME names."""
@@ -104,17 +103,13 @@ def _with_key_or_sandbox(work: Work, needs_keys: bool | str) -> Work:
         if not settings.is_key_missing and not arguments.sandbox:
             return work(arguments, settings)
         settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
-        if settings.is_key_missing and (_needs_keys(arguments, needs_keys) or settings.is_default_home):
+        if settings.is_key_missing and (needs_keys or settings.is_default_home):
             raise missing_key(settings)
         if _holds_sandbox(settings):
             print_error(_IN_SANDBOX)
         return work(arguments, settings)
 
     return check_and_work
-
-
-def _needs_keys(arguments: Arguments, needs_keys: bool | str) -> bool:
-    return bool(getattr(arguments, needs_keys)) if isinstance(needs_keys, str) else needs_keys
 
 
 def _holds_sandbox(settings: Settings) -> bool:
@@ -128,7 +123,7 @@ def _holds_sandbox(settings: Settings) -> bool:
         return False
 
 
-def _run_command(work: Work, needs_keys: bool | str, /, **given: object) -> int:
+def _run_command(work: Work, needs_keys: bool, /, **given: object) -> int:
     import home.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
 
     with interrupts.raise_in_main():
@@ -138,14 +133,14 @@ def _run_command(work: Work, needs_keys: bool | str, /, **given: object) -> int:
             return print_error(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
 
 
-def _in_a_sentence(work: Work, needs_keys: bool | str, arguments: Arguments) -> int:
+def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
     import logging
 
     from home.failures import explain_error
     from home.logs import logging_to_home
 
     try:
-        settings = load_settings(Path.cwd(), reads_keys=_needs_keys(arguments, needs_keys))
+        settings = load_settings(Path.cwd(), reads_keys=needs_keys)
     except SettingsError as problem:
         return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
     for wrong in settings.unknown:

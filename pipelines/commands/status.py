@@ -1,8 +1,6 @@
 """Show how fresh and complete everything is, the last runs, rejected records."""
 
 import datetime as dt
-import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,10 @@ import duckdb
 import msgspec
 from rich.console import Console
 
-from home import exits, interrupts, output
-from home.exits import WrongUse
+from home import exits, output
 from home.folder import list_running, open_for_reading, unfinished_erasure
 from home.freshness import describe_standstill, format_age, format_due, is_to_come
 from home.identity import Owner, identity_of
-from home.logs import log_files
 from home.options import JSON, Option
 from home.output import Status, print_json
 from home.settings import Settings
@@ -34,38 +30,24 @@ from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
-_WATCHED_S = 5
-_LISTED_LOGS = 10
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 
 
 @declare_command(
-    Option("watch", f"show it again every {_WATCHED_S} seconds, until Ctrl-C"),
-    Option("log", "show instead what the last run of a command logged, e.g. sync", str, metavar="COMMAND"),
     Option("prometheus", "print the metrics of all accounts instead, for Prometheus"),
     JSON,
     is_for_all_shards=True,
     needs_keys=False,
 )
 def status(arguments: Arguments, settings: Settings) -> int:
-    chosen = [name for name in ("watch", "log", "prometheus", "json") if vars(arguments)[name]]
-    if len(chosen) > 1:
-        raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in chosen)}")
-    if arguments.log:
-        return _print_log(settings.home, arguments.log)
     if arguments.prometheus:
+        if arguments.json:
+            raise click.UsageError("choose one of --prometheus and --json")
         from pipelines.metrics import render_metrics  # imports a library that nothing else needs
 
         print(render_metrics(settings), end="")
         return exits.DONE
-    if not arguments.watch:
-        return _show_status(arguments, settings)
-    with interrupts.end_quietly():
-        while True:
-            click.clear()
-            _show_status(arguments, settings)
-            sys.stdout.flush()
-            time.sleep(_WATCHED_S)
+    return _show_status(arguments, settings)
 
 
 def _show_status(arguments: Arguments, settings: Settings) -> int:
@@ -102,17 +84,6 @@ def _show_status(arguments: Arguments, settings: Settings) -> int:
         print_json(found)
     else:
         _print_status(found, settings, now)
-    return exits.DONE
-
-
-def _print_log(home: Path, name: str) -> int:
-    """The last log of the command, or the one whose name begins like this. Raises WrongUse."""
-    paths = log_files(home)
-    matching = [path for path in paths if path.name.startswith(name) or name in path.stem.split("-")]
-    if not matching:
-        last = ", ".join(path.stem for path in paths[-_LISTED_LOGS:]) or "none yet"
-        raise WrongUse(f"there is no log of {name}; the last ones are: {last}")
-    print(plain(matching[-1].read_text(encoding="utf-8", errors="replace")), end="")
     return exits.DONE
 
 

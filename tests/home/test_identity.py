@@ -180,10 +180,8 @@ class Held:
 def refused(command: Command, held: Held, settings: dict[str, str], *words: str) -> None:
     """Every way that a home is used in ends with 2, and nothing is loaded or sent."""
     codes = {}
-    ((contact,),) = query(held.home, "select max(contact_id) from source.contacts where _deleted_at is null")
-    forget = ("forget", "--contact-id", str(contact), "--apply", "--also-at-service", "--yes")
     call = ("call", "emailmarketing/addtag", "email=ann@example.com", "tagname=vip", "--yes")
-    for line in (READ, (*TAGS, "--apply"), call, ("doctor",), forget):
+    for line in (READ, (*TAGS, "--apply"), call, ("doctor",)):
         ran = command(*line, **settings)
         codes[" ".join(word for word in line if not word.startswith("select"))] = ran.code
         for word in words:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-import dagster as dg
 import pytest
 
 import marketing_sync
 from marketing_api.sandbox.options import DEFAULT_KEY
-from marketing_sync import Client, errors, operations
-from marketing_sync.client import Row
-from marketing_sync.dagster import MarketingService, service_asset
+from marketing_sync import Client, errors
 from tests.dialects.server import Options, serve
 
 
@@ -120,40 +117,8 @@ def test_an_operation_that_another_method_calls_is_refused_with_its_name(client:
         client.get("emailmarketing/addtag", email="a@example.com", tagname="vip")
     with pytest.raises(errors.InvalidCall, match="is a write: use `send`"):
         next(client.rows("emailmarketing/addtag"))
-    with pytest.raises(errors.InvalidCall, match="is a write: use `send`"):
-        service_asset("emailmarketing/addtag", email="a@example.com", tagname="vip")
     with pytest.raises(errors.InvalidCall, match="is a read: use `get` or `rows`"):
         client.send("emailmarketing/getlists")
     with pytest.raises(errors.InvalidCall, match="has no records: use `get`"):
         next(client.rows("emailmarketing/getcontact"))
     assert client.requests == 0
-
-
-def test_an_asset_of_a_read(url: str) -> None:
-    @service_asset("emailmarketing/getlists", spec=dg.AssetSpec("mailing_lists", group_name="crm"))
-    def lists(rows: Iterator[Row]) -> list[str]:
-        return [row["name"] for row in rows]
-
-    resource = MarketingService(url=url, key=DEFAULT_KEY)
-    ran = dg.materialize([lists], resources={"marketing": resource})
-    names = ran.output_for_node("mailing_lists")
-    (made,) = ran.asset_materializations_for_node("mailing_lists")
-    assert made.metadata["dagster/row_count"].value == len(names) > 0
-    assert made.metadata["requests"].value >= 1
-
-
-def test_an_asset_of_a_refused_read_is_not_tried_again(url: str) -> None:
-    @service_asset("emailmarketing/getlists")
-    def lists(rows: Iterator[Row]) -> int:
-        return len(list(rows))
-
-    resource = MarketingService(url=url, key="of-nobody")
-    ran = dg.materialize([lists], resources={"marketing": resource}, raise_on_error=False)
-    (event,) = ran.filter_events(lambda event: event.is_step_failure)
-    assert "key" in event.step_failure_data.error_display_string
-
-
-def test_a_wrong_asset_fails_when_it_is_declared() -> None:
-    with pytest.raises(errors.InvalidCall):
-        service_asset("emailmarketing/getcontacts", idd=1)
-    assert operations.find("app/me").is_read

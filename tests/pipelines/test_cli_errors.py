@@ -251,7 +251,7 @@ def test_a_write_whose_response_begins_with_a_byte_order_mark_is_printed(
 
 
 def test_a_variable_that_is_no_setting_is_named(command: Command) -> None:
-    assert "MARKETING_RATE is no setting" in command("config", "show", MARKETING_RATE="abc").err
+    assert "MARKETING_RATE is no setting" in command("status", "--sandbox", MARKETING_RATE="abc").err
 
 
 def test_status_of_a_home_that_cannot_be_created_fails(command: Command, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ COMMANDS = [
     ("push", "activations", "--apply"),
     ("call", "app/me"),
     ("doctor",),
-    ("forget", "ann@example.com", "--apply", "--also-at-service", "--yes"),
 ]
 LOOKING = [
     ("status",),
@@ -94,11 +93,6 @@ def test_home_of_a_live_account_is_looked_at_without_a_key(command: Command, hom
     with open_database(home / "warehouse.duckdb") as connection:
         ensure_schema(connection)
     ran = command("status")
-    assert (ran.code, ran.err) == (0, "")
-
-
-def test_command_without_a_home_needs_no_choice(command: Command) -> None:
-    ran = command("config", "show", MARKETING_HOME="")
     assert (ran.code, ran.err) == (0, "")
 
 

@@ -139,25 +139,6 @@ def test_custom_tables_are_made_without_them_or_go(command: Command, filled: Pat
 
 
 @pytest.mark.attack
-def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(
-    command: Command, filled: Path, start_sandbox: StartSandbox
-) -> None:
-    address, contacts = somebody(filled)
-    service = start_sandbox()
-    move_account(filled, service.url)
-    ran = command("forget", address, "--apply", "--also-at-service", "--yes", sandbox=service)
-    assert ran.code == 0, ran.text
-    assert {
-        int(each["params"]["id"])
-        for each in service.asked()
-        if each["operation"] == "emailmarketing/deletecontact"
-    } == set(contacts)
-    assert found_in(filled, [address, *values_of(filled, address, contacts)]) == []
-    refused = command("forget", "somebody@example.com", "--also-at-service", sandbox=service)
-    assert (refused.code, "--apply" in refused.err) == (2, True)
-
-
-@pytest.mark.attack
 def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_to(
     command: Command, filled: Path
 ) -> None:
@@ -193,20 +174,6 @@ def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(
     assert not (filled / "forgetting.json").exists()
     assert any(backup.rglob("*.parquet"))
     assert found_in(backup, [address]) == []
-
-
-def test_nobody_is_forgotten_while_nobody_agrees_to_their_deletion_at_the_service(
-    command: Command, filled: Path, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address, _ = somebody(filled)
-    service = start_sandbox()
-    monkeypatch.setattr("builtins.input", lambda _: "")
-    move_account(filled, service.url)
-    ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
-    assert (ran.code, "nobody agreed" in ran.err) == (1, True), ran.text
-    assert not [each for each in service.asked() if each["operation"] == "emailmarketing/deletecontact"]
-    assert not (filled / "forgetting.json").exists()
-    assert found_in(filled, [address])
 
 
 @pytest.mark.attack

@@ -148,8 +148,7 @@ class Accumulate(_LoadMode):
 
     The last column of the key is `identity-occurrence` (`records.fields.keyed`). `contact_parameter`: the
     wire parameter that names the one contact whose rows a response holds, all that the service shows of them.
-    Nothing else touches those rows, so a response whose digest is that of the last one loaded is not read;
-    each is noted in `sync.contact_coverage`. A coupon, in contrast, may move from address to address."""
+    Each response is noted in `sync.contact_coverage`."""
 
 
 class Daily(_LoadMode):

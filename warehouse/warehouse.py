@@ -45,15 +45,7 @@ from warehouse.loads.load import (
 )
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.scopes import known_keys
-from warehouse.loads.staging import (
-    LastLoaded,
-    ParseRows,
-    Staged,
-    are_current,
-    heads_of,
-    last_loaded,
-    stage_responses,
-)
+from warehouse.loads.staging import ParseRows, Staged, stage_responses
 from warehouse.schema import ensure_schema
 from warehouse.sql import (
     MASKED,
@@ -162,9 +154,6 @@ class Warehouse:
             self.archive.ledger.log_loads(load.to_event())
         if isinstance(staged, Exception):
             raise staged
-        if not are_current(session.connection, load.account, staged.assumed):
-            staged.discard_files()
-            staged = self.stage_load(load, connection=session.connection)
         return self.commit_load(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
@@ -360,7 +349,7 @@ class Warehouse:
                 continue
             try:
                 try:
-                    yield self.commit_load(connection, load, self.stage_load(load, connection=connection))
+                    yield self.commit_load(connection, load, self.stage_load(load))
                 except (ArchiveDamaged, NotArchived) as problem:
                     self._commit_rest(connection, load, problem)
                     yield None
@@ -385,7 +374,7 @@ class Warehouse:
         self.commit_load(
             connection,
             rest,
-            self.stage_load(rest, connection=connection),
+            self.stage_load(rest),
             instead_of=load,
             error=f"{gone}: {problem}"[:500],
         )
@@ -439,26 +428,15 @@ class Warehouse:
             staged.discard_files()
         return LoadReport(load.load_id, {report.table: report for report in reports})
 
-    def stage_load(
-        self,
-        load: Load,
-        *,
-        connection: duckdb.DuckDBPyConnection | None = None,
-    ) -> Staged:
-        """Read the load's responses but for unchanged ones (`Accumulate.contact_parameter`). On the
-        `connection` nobody else loads meanwhile."""
-        tables = [TABLES[name] for name in load.tables]
-        heads = heads_of(self.archive.rows(load.request_ids), tables)
-        last: Mapping[int, LastLoaded] = {}
-        if contacts := {head.contact for head in heads if head.contact is not None}:
-            with nullcontext(connection) if connection else self.open_for_reading() as known:
-                last = last_loaded(known, load.account, contacts)
+    def stage_load(self, load: Load) -> Staged:
+        """Read the load's responses."""
 
         def new_file(name: str) -> Path:
             return self._workspace.place_file(f"{next(self._numbers)}-{name}")
 
-        zone, read = ZoneInfo(load.zone), self.archive.responses
-        return stage_responses(heads, read, tables, zone, self.parse_rows, new_file, last)
+        responses = self.archive.responses(load.request_ids)
+        tables = [TABLES[name] for name in load.tables]
+        return stage_responses(responses, tables, ZoneInfo(load.zone), self.parse_rows, new_file)
 
 
 def _preview_expression(column: Column) -> str:

@@ -12,7 +12,6 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +36,7 @@ from tests.marketing_api.samples import SAMPLES
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
 from warehouse.loads.scopes import known_keys
-from warehouse.loads.staging import heads_of, stage_responses
+from warehouse.loads.staging import stage_responses
 from warehouse.schema import ensure_schema
 from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows
 from warehouse.tables import TABLES, Accumulate, Daily, Snapshot, Table
@@ -312,8 +311,7 @@ class Ground:
                 part.service_count,
             )
             answers = [service.answers[number] for number in part.request_ids]
-            read = partial(map, service.answers.__getitem__)
-            staged = stage_responses(heads_of(answers, tables), read, tables, ZONE, parse_rows, Path)
+            staged = stage_responses(answers, tables, ZONE, parse_rows, Path)
             reports = apply_tables(self.connection, load, staged)
             self.has_shrunk |= any(report.refused for report in reports)
 

@@ -6,10 +6,8 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,12 +19,11 @@ from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, contents
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
-from warehouse.loads.staging import LastLoaded, Staged, are_current, heads_of, stage_responses
+from warehouse.loads.staging import stage_responses
 from warehouse.sql import fetch_rows
 from warehouse.tables import Table
 
 _ids = itertools.count(1)
-NOTHING: Mapping[int, LastLoaded] = MappingProxyType({})
 
 
 def answer(operation: Operation, data: Any, minutes: float, **params: Any) -> Response:
@@ -51,10 +48,9 @@ class Tables:
         responses: Sequence[Response],
         *filled: Table,
         zone: str = "UTC",
-        said: Mapping[int, LastLoaded] = NOTHING,
         **options: Any,
     ) -> None:
-        """What `Warehouse.apply_load` does; `said` was compared with before."""
+        """What `Warehouse.apply_load` does."""
         load = Load(
             "main",
             "test",
@@ -63,17 +59,7 @@ class Tables:
             zone,
             **options,
         )
-
-        def staging(said: Mapping[int, LastLoaded]) -> Staged:
-            by_id = {response.request_id: response for response in responses}
-            read = partial(map, by_id.__getitem__)
-            return stage_responses(
-                heads_of(responses, filled), read, filled, ZoneInfo(zone), parse_rows, Path, said
-            )
-
-        staged = staging(said)
-        if not are_current(self.connection, "main", staged.assumed):
-            staged = staging(NOTHING)
+        staged = stage_responses(responses, filled, ZoneInfo(zone), parse_rows, Path)
         apply_tables(self.connection, load, staged)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:

@@ -20,7 +20,7 @@ from marketing_api.rate_limit import rate_report
 from tests.depth import DEEP
 from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
-from warehouse.loads.staging import heads_of, stage_responses
+from warehouse.loads.staging import stage_responses
 from warehouse.tables import TABLES
 
 #: What stands for the place until the text is made: no library writes what is to stand there.
@@ -115,12 +115,5 @@ def test_an_extreme_value_costs_no_more_than_its_entry(
         parsing.service_count(answer)
         parsing.timeline_extent(answer)
         list(parsing.parse_rows(answer, ZONE, DAY))
-        stage_responses(
-            heads_of([answer], tables),
-            lambda _, answer=answer: [answer],
-            tables,
-            ZONE,
-            parsing.parse_rows,
-            tmp_path.joinpath,
-        )
+        stage_responses([answer], tables, ZONE, parsing.parse_rows, tmp_path.joinpath)
         assert not caplog.records, f"{extreme}: {caplog.records[0].exc_text}"

@@ -51,7 +51,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self.files = Files(root)
         self.ledger = Ledger(root, self.files)
         self._reader = Reader(self.files, self.ledger, self._workspace)
-        self.responses, self.rows = self._reader.read_responses, self._reader.read_rows
+        self.responses = self._reader.read_responses
         self._lock = threading.Lock()
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False

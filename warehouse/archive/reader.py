@@ -92,14 +92,6 @@ class Reader:
                         finally:
                             path.unlink(missing_ok=True)
 
-    def read_rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
-        """The same without bodies, which need not be there."""
-        for start in range(0, len(request_ids), _SLAB_ROWS):
-            slab = request_ids[start : start + _SLAB_ROWS]
-            with self._lock:
-                found = self._locate_rows(slab)
-            yield from (found[id_].row for id_ in slab)
-
     def read_response(self, request_id: int) -> Response:
         """One response; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find_rows([request_id])

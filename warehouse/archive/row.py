@@ -81,10 +81,6 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     ]
 
     @property
-    def digests(self) -> "Digests":
-        return Digests(self.bytes, self.body_sha256, self.content_sha256)
-
-    @property
     def is_whole(self) -> bool:
         """Whether this is a response that may be used in place of fetching (a secret's body is empty and
         never is)."""
@@ -120,11 +116,6 @@ class Digests:
     size: int
     body: str
     content: str
-
-    @property
-    def payload(self) -> str | None:
-        """The hash of its payload; None when it has none."""
-        return None if self.content == self.body else self.content
 
     @classmethod
     def of_body(cls, body: bytes | mmap.mmap, opened: Envelope | None = None) -> Self:
@@ -162,11 +153,8 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
 
 def response_of(row: Row, body: Body) -> Response:
     """The row as the response to its call."""
-    return Response(row.request_id, row.account, call_of(row), row.requested_at, body)
-
-
-def call_of(row: Row) -> Call:
-    return Call(operation_of(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
+    call = Call(operation_of(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
+    return Response(row.request_id, row.account, call, row.requested_at, body)
 
 
 @functools.lru_cache(maxsize=256)

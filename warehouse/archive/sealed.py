@@ -186,13 +186,6 @@ class SealedFile:
         with self._report_damage():
             return self._file.read_row_groups(groups, columns)
 
-    def read_rows(self) -> Iterator[tuple[Row, bytes]]:
-        """The rows in their order, each with the body that it has itself."""
-        for group in range(self.groups):
-            heads, bodies = self.read_heads(group), self.read_bodies(group)
-            for place in range(heads.num_rows):
-                yield row_at(heads, place), bodies[place].as_py() or b""
-
     @contextlib.contextmanager
     def _report_damage(self) -> Iterator[None]:
         try:

@@ -30,7 +30,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     drift.note_drift(targets, staged.shapes)
     for target in targets:
         _take_along(target, targets)
-    coverage.note_contacts(targets, staged.digests)
+    coverage.note_contacts(targets)
     return [target.report for target in targets]
 
 

@@ -133,17 +133,17 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
 # something new
 
 
-def note_contacts(targets: Sequence[Target], digests: Mapping[int, str | None]) -> None:
+def note_contacts(targets: Sequence[Target]) -> None:
     """Note the responses that are about one contact or address each, as their tables declare it. Only a
-    response newer than the last one counts, so that loading twice counts once. `digests`: by contact."""
+    response newer than the last one counts, so that loading twice counts once."""
     if timelines := [target for target in targets if target.table.load.contact_parameter]:
-        _note_timelines(timelines, digests)
+        _note_timelines(timelines)
     for target in targets:
         if target.table.load.per_address:
             _note_coupons(target)
 
 
-def _note_timelines(targets: Sequence[Target], digests: Mapping[int, str | None]) -> None:
+def _note_timelines(targets: Sequence[Target]) -> None:
     """Count the timeline responses, and note what they hold."""
     first = targets[0]
     heads = [head for head in first.responses if head.contact is not None]
@@ -156,9 +156,7 @@ def _note_timelines(targets: Sequence[Target], digests: Mapping[int, str | None]
         contact_id=contacts,
         timeline_served=served,
         timeline_total=total,
-        timeline_digest=[digests[contact] for contact in contacts],
     )
-    first.run_sql(load_query("late_timelines"), arrow_responses=received)
     changed = " union ".join(
         f"select contact_id from {target.temporary_name('change')} join {target.staged} using (_part)"
         for target in targets
@@ -225,13 +223,13 @@ def drop_orphans(target: Target) -> None:
 
 
 def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> pa.Table:
-    """The responses, each with what it says: in numbers, but for digests and addresses."""
+    """The responses, each with what it says: in numbers, but for addresses."""
     return pa.table(
         {
             "requested_at": pa.array([head.requested_at for head in heads], pa.timestamp("us", "UTC")),
             "request_id": pa.array([head.request_id for head in heads], _NUMBER),
             **{
-                name: pa.array(values, _TEXT if name in ("address", "timeline_digest") else _NUMBER)
+                name: pa.array(values, _TEXT if name == "address" else _NUMBER)
                 for name, values in columns.items()
             },
         }

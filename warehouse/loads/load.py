@@ -92,7 +92,7 @@ class TableReport:
     new: int = 0
     changed: int = 0
     deleted: int = 0
-    unchanged: int = 0  # of those received: timelines that say what was loaded last are not read
+    unchanged: int = 0
     rejected: int = 0
     flawed: int = 0  # of those received: a value could not be read
     refused: list[str] = field(default_factory=list)

@@ -1,7 +1,5 @@
 """Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no
-lock. Responses that are unchanged since they were loaded last are passed over: of those in the archive not
-even the body is read. Not here: what becomes of the
-rows (`apply`)."""
+lock. Not here: what becomes of the rows (`apply`)."""
 
 import datetime as dt
 import hashlib
@@ -11,13 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,9 +23,6 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.parsing import Rows
 from marketing_api.records.fields import Record, Unread
-from warehouse import sql
-from warehouse.archive import sealed
-from warehouse.archive.row import Digests, Row, call_of
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
@@ -39,11 +31,6 @@ from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
-#: First digits of the digests of those responses about single contacts which are looked at for schema drift:
-#: a quarter of them, the same ones whether or not unchanged ones are read again.
-_LOOKED_AT = "0123"
-#: Everything that decides which rows come of a payload.
-_CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
 
 #: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.parse_rows`.
 ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
@@ -59,9 +46,7 @@ class ResponseHead:
     params: dict[str, str]
     requested_at: dt.datetime
     contact: int | None = None  # the one that it is about, where the tables declare it (`_contact_of`)
-    payload: str | None = None  # of a response about a contact: the hash of what it says
-    extent: tuple[int, int] | None = None  # of the same: (served, total) entries
-    is_looked_at: bool = True
+    extent: tuple[int, int] | None = None  # of a response about a contact: (served, total) entries
     flaw: str = ""  # why it is not whole after all
     counts_nothing: bool = False  # whether it is a listing that states a count of 0
     entries: Counter[str] = field(default_factory=Counter)  # by table, readable or not
@@ -96,10 +81,6 @@ class Staged:
     cut: int = 0  # entries about people who asked to be forgotten
     shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
-    #: What the responses about a contact say, by contact; None: the next one has to be read.
-    digests: dict[int, str | None] = field(default_factory=dict)
-    #: Those of them that were not read: this has to be what was loaded last, for the load to be complete.
-    assumed: dict[int, str] = field(default_factory=dict)
 
     @property
     def is_large(self) -> bool:
@@ -115,32 +96,20 @@ class Staged:
                 rows.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class LastLoaded:
-    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
-
-    digest: str
-    extent: tuple[int, int]
-
-
 def stage_responses(
-    heads: Sequence[ResponseHead],
-    read: Callable[[Sequence[int]], Iterable[Response]],
+    responses: Iterable[Response],
     tables: Sequence[Table],
     zone: ZoneInfo,
     parse_rows: ParseRows,
     file: Callable[[str], Path],
-    last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was
-    loaded. `read` has the responses to requests, in that order; `file` makes a path for a table that needs
-    one."""
-    staged = Staged(list(heads))
-    _pass_over_unchanged(staged, reading_key(tuple(tables), str(zone)), last)
+    """Read each response once. `file` makes a path for a table that needs one."""
+    staged = Staged()
     stages = {table.record: _TableStage(table, staged, file) for table in tables}
     may_remove = any(table.marks_deleted for table in tables)
-    left = [head for head in heads if head.contact not in staged.assumed]
-    for head, response in zip(left, read([head.request_id for head in left]), strict=True):
+    for response in responses:
+        head = _make_head(len(staged.responses), response, tables)
+        staged.responses.append(head)
         if head.contact is not None:
             head.extent = parsing.timeline_extent(response)
         if may_remove and not _is_whole(head, response):
@@ -159,7 +128,7 @@ def _take_response(
     stages: Mapping[type[Record], "_TableStage"],
 ) -> None:
     """What stands around the entries of a response goes to the first of the tables that it fills."""
-    if head.is_looked_at and (parts := parsing.parts_served(response)):
+    if parts := parsing.parts_served(response):
         filled = next(record for record in response.call.operation.records if record in stages)
         stages[filled].shapes.look_around(head.operation, head.request_id, parts)
     for rows in parsed:
@@ -176,27 +145,6 @@ def _is_whole(head: ResponseHead, response: Response) -> bool:
     head.flaw = parsing.find_shortage(response)
     head.counts_nothing = response.call.operation.is_listing and parsing.service_count(response) == 0
     return True
-
-
-def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoaded]) -> None:
-    """Note what responses say of their contacts, and of which contacts that is what was loaded of them
-    last."""
-    about = [(head, head.contact) for head in staged.responses if head.contact is not None]
-    for head, contact in about:
-        digest = None
-        if head.payload is not None:
-            digest = hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
-        head.is_looked_at = digest is None or digest[0] in _LOOKED_AT
-        if staged.digests.setdefault(contact, digest) != digest:
-            staged.digests[contact] = None
-    staged.assumed = {
-        contact: before.digest
-        for contact, before in last.items()
-        if staged.digests.get(contact) == before.digest
-    }
-    for head, contact in about:
-        if contact in staged.assumed:
-            head.extent = last[contact].extent
 
 
 def _encode_entry(raw: Any) -> str:
@@ -350,8 +298,7 @@ class _TableStage:
         self._staged.cut += rows.cut
         self._reject_entries(head, rows.rejected)
         self._reject_entries(head, rows.flawed, is_loaded=True)
-        if head.is_looked_at:
-            self.shapes.look_at_rows(head.operation, head.request_id, rows)
+        self.shapes.look_at_rows(head.operation, head.request_id, rows)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert_waiting()
@@ -361,8 +308,6 @@ class _TableStage:
     ) -> None:
         if not is_loaded:
             head.unreadable[self._name] += len(unread)
-        if unread and head.contact is not None:  # it is set aside anew with each response that has it
-            self._staged.digests[head.contact] = None
         self._staged.rejects += [
             Reject(self._name, head.index, entry.reason, _encode_entry(entry.raw), is_loaded)
             for entry in unread
@@ -415,25 +360,11 @@ class _TableStage:
         self._batches, self._rows_kept = [], 0
 
 
-def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[ResponseHead]:
-    """Of the responses of a load, at hand or in the archive."""
-    heads = []
-    for index, each in enumerate(found):
-        call = call_of(each) if isinstance(each, Row) else each.call
-        head = ResponseHead(index, each.request_id, call.operation.name, call.params, each.requested_at)
-        head.contact = _contact_of(call, tables)
-        if head.contact is not None:
-            head.payload = _digests_of(each).payload
-        heads.append(head)
-    return heads
-
-
-def _digests_of(found: Row | Response) -> Digests:
-    if isinstance(found, Row):
-        return found.digests
-    if isinstance(found.body, Path):
-        return sealed.digests_of(found.body)
-    return Digests.of_body(found.body, found.opened)
+def _make_head(index: int, response: Response, tables: Sequence[Table]) -> ResponseHead:
+    call = response.call
+    head = ResponseHead(index, response.request_id, call.operation.name, call.params, response.requested_at)
+    head.contact = _contact_of(call, tables)
+    return head
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
@@ -444,44 +375,3 @@ def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
             wanted = call.params.get(table.load.contact_parameter, "")
             return int(wanted) if wanted.isdecimal() else None
     return None
-
-
-def last_loaded(
-    connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]
-) -> dict[int, LastLoaded]:
-    """What was loaded of these contacts last, where that is certain."""
-    found = sql.fetch_rows(
-        connection, sql.load_query("last_loaded"), {"account": account, "contacts": sorted(contacts)}
-    )
-    return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
-
-
-def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str]) -> bool:
-    """Whether these digests are what was loaded last: somebody else may have loaded since they were
-    compared."""
-    if not assumed:
-        return True
-    last = last_loaded(connection, account, assumed)
-    return {contact: loaded.digest for contact, loaded in last.items()} == assumed
-
-
-@cache
-def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
-    """Another one wherever the same payload may become other rows: in another time zone, other tables, or by
-    other code."""
-    shapes = [
-        (table.name, table.key, [(column.name, column.sql_type) for column in table.columns])
-        for table in tables
-    ]
-    return hashlib.blake2b(repr((zone, shapes, code_digest())).encode(), digest_size=32).digest()
-
-
-@cache
-def code_digest() -> str:
-    """Another one when the code is another."""
-    digest = hashlib.blake2b(digest_size=16)
-    for package in _CODE:
-        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".py"):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()

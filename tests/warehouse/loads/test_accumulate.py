@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from marketing_api.exchange import Response
 from marketing_api.operations import reputation
-from tests.warehouse import timelines
 from tests.warehouse.answering import Home
-from tests.warehouse.timelines import event, timeline
+from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.loads.load import LoadReport
-from warehouse.sql import fetch_rows
-
-
-def load(home: Home, *answers: Response) -> LoadReport:
-    """What says the same as before is read all the same."""
-    with home.warehouse.open_for_writing() as connection:
-        fetch_rows(connection, "update sync.contact_coverage set timeline_digest = null")
-    return timelines.load(home, *answers)
 
 
 def opened(home: Home) -> list[str]:

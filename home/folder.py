@@ -68,8 +68,8 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
             raise
         raise HomeError(
             f"the home {home} cannot be written ({problem.filename or home}: {problem.strerror}): give its "
-            "files back to their user (`marketing-sync doctor` names them), or set MARKETING_HOME to a "
-            "folder of yours"
+            f"files back to their user (sudo chown -R USER {home}), or set MARKETING_HOME to a folder of "
+            "yours"
         ) from None
     return home
 
@@ -130,7 +130,7 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
     """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else
     does meanwhile.
 
-    Waits up to `wait_s`; then HomeError, which says who is in the way. HomeError, too, where forgetting was
+    Waits up to `wait_s`; then HomeError. HomeError, too, where forgetting was
     interrupted halfway."""
     if home in _alone:  # this process has it for itself
         yield
@@ -158,8 +158,7 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
             if time.monotonic() >= ends:
                 who = "another program" if alone else "people are being forgotten, and another program"
                 raise HomeError(
-                    f"{who} has the home {home} in use ({_list_holders(descriptor)}): wait until it has "
-                    "ended, and try again"
+                    f"{who} has the home {home} in use: wait until it has ended, and try again"
                 ) from None
         time.sleep(0.1)
 
@@ -182,11 +181,3 @@ def _is_half_forgotten(home: Path) -> bool:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:
         return False
-
-
-def _list_holders(descriptor: int) -> str:
-    """The numbers of processes that hold a lock on the open file, as far as the system tells."""
-    inode, locks = os.fstat(descriptor).st_ino, Path("/proc/locks")
-    lines = map(str.split, locks.read_text(encoding="ascii").splitlines()) if locks.exists() else []
-    found = sorted({words[-4] for words in lines if "->" not in words and words[-3].endswith(f":{inode}")})
-    return f"process {', '.join(found)}" if found else "its process is not known"

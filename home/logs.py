@@ -72,7 +72,6 @@ class HomeLog(RotatingFileHandler):
     def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
         self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
         self._process = process
-        self.has_errors = False  # tracebacks that need attention
         super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
         self.redacted = _Redacted(
             "%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True
@@ -88,7 +87,6 @@ class HomeLog(RotatingFileHandler):
             self.close()  # a long-lived process whose file was one too many begins it anew
         if self.path.parent.parent.is_dir():
             super().emit(record)
-            self.has_errors |= bool(record.exc_info) and record.levelno >= logging.ERROR
 
     def _open(self) -> TextIOWrapper:
         for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[: 1 - _KEPT_FILES]:

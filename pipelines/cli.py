@@ -17,7 +17,7 @@ import click
 
 from home import exits, interrupts
 from marketing_api import __version__
-from pipelines.usage import WithExamples, verbose_option
+from pipelines.usage import WithExamples
 
 #: In the order of use.
 COMMANDS = (
@@ -99,7 +99,6 @@ PROGRAM = _LazyCommands(
     epilog=_EPILOG,
     invoke_without_command=True,
     callback=_first_steps,
-    params=[verbose_option()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 

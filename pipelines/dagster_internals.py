@@ -8,10 +8,9 @@ import datetime as dt
 import logging
 import os
 import sqlite3
-import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +29,7 @@ from dagster._core.storage.tags import (
 )
 from dagster._core.workspace.load import location_origin_from_module_name
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Dialect, Engine, create_engine, event, func, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
@@ -67,7 +66,6 @@ _DEAD = (
 )
 #: Classes of errors by which a run's step fails when Dagster's database goes away.
 _OUTAGE = {"OperationalError", "InterfaceError", "DagsterPostgresException"}
-_OUTAGE_S = 100.0  # for each of Dagster's six attempts
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
@@ -246,21 +244,6 @@ def redate_ticks(instance: dg.DagsterInstance) -> int:
     return count
 
 
-@event.listens_for(Engine, "do_connect")
-def _connect(dialect: Dialect, _: object, words: list[Any], named: dict[str, Any]) -> Any:
-    """Wait for a PostgreSQL that was there before: Dagster connects for each event, and gives up after six
-    seconds."""
-    until = time.monotonic() + _OUTAGE_S
-    while True:
-        try:
-            return dialect.connect(*words, **named)
-        except Exception:
-            is_known = dialect.name == "postgresql" and dialect.server_version_info
-            if not is_known or time.monotonic() > until:
-                raise
-        time.sleep(1)
-
-
 def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
     """Have Dagster try a run again of which a step failed by its database: otherwise it leaves alone what a
     step refused (`retry_on_asset_or_op_failure`). To be called before the run ends."""
@@ -273,8 +256,7 @@ def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def prune_runs(home: Path, before: dt.datetime) -> int:
-    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and
-    gives no room back."""
+    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting."""
     with open_instance(home) as instance:
         ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=OURS)
         runs = instance.get_runs(ended, limit=_MOST_PRUNED)
@@ -286,10 +268,6 @@ def prune_runs(home: Path, before: dt.datetime) -> int:
             checks = AssetCheckExecutionsTable
             with events.index_connection() as connection:
                 connection.execute(checks.delete().where(checks.c.run_id.in_([run.run_id for run in runs])))
-    own = Path(os.environ["DAGSTER_HOME"])
-    for pattern in ("*.db", "history/*.db", "history/runs/*.db") if runs else ():
-        for file in own.glob(pattern):
-            _shrink_file(file)
     return len(runs)
 
 
@@ -308,16 +286,6 @@ def delete_runs(home: Path) -> int:
         except sqlite3.OperationalError as problem:
             raise HomeError(f"{path} is in use ({problem}): end `marketing-sync ui`, and try again") from None
     return count
-
-
-def _shrink_file(path: Path) -> None:
-    """Give back the room of a SQLite file that has a quarter free; one in use waits for the next time."""
-    with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path, timeout=1)) as connection:
-        free, pages = (
-            connection.execute(f"pragma {name}").fetchone()[0] for name in ("freelist_count", "page_count")
-        )
-        if free > max(pages / 4, 256):
-            connection.execute("vacuum")
 
 
 @contextmanager

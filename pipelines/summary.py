@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +27,6 @@ from warehouse.warehouse import Warehouse
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
 
-#: A query to start with. Later lines are indented as the summary is.
-_OF_MARTS = """\
-select subject, sent_at::date as sent_on, open_rate, click_rate
-           from marts.campaign_performance
-           where type = 'standard' and sent_count > 0 order by sent_at desc limit 5"""
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
@@ -69,22 +61,11 @@ def result_of(
 
 
 def print_summary(result: SyncResult, settings: Settings) -> None:
-    """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
+    """Tables, requests, what could not be read, the models, and where the files are."""
     console = Console(highlight=False, soft_wrap=True)
     columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
     console.print(make_grid("", columns, map(_table_cells, result.tables)))
-    # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
-    program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
-    if program.endswith("__main__.py"):
-        program = f"{shlex.quote(sys.executable)} -m marketing_sync"
-    _, largest = max(((each.rows, each.table) for each in result.tables), default=(0, "contacts"))
-    first_query = _OF_MARTS if result.is_published else f"from source.{largest} limit 5"
-    places = {
-        "report": report_of(settings.home) if result.is_published else "",
-        "warehouse": settings.warehouse_path,
-        "status": f"{program} status",
-        "query": f'{program} query "{first_query}"',
-    }
+    places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
     template = text_template(__file__, _as_it_is, clock=format_clock)
     console.print(template.render(result=result, places=places), end="", emoji=False)
 

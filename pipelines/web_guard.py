@@ -5,11 +5,10 @@ A browser lets every page send requests to 127.0.0.1, and Dagster's web server e
 launch in the address of an `<img>` included. Not a log-in: a program on this machine may do what the UI may,
 and needs no browser's headers for it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,7 +30,7 @@ _PAGE = {
     "Cache-Control": "no-cache",
 }
 _REFUSED, _POLICY_VIOLATION = 403, 1008
-_NOT_FOUND, _NOT_ALLOWED = 404, 405
+_NOT_FOUND = 404
 
 
 def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
@@ -113,24 +112,6 @@ class Guard:
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})
         else:
             await self._app(scope, receive, send)
-
-
-class WithPages:
-    """The ASGI application `app` and, beside it, what `pages` give at each address, read-only."""
-
-    def __init__(self, app: ASGIApp, pages: Mapping[str, Callable[[], Response]]) -> None:
-        self._app, self._pages = app, pages
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        page = self._pages.get(scope["path"].rstrip("/")) if scope["type"] == "http" else None
-        if page is None:
-            await self._app(scope, receive, send)
-            return
-        if scope["method"] in ("GET", "HEAD"):
-            response = await run_in_threadpool(page)
-        else:
-            response = PlainTextResponse("This page is read only.\n", _NOT_ALLOWED)
-        await response(scope, receive, send)
 
 
 def report_page(path: Path) -> Response:

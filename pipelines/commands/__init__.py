@@ -2,7 +2,6 @@
 (`cli`), options (`options`), examples (`usage`)."""
 
 import inspect
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from home.options import SANDBOX as SANDBOX_OPTION
 from home.options import Option, click_parameters
 from home.settings import Settings, SettingsError, load_settings, missing_key
 from marketing_api.redaction import plain
-from pipelines.usage import WithExamples, is_verbose, verbose_option
+from pipelines.usage import WithExamples
 
 Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
@@ -27,8 +26,13 @@ Work = Callable[[Arguments, Settings], int]
 _IN_SANDBOX = (
     "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects your account"
 )
-#: As of a program that does not handle the signal.
+#: What is written has no reader, as with `| head`: as of a program that does not handle the signal.
 _NOBODY_READS = 128 + signal.SIGPIPE
+_VERBOSE = click.Option(
+    ["-v", "--verbose"],
+    is_flag=True,
+    help="log to standard error what is done, with every request (as MARKETING_LOG=DEBUG does)",
+)
 
 
 class Group(WithExamples, click.Group):
@@ -83,7 +87,7 @@ def declare_command(
         checked = _with_key_or_sandbox(work_of_shards, needs_keys=needs_keys) if uses_home else work_of_shards
         how["callback"] = partial(_run_command, checked, needs_keys)
         taken = [*options, SANDBOX_OPTION] if uses_home else options
-        how["params"] = [*click_parameters(taken), verbose_option()]
+        how["params"] = [*click_parameters(taken), _VERBOSE]
         return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
 
     return make_command
@@ -145,11 +149,10 @@ def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
         return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
     for wrong in settings.unknown:
         print_error(f"marketing-sync: {wrong}")
-    context = click.get_current_context()
-    if is_verbose(context):
+    if arguments.verbose:
         settings = replace(settings, log_level="DEBUG")
-    name = str(context.find_root().invoked_subcommand)
-    with logging_to_home(settings, name) as log:
+    name = str(click.get_current_context().find_root().invoked_subcommand)
+    with logging_to_home(settings, name):
         logging.getLogger(__name__).info("%s begins", name)
         try:
             code = work(arguments, settings)
@@ -157,27 +160,12 @@ def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
         except click.UsageError:
             raise
         except BrokenPipeError:
-            code = _end_without_readers()
+            code = _NOBODY_READS
         except Exception as problem:  # a traceback helps nobody who cannot read it
             text, code = explain_error(problem)
             print_error(f"marketing-sync: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
-        return (
-            print_error(f"marketing-sync: {log.path} shows where it happened", code)
-            if log.has_errors and log.is_open
-            else code
-        )
-
-
-def _end_without_readers() -> int:
-    """Nobody reads on, as with `| head`: what is still to be written has no place to go."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(nowhere, stream.fileno())
-    return _NOBODY_READS
+        return code
 
 
 def print_error(text: str, code: int = exits.DONE) -> int:

@@ -3,14 +3,11 @@
 It makes the home where there is none, and changes nothing else."""
 
 import datetime as dt
-import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 
 from home import exits
 from home.accounts import open_connections
@@ -224,32 +221,9 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
                 yield Finding("clock", False, f"{differs}: set it right, or let the system keep it")
 
 
-def _user(settings: Settings) -> Iterator[Finding]:
-    owner = settings.home.stat().st_uid if settings.home.exists() else os.getuid()
-    if owner != os.getuid():
-        yield Finding(
-            "user", False, f"the home belongs to user {owner}: run as that one, or change its owner"
-        )
-    elif others := [path for path in settings.home.rglob("*") if not _is_ours(path)]:
-        yield Finding(
-            "user",
-            False,
-            f"you cannot write {count_of(len(others), 'file')} of the home, such as {others[0]}: a command "
-            f"was run as another user; give them back: sudo chown -R {owner} {settings.home}",
-        )
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether this user owns and can write it; one that is gone by now is nobody's."""
-    with suppress(FileNotFoundError):
-        return path.is_symlink() or (path.stat().st_uid == os.getuid() and os.access(path, os.W_OK))
-    return True
-
-
 _LOOKS = (
     _programs,
     _secrets,
-    _user,
     _home,
     _warehouse,
     _readings,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from home import exits, output
 from home.folder import list_running, open_for_reading, unfinished_erasure
-from home.freshness import describe_standstill, format_age, format_due, is_to_come
+from home.freshness import describe_standstill, format_age, format_due
 from home.identity import Owner, identity_of
 from home.options import JSON, Option
 from home.output import Status, print_json
@@ -78,7 +78,7 @@ def _show_status(arguments: Arguments, settings: Settings) -> int:
     )
     unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     left = filter(None, [unfinished_erasure(settings.home)])
-    found.notices = [*unread, *_list_standstills(found.tables, now, settings.alert_after), *left]
+    found.notices = [*unread, *_list_standstills(found.accounts, now, settings.alert_after), *left]
     if arguments.json:
         found.published = published_document(settings)
         print_json(found)
@@ -172,18 +172,15 @@ def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
         yield part.part, f"{part.bytes / 1e6:,.1f}", growth
 
 
-def _list_standstills(tables: list[output.Table], now: dt.datetime, within: dt.timedelta) -> Iterator[str]:
+def _list_standstills(
+    accounts: list[output.Account], now: dt.datetime, within: dt.timedelta
+) -> Iterator[str]:
     """The accounts that are not read any more, first thing to be seen."""
-    dated = sorted((table.newest, table.account) for table in tables if table.newest)
-    ahead = {account: moment for moment, account in dated if is_to_come(moment, now)}
-    for account, moment in ahead.items():
-        yield f"account {account}: {describe_standstill(moment, now)}; what is read from now on replaces it"
-    newest = {account: moment for moment, account in dated if not is_to_come(moment, now)}
-    for account, moment in newest.items():
-        if words := describe_standstill(moment, now, within):
+    for account in accounts:
+        if words := describe_standstill(account.read_at, now, within):
             yield (
-                f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync "
-                "sync` reads now"
+                f"account {account.account}: {words}. Is the schedule on (`marketing-sync ui`)? "
+                "`marketing-sync sync` reads now"
             )
 
 

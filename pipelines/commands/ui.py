@@ -100,18 +100,25 @@ def open_listener(port: int) -> socket.socket:
 def _guard_application(application: Any, port: int, settings: Settings) -> Any:
     """With the report of every home, and the metrics."""
     from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+    from starlette.requests import Request
     from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
 
     from pipelines.metrics import render_metrics
-    from pipelines.web_guard import Guard, WithPages, report_page
+    from pipelines.web_guard import Guard, report_page
 
-    def metrics_page() -> Response:
+    def metrics_page(_: Request) -> Response:
         return PlainTextResponse(render_metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    pages: dict[str, Callable[[], Response]] = {
-        report_address(shard): partial(report_page, report_of(home)) for shard, home in settings.homes.items()
-    }
-    return Guard(WithPages(application, pages | {"/metrics": metrics_page}), port)
+    def report_of_shard(request: Request) -> Response:
+        return report_page(report_of(reports[request.url.path]))
+
+    reports = {report_address(shard): home for shard, home in settings.homes.items()}
+    application.routes[:0] = [
+        Route("/metrics", metrics_page),
+        *(Route(address, report_of_shard) for address in reports),
+    ]
+    return Guard(application, port)
 
 
 def _serve_ui(

@@ -4,7 +4,6 @@ addresses or values."""
 from __future__ import annotations
 
 import logging
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,7 +75,6 @@ def test_an_unexpected_error_leaves_its_traceback_without_keys_and_addresses(
         f"something unexpected happened: RuntimeError: second *** •••; logs/{path.name} of the "
         "home shows where" in ran.stderr
     )
-    assert f"{path} shows where it happened" in ran.stderr
     text = path.read_text()
     for part in (
         "ValueError: invalid literal",
@@ -114,8 +112,8 @@ def test_a_mistake_while_reading_is_named_with_its_kind_and_logged(
         "users, account main: something unexpected happened: KeyError: 'contact_id'; the newest file of "
         "the home's logs" in ran.out
     )
-    (path,) = re.findall(r"marketing-sync: (\S+) shows where it happened", ran.err)
-    assert "in mistaken" in Path(path).read_text()
+    (path,) = (home / "logs").iterdir()
+    assert "in mistaken" in path.read_text()
 
 
 def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values(home: Path) -> None:

@@ -15,7 +15,6 @@ from typing import NoReturn
 import msgspec
 import pytest
 
-from home.folder import prepare_home
 from home.settings import SettingsError, load_settings
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Secret
@@ -209,23 +208,6 @@ def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -
     ran = command("doctor", sandbox=sandbox)
     assert ran.code == 0, ran.text
     assert "nothing has been synced yet" in ran.out
-
-
-def test_doctor_names_files_that_the_user_cannot_write(
-    command: Command, home: Path, sandbox: Sandbox
-) -> None:
-    """As a command that was run as root leaves them."""
-    file = prepare_home(home) / "published" / "marketing.duckdb"
-    file.parent.mkdir()
-    file.touch()
-    if os.getuid():
-        file.chmod(0o400)
-    else:
-        os.chown(file, 12345, 12345)
-    ran = command("doctor", sandbox=sandbox)
-    assert ran.code == 1
-    assert f"NO  user        you cannot write 1 file of the home, such as {file}" in ran.out
-    assert f"sudo chown -R {os.getuid()} {home}" in ran.out
 
 
 def test_doctor_goes_on_when_the_system_refuses_one_look(

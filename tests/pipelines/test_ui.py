@@ -217,7 +217,7 @@ def test_the_report_is_served_alone_and_read_only(ui: Ui) -> None:
     assert requests.get(address, timeout=HANGS_S).status_code == 404
     page.write_text("<title>Report</title><script>fetch('/graphql')</script>")
     page.with_name("beside.html").write_text("beside")
-    found = requests.get(f"{address}/", timeout=HANGS_S)
+    found = requests.get(address, timeout=HANGS_S)
     assert found.text == page.read_text()
     assert "default-src 'none'" in found.headers["Content-Security-Policy"], "no script of it runs"
     assert "; sandbox" in found.headers["Content-Security-Policy"], "it is a page of no address"
@@ -253,7 +253,7 @@ def test_metrics_are_served_to_this_machine_alone(ui: Ui) -> None:
     assert " 403 " in raw(ui, "GET /metrics HTTP/1.1", f"Host: {EVIL}:{ui.port}")
     assert " 403 " in raw(ui, "GET /metrics HTTP/1.1", host, f"Origin: http://{EVIL}")
     reply = requests.post(f"{ui.url}/metrics", json={}, timeout=HANGS_S)
-    assert (reply.status_code, reply.text) == (405, "This page is read only.\n")
+    assert reply.status_code == 405
 
 
 @pytest.mark.slow

@@ -3,12 +3,12 @@
 It goes by what the last sync left: what only the listings will show is not in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from assets.planning.crawl_plan import CAMPAIGN_STATS, CampaignPlan, ContactPlan, PlanEntry, Planner
+from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner
 from assets.planning.order import Reason, in_words
 from assets.sources import SourceAsset, campaign_stats
 from home import exits
@@ -30,49 +30,6 @@ _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 LISTINGS = "listings"
 #: Parameters that name one campaign, contact or the like.
 _OF_ONE = ("id", "email")
-
-
-@dataclass(frozen=True)
-class Night:
-    """An account's requests by kind: `wanted` without a budget, `sent` within `allowed` (None: no budget),
-    the contacts' by `plan`."""
-
-    wanted: Mapping[str, int]
-    sent: Mapping[str, int]
-    allowed: int | None
-    plan: ContactPlan
-    requests_all: bool = False
-
-    @property
-    def left_out(self) -> dict[str, int]:
-        return {
-            name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]
-        }
-
-    def describe_night(self, rate: float, max_age_days: int) -> list[str]:
-        words = text_template(__file__, clock=format_clock).render(
-            night=self, plan=self.plan, rate=rate, max_age_days=max_age_days, LISTINGS=LISTINGS
-        )
-        return words.splitlines()
-
-
-def plan_night(
-    before: Mapping[str, int],
-    whole: ContactPlan,
-    plan: ContactPlan,
-    allowed: int | None,
-    *,
-    requests_all: bool = False,
-) -> Night:
-    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what
-    `before` leaves of it."""
-    planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
-    wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
-    sent, left = {}, sum(planned.values()) if allowed is None else allowed
-    for name, count in planned.items():
-        sent[name] = min(count, left)
-        left -= sent[name]
-    return Night(wanted, sent, allowed, plan, requests_all)
 
 
 def show_plan(arguments: Arguments, settings: Settings) -> int:
@@ -105,47 +62,52 @@ def _plan_accounts(
             accounts = known_accounts(settings)
             assets = needed_too(chosen, accounts, warehouse)
             budget = budget_of(settings, arguments.max_requests, arguments.until)
-            planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
+            names = [connection.account for connection in accounts]
+            planners = Planners(settings, warehouse, assets, names, budget, arguments.all)
             for connection in accounts:
-                limiter = RateLimiter.share_limit(connection)
-                rate = estimated_rate(settings, connection.account)
-                limited, whole = (
-                    planners.make_planner(connection.account, limiter, each) for each in (budget, None)
-                )
-                yield _plan_of(settings, assets, limited, whole, rate)
+                planner = planners.make_planner(connection.account, RateLimiter.share_limit(connection))
+                yield plan_account(settings, assets, planner)
 
 
-def _plan_of(
-    settings: Settings, assets: Sequence[SourceAsset], planner: Planner, whole: Planner, rate: float
-) -> AccountPlan:
-    """One account; `whole` plans without the budget, `rate` is the expected one."""
-    campaigns = planner.make_campaign_plan() if campaign_stats in assets else None
+def plan_account(settings: Settings, assets: Sequence[SourceAsset], planner: Planner) -> AccountPlan:
+    """The requests in the order in which a sync sends them: the limit is used up by the first."""
+    rules = planner.find_rules()
     params = {"account": planner.account, "operations": _nightly_operations(assets)}
-    before = {LISTINGS: int(planner.warehouse.run_query(_OTHERS, params).column(0)[0].as_py())}
+    listings = int(planner.warehouse.run_query(_OTHERS, params).column(0)[0].as_py())
+    campaigns = planner.make_campaign_plan() if campaign_stats in assets else None
+    lines = [_limit_line(LISTINGS, listings, rules.limit)]
     if campaigns:
-        before[CAMPAIGN_STATS] = len(campaigns.campaigns)
-    allowed = planner.allowance()
-    if allowed is not None:
-        left = max(allowed - sum(before.values()), 0)  # a sync requests them first
-        planner.allowance = lambda: left
+        left = None if rules.limit is None else rules.limit - lines[0].requests
+        lines.append(_limit_line(CAMPAIGN_STATS, len(campaigns.campaigns), left))
+        lines[-1].of, lines[-1].why = campaigns.total, _name_reasons(campaigns.counts)
+    if rules.limit is not None:
+        rules = replace(rules, limit=rules.limit - sum(line.requests for line in lines))
+    planner.find_rules = lambda: rules
     plan = planner.make_contact_plan()
-    planned = plan_night(
-        before,
-        plan if allowed is None else whole.make_contact_plan(),
-        plan,
-        allowed,
-        requests_all=planner.rules.requests_all,
+    lines += [
+        Planned(name, len(entry.keys), entry.late + entry.waiting, entry.total, _name_reasons(entry.counts))
+        for name, entry in plan.entries.items()
+    ]
+    requests, rate = sum(line.requests for line in lines), estimated_rate(settings, planner.account)
+    words = text_template(__file__, clock=format_clock).render(
+        requests=requests,
+        seconds=requests / rate,
+        rate=rate,
+        plan=plan,
+        left_out={line.what: line.left_out for line in lines if line.left_out},
+        settings=settings,
+        LISTINGS=LISTINGS,
     )
-    out, sent = planned.left_out, sum(planned.sent.values())
-    of_campaigns = {CAMPAIGN_STATS: campaigns} if campaigns else {}
-    entries: dict[str, CampaignPlan | PlanEntry] = {**of_campaigns, **plan.entries}
-    lines = [Planned(LISTINGS, planned.sent[LISTINGS], out.get(LISTINGS, 0), None, {})]
-    for name, entry in entries.items():
-        why = {str(reason): number for reason, number in entry.counts.items()}
-        lines.append(Planned(name, planned.sent[name], out.get(name, 0), entry.total, why))
-    return AccountPlan(
-        planner.account, sent, sent / rate, rate, lines, planned.describe_night(rate, settings.max_age_days)
-    )
+    return AccountPlan(planner.account, requests, requests / rate, rate, lines, words.splitlines())
+
+
+def _limit_line(what: str, wanted: int, limit: int | None) -> Planned:
+    sent = wanted if limit is None else min(wanted, limit)
+    return Planned(what, sent, wanted - sent, None, {})
+
+
+def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
+    return {str(reason): number for reason, number in counts.items()}
 
 
 def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:

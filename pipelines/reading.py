@@ -17,14 +17,22 @@ from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
 from assets.fetch import FetchSettings
-from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, find_allowance, next_moment
+from assets.planning.crawl_plan import (
+    COUPONS,
+    TIMELINES,
+    Planner,
+    find_allowance,
+    next_moment,
+    share_night,
+)
+from assets.planning.order import Rules
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS, SourceAsset, with_needed
 from home.accounts import explain_refusal, open_connections
 from home.door import open_archive, waiting_options, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
-from home.settings import Settings, SettingsError
+from home.settings import Settings, SettingsError, estimated_rate
 from home.values import did_you_mean
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
@@ -63,7 +71,8 @@ def open_reader(
         picked, chosen = chosen, needed_too(chosen, accounts, warehouse)
         spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
-        planners = Planners(settings, warehouse, chosen, len(accounts), bool(options.get("all")), now)
+        names = [connection.account for connection in accounts]
+        planners = Planners(settings, warehouse, chosen, names, budget, bool(options.get("all")), now)
         checkpoints = Checkpoints(warehouse.archive)
         sessions = []
         for connection in accounts:
@@ -77,7 +86,7 @@ def open_reader(
                 budget=budget,
                 fallback_zone=settings.timezone,
                 now=now,
-                planner=planners.make_planner(connection.account, limiter, budget),
+                planner=planners.make_planner(connection.account, limiter),
                 accounts=len(accounts),
                 accepts_shrinking=shrink_limit is None,
             )
@@ -159,23 +168,35 @@ def budget_of(
 
 @dataclass(frozen=True)
 class Planners:
-    """The planners of a run's accounts, which share a budget."""
+    """The planners of a run's accounts, which share a budget and a machine."""
 
     settings: Settings
     warehouse: Warehouse
     chosen: Sequence[SourceAsset]
-    accounts: int
+    accounts: Sequence[str]
+    budget: RequestBudget | None
     requests_all: bool
     now: Clock = utc_now
 
-    def make_planner(self, account: str, limiter: RateLimiter, budget: RequestBudget | None) -> Planner:
-        def find_allowed() -> int | None:
-            left, until = (budget.left, budget.until) if budget else (None, None)
-            return find_allowance(left, until, self.now(), limiter.rate, accounts=self.accounts)
-
-        rules = Rules(dt.timedelta(days=self.settings.max_age_days), requests_all=self.requests_all)
+    def make_planner(self, account: str, limiter: RateLimiter) -> Planner:
         planned = {asset.name for asset in self.chosen} & {TIMELINES, COUPONS}
-        return Planner(self.warehouse, account, rules, planned, find_allowed, self.now)
+
+        def find_rules() -> Rules:
+            left, until = (self.budget.left, self.budget.until) if self.budget else (None, None)
+            return Rules(
+                self.settings.max_age_days,
+                self._find_room(account, len(planned)),
+                find_allowance(left, until, self.now(), limiter.rate, accounts=len(self.accounts)),
+                requests_all=self.requests_all,
+            )
+
+        return Planner(self.warehouse, account, find_rules, planned, self.now)
+
+    def _find_room(self, account: str, per_contact: int) -> float:
+        wanted = {name: count * per_contact for name, count in self.warehouse.count_contacts().items()}
+        rates = {name: estimated_rate(self.settings, name) for name in self.accounts}
+        night_s = self.settings.night_minutes * 60
+        return share_night(wanted, rates, night_s, self.warehouse.measure_rate())[account]
 
 
 def _open_all(sessions: Sequence[AccountSession]) -> None:

@@ -282,6 +282,17 @@ class Warehouse:
         sql = load_query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.run_query(sql, {"account": account, "nothing": list(nothing)})
 
+    def count_contacts(self) -> dict[str, int]:
+        """Contacts that exist, by account."""
+        rows = self.run_query(load_query("contact_counts"))
+        return dict(zip(rows["account"].to_pylist(), rows["contact_count"].to_pylist(), strict=True))
+
+    def measure_rate(self) -> float | None:
+        """The most requests a second that this home sent over a minute of the last days; None when it sent
+        none."""
+        rate: float | None = self._fetch_column(load_query("busiest_minute"))[0]
+        return rate
+
     # -- what the service does not show
 
     def cut_timelines(self, account: str) -> int:

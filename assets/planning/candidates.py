@@ -3,7 +3,6 @@
 Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from
 (`Warehouse.find_rows`), what is made of them (`change_chances`, `order`)."""
 
-import datetime as dt
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,15 +30,22 @@ SIGNALS = ("clicked", "pushed", "campaign", "redeemed", "row", "list")
 
 
 @dataclass(frozen=True)
-class Deadlines:
+class Candidates:
     """One request per position, the newest and most active first. Times are unix seconds, NaN where there is
     none.
 
-    `deadline` is when the maximum age requires it at the latest, `requested` when it was made last.
-    """
+    `requested`: when it was made last; `deadline`: when the maximum age requires it at the latest; `changes`
+    in `history_days`; `signals`: when each was noticed. Where responses are dated, changes are active days:
+    days on which a timeline has something of the contact's own. `active` has them as bits of two words: bit k
+    for k days before today, and for k + 64."""
 
     requested: Floats
     deadline: Floats
+    registered: Floats
+    changes: Ints
+    history_days: Floats
+    active: Bits | None = None  # (2, n)
+    signals: dict[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.requested)
@@ -47,20 +53,6 @@ class Deadlines:
     @property
     def is_new(self) -> Flags:
         return np.isnan(self.requested)
-
-
-@dataclass(frozen=True)
-class Candidates(Deadlines):
-    """With what is known about each: `changes` in `history_days`, and when each signal was noticed.
-
-    Where responses are dated, changes are active days: days on which a timeline has something of the
-    contact's own. `active` has them as bits of two words: bit k for k days before today, and for k + 64."""
-
-    registered: Floats
-    changes: Ints
-    history_days: Floats
-    active: Bits | None = None  # (2, n)
-    signals: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def last_active(self) -> Ints:
@@ -81,10 +73,10 @@ class Candidates(Deadlines):
         return np.zeros(len(self), bool) if at is None else at > self.requested
 
 
-def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
+def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
     """The candidates in the rows of `queries/timeline_candidates.sql` or `coupon_candidates.sql`."""
-    requested = requested_by(unix_seconds(rows["asked_at"]), now, max_age.total_seconds())
-    first_seen, registered = unix_seconds(rows["first_seen_at"]), unix_seconds(rows["registered_at"])
+    requested = unix_seconds(rows["asked_at"], now)
+    first_seen, registered = (unix_seconds(rows[name], now) for name in ("first_seen_at", "registered_at"))
     active = None
     if ACTIVE[0] in rows.column_names:
         active = np.stack([_fill_zeros(rows[name]) for name in ACTIVE])
@@ -92,44 +84,28 @@ def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> Candidates:
         history_began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     else:  # the first response is no change
         changes = np.maximum(_fill_zeros(rows["times_changed"]).astype(np.int64) - 1, 0)
-        history_began = unix_seconds(rows["first_asked_at"])
+        history_began = unix_seconds(rows["first_asked_at"], now)
     return Candidates(
         requested=requested,
-        deadline=np.where(np.isnan(requested), first_seen, requested) + max_age.total_seconds(),
+        deadline=np.where(np.isnan(requested), first_seen, requested) + max_age_s,
         registered=np.where(np.isnan(registered), first_seen, registered),
         changes=changes,
         history_days=np.maximum(np.nan_to_num((requested - history_began) / DAY_S), 0.0),
         active=active,
         signals={
-            name: noticed_by(unix_seconds(rows[f"{name}_at"]), now)
+            name: unix_seconds(rows[f"{name}_at"], now)
             for name in SIGNALS
             if f"{name}_at" in rows.column_names
         },
     )
 
 
-def requested_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
-    """When each was requested. One that is dated in the future is of unknown age: it counts as due
-    (`max_age`: seconds)."""
-    return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
-
-
-def noticed_by(at: Floats, now: float) -> Floats:
-    """When each thing was noticed; not at all, when that is dated in the future: it would be news every night
-    until then."""
-    return np.where(at > now + _AHEAD_S, np.nan, at)
-
-
-def unix_seconds(column: pa.ChunkedArray) -> Floats:
-    """Moments or days as unix seconds, chunk by chunk: whole columns in between would double what planning
-    needs."""
+def unix_seconds(column: pa.ChunkedArray, now: float) -> Floats:
+    """Moments or days as unix seconds; NaN for those in the future, which a wrong clock has dated: such a
+    signal would be news every night until then."""
     kind = pa.timestamp("us", "UTC" if pa.types.is_timestamp(column.type) else None)
-    found, at = np.empty(len(column)), 0
-    for chunk in column.chunks:
-        micros = chunk.cast(kind).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        found[at : at + len(chunk)] = micros / 1e6
-        at += len(chunk)
-    return found
+    at = column.cast(kind).cast(pa.int64()).to_numpy() / 1e6
+    return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
 def _fill_zeros(column: pa.ChunkedArray) -> Bits:

@@ -26,8 +26,8 @@ PRIOR_RATE, PRIOR_DAYS = 0.02, 20.0
 _SHAPES = (0.01, 20.0)
 _ALMOST_SURE = 0.99
 
-# Factors of a day: how often as usual something happens so many days after the last active day, so many days
-# after registration, and on this weekday.
+# Factors of a day: how much more often than usual something happens a number of days after the last active
+# day, and a number of days after registration.
 #: Days before today from which the factors are learnt, and of about how many contacts.
 _LEARNT_DAYS, _SAMPLE = 28, 10_000
 #: Active days that the guess "no difference" is worth to each factor, and how often all are fitted.
@@ -61,19 +61,15 @@ def log_unchanged(candidates: Candidates, now: float) -> Floats:
         return -rate * days
     today = int(now // DAY_S)
     factors = _learn_factors(candidates, today)
-    requested = np.where(candidates.is_new, now, candidates.requested) / DAY_S
-    requested_ago = _days_before(today, requested)
-    registered_ago = _days_before(today, candidates.registered / DAY_S)
+    requested_ago = _days_before(today, candidates.requested)
+    registered_ago = _days_before(today, candidates.registered)
     unchanged: Floats = -rate * np.maximum(requested_ago - _LAST_DAYS, 0)
-    for ago in range(min(int(requested_ago.max(initial=0)), _LAST_DAYS) + 1):
+    for ago in range(1, _LAST_DAYS + 1):
         among = np.flatnonzero(requested_ago >= ago)
-        # today and the day of the request count in part
-        day_end = now / DAY_S if ago == 0 else today - ago + 1
-        part = np.clip(day_end - np.maximum(requested[among], today - ago), 0.0, 1.0)
         gap = np.maximum(candidates.last_active[among] - ago, 1)
-        classes = _classify(gap, registered_ago[among] - ago, today - ago)
+        classes = _classify(gap, registered_ago[among] - ago)
         weight = math.prod(factor[class_] for factor, class_ in zip(factors, classes, strict=True))
-        unchanged[among] += np.log1p(-np.minimum(rate[among] * weight, _ALMOST_SURE) * part)
+        unchanged[among] += np.log1p(-np.minimum(rate[among] * weight, _ALMOST_SURE))
     return unchanged
 
 
@@ -92,18 +88,18 @@ def estimate_rates(changes: Ints, days: Floats) -> Floats:
 
 
 def _learn_factors(candidates: Candidates, today: int) -> list[Floats]:
-    """The factors by class of gap, tenure and weekday, from the last weeks of a sample and the rates of the
+    """The factors by class of gap and tenure, from the last weeks of a sample and the rates of the
     time before."""
     sample = np.arange(0, len(candidates), max(len(candidates) // _SAMPLE, 1))
     is_active = candidates.active_on(sample)
     before, learnt = is_active[:, _LEARNT_DAYS + 1 :], is_active[:, 1 : _LEARNT_DAYS + 1]
-    requested_ago = _days_before(today, candidates.requested[sample] / DAY_S)[:, None]
-    registered_ago = _days_before(today, candidates.registered[sample] / DAY_S)[:, None]
+    requested_ago = _days_before(today, candidates.requested[sample])[:, None]
+    registered_ago = _days_before(today, candidates.registered[sample])[:, None]
     days_before = np.clip(registered_ago[:, 0] - _LEARNT_DAYS, 0, before.shape[1])
     rates = estimate_rates(before.sum(axis=1), days_before.astype(float))[:, None]
     days = np.arange(1, _LEARNT_DAYS + 1)
     gaps = _find_gaps(is_active)[:, :_LEARNT_DAYS]
-    classes = _classify(gaps, registered_ago - days, (today - days)[None, :])
+    classes = _classify(gaps, registered_ago - days)
     is_known = (days > requested_ago) & (days <= registered_ago)
     known_rates, *known_classes = (
         np.broadcast_to(values, is_known.shape)[is_known] for values in (rates, *classes)
@@ -114,7 +110,7 @@ def _learn_factors(candidates: Candidates, today: int) -> list[Floats]:
 def _fit_factors(rates: Floats, classes: list[Ints], is_active: Flags) -> list[Floats]:
     """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete
     Multivariate Analysis, 1975): in the end each class expects as many active days as there were."""
-    factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1, 7)]
+    factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1)]
     for _ in range(_ROUNDS):
         for number, class_ in enumerate(classes):
             others = [factor[classes[at]] for at, factor in enumerate(factors) if at != number]
@@ -135,11 +131,10 @@ def _find_gaps(is_active: Flags) -> Ints:
     return gaps
 
 
-def _classify(gap: Ints, tenure: Ints, day: Ints | int) -> list[Any]:
-    """The classes of such days; `day` counts from 1970."""
-    return [np.searchsorted(_GAPS, gap, "right"), np.searchsorted(_TENURES, tenure, "right"), day % 7]
+def _classify(gap: Ints, tenure: Ints) -> list[Any]:
+    return [np.searchsorted(_GAPS, gap, "right"), np.searchsorted(_TENURES, tenure, "right")]
 
 
 def _days_before(today: int, at: Floats) -> Ints:
-    """Days from each moment (in days since 1970) to today; NO_DAY where it is not known."""
-    return today - np.floor(np.nan_to_num(at, nan=today - NO_DAY)).astype(np.int64)
+    """Days from each moment (unix seconds) to today; NO_DAY where it is not known."""
+    return today - np.floor(np.nan_to_num(at / DAY_S, nan=today - NO_DAY)).astype(np.int64)

@@ -1,13 +1,14 @@
-"""The crawl plan of one account's night: whom to request, within the allowance, made once per run.
+"""The crawl plan of one account's night: whose timelines and coupons are requested, made once per run. All of
+them, as long as they fit into the night; above that `order` decides.
 
 Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_chances`), which
 candidates are requested first (`order`), requesting them (`assets.fetch`)."""
 
 import datetime as dt
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -17,21 +18,19 @@ import pyarrow as pa
 
 from assets.planning.candidates import (
     DAY_S,
-    Deadlines,
     Floats,
     from_arrow,
-    noticed_by,
-    requested_by,
     unix_seconds,
 )
 from assets.planning.change_chances import change_chances
 from assets.planning.order import (
+    HALF_DAY_S,
     REASONS,
     Order,
     Reason,
+    Rules,
     by_reason,
     find_reasons,
-    in_full,
     in_words,
     order_requests,
 )
@@ -72,18 +71,23 @@ def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
     return next(moment for moment in moments if moment > now)
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What a night has to keep to. `limit` is in requests (None: as many as are worth it)."""
+def share_night(
+    wanted: Mapping[str, int], rates: Mapping[str, float], night_s: float, measured_rate: float | None
+) -> dict[str, float]:
+    """Requests that fit into a night of so many seconds, by account: at its own rate, and over all accounts
+    at the rate that this machine was measured at (None: not yet). The smallest accounts come first, so that
+    as many as possible of those `wanted` are read whole."""
+    room = {account: rate * night_s for account, rate in rates.items()}
+    left = math.inf if measured_rate is None else measured_rate * night_s
+    for place, account in enumerate(sorted(room, key=lambda name: wanted.get(name, 0))):
+        room[account] = min(room[account], left / (len(room) - place))
+        left -= min(room[account], wanted.get(account, 0))
+    return room
 
-    max_age: dt.timedelta = dt.timedelta(days=7)
-    limit: int | None = None
-    requests_all: bool = False
 
-
-#: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last
-#: one is for all others.
-AGE_RULE: tuple[tuple[float, float], ...] = ((30, 1), (180, 7), (float("inf"), 30))
+#: Days for which a campaign is young after it was made or its totals moved. Statistics of young campaigns are
+#: requested every night, of others every week.
+YOUNG_DAYS = 30
 
 
 @dataclass(frozen=True)
@@ -98,38 +102,30 @@ class CampaignPlan:
 
 
 def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPlan:
-    """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the
-    listing since, or as old as the age rule allows; of those with time left, an even share a night."""
+    """Statistics that were never fetched, whose campaign changed in the listing since, or that are a day old
+    (of young campaigns) or a week."""
     moment = now.timestamp()
-    ages = max_ages(rows, moment) * DAY_S
-    requested = requested_by(unix_seconds(rows["asked_at"]), moment, ages)
-    is_changed = noticed_by(unix_seconds(rows["row_at"]), moment) > requested
-    deadline = np.where(np.isnan(requested), moment, requested) + ages
-    calls = Deadlines(requested, deadline)
-    why = np.full(len(calls), REASONS.index(Reason.ROW), np.int8)
-    found = (
-        in_full(calls)
-        if rules.requests_all
-        else order_requests(calls, is_changed.astype(float), why, moment, limit=None)
+    requested, row_at, created, moved = (
+        unix_seconds(rows[name], moment) for name in ("asked_at", "row_at", "created_at", "moved_on")
     )
-    chosen = np.zeros(len(calls), bool)
-    chosen[found.positions] = True
+    is_old = np.fmax(created, moved) < moment - YOUNG_DAYS * DAY_S  # one of unknown age is young
+    max_age_s = np.where(is_old, 7, 1) * DAY_S
+    conditions = {
+        Reason.NEW: np.isnan(requested),
+        Reason.ROW: row_at > requested,
+        Reason.DUE: requested + max_age_s - moment < HALF_DAY_S,
+        Reason.ROOM: np.full(len(rows), rules.requests_all),
+    }
+    chosen = np.logical_or.reduce(list(conditions.values()))
+    reasons = np.select(list(conditions.values()), [REASONS.index(reason) for reason in conditions])[chosen]
     ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
-    picked = [(ids[at], types[at]) for at in np.flatnonzero(chosen)]
-    next_due = float(
-        np.min(np.where(chosen, moment + ages, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S)
-    )
+    next_due = np.min(np.where(chosen, moment, requested) + max_age_s, initial=moment + 7 * DAY_S)
     return CampaignPlan(
-        picked, by_reason(found.reasons), len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC)
+        [(ids[place], types[place]) for place in np.flatnonzero(chosen)],
+        by_reason(reasons),
+        len(rows),
+        dt.datetime.fromtimestamp(float(next_due), dt.UTC),
     )
-
-
-def max_ages(rows: pa.Table, now: float) -> Floats:
-    """Days that each campaign's statistics may be old, by `AGE_RULE`. One of unknown age counts as young."""
-    alive = np.fmax(np.fmax(unix_seconds(rows["created_at"]), unix_seconds(rows["moved_on"])), -np.inf)
-    days = (now - np.where(np.isfinite(alive), alive, now)) / DAY_S
-    limits, ages = (np.array(column) for column in zip(*AGE_RULE, strict=True))
-    return ages[np.searchsorted(limits, np.maximum(days, 0.0), side="left")]
 
 
 TIMELINES, COUPONS = "timelines", "coupons"
@@ -207,25 +203,16 @@ def plan_contacts(
     parts = {name: _Part(_KEYS[name], read(), rules, now.timestamp()) for name, read in candidates.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
-    together = Deadlines(
-        *(
-            np.concatenate([getattr(part.deadlines, name) for part in parts.values()])
-            for name in ("requested", "deadline")
-        )
+    requested, deadline, chance, why = (
+        np.concatenate([getattr(part, name) for part in parts.values()])
+        for name in ("requested", "deadline", "chance", "why")
     )
-    if rules.requests_all:
-        found = in_full(together)
-    else:
-        chance, why = (
-            np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why")
-        )
-        found = order_requests(together, chance, why, now.timestamp(), limit=rules.limit)
+    found = order_requests(requested, deadline, chance, why, now.timestamp(), rules)
     entries, first = {}, 0
     for name, part in parts.items():
         entries[name] = part.make_entry(found, first)
-        first += len(part.deadlines)
-    nights = max(rules.max_age / dt.timedelta(days=1), 1.0)
-    return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / nights)))
+        first += len(part.deadline)
+    return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / rules.max_age_days)))
 
 
 class _Part:
@@ -233,25 +220,26 @@ class _Part:
 
     def __init__(self, key: str, rows: pa.Table, rules: Rules, now: float) -> None:
         self._keys = rows[key]
-        self._again = now + rules.max_age.total_seconds()
-        candidates = from_arrow(rows, rules.max_age, now)
+        max_age_s = rules.max_age_days * DAY_S
+        self._again = now + max_age_s
+        candidates = from_arrow(rows, max_age_s, now)
         self.chance = change_chances(candidates, now)
         self.why = find_reasons(candidates)
-        self.deadlines = Deadlines(candidates.requested, candidates.deadline)
+        self.requested, self.deadline = candidates.requested, candidates.deadline
 
     def make_entry(self, found: Order, first: int) -> PlanEntry:
         """This part of an order over all parts, of which it begins at position `first`."""
-        here = slice(first, first + len(self.deadlines))
+        here = slice(first, first + len(self.deadline))
         mine = (found.positions >= first) & (found.positions < here.stop)
         positions = found.positions[mine] - first
-        left = np.ones(len(self.deadlines), bool)
+        left = np.ones(len(self.deadline), bool)
         left[positions] = False
-        due_at = float(np.min(self.deadlines.deadline[left], initial=self._again))
+        due_at = float(np.min(self.deadline[left], initial=self._again))
         return PlanEntry(
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[mine],
             chance=self.chance[positions],
-            total=len(self.deadlines),
+            total=len(self.deadline),
             late=int(found.is_late[here].sum()),
             waiting=int(found.is_waiting[here].sum()),
             due_at=dt.datetime.fromtimestamp(due_at, dt.UTC),
@@ -259,45 +247,41 @@ class _Part:
 
 
 CAMPAIGN_STATS = "campaign_stats"
-#: Contacts from which on accounts are planned one after the other, for the memory it takes; smaller ones wait
-#: for the file together.
-_LARGE, _ONE_LARGE = 50_000, threading.Lock()
 
 
 @dataclass
 class Planner:
-    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says how many requests may
-    be sent, when it is called.
+    """Makes the plans of one account. `assets`: those of TIMELINES and COUPONS that are to be fetched.
+    `find_rules` is called when the plan is made, as other requests use up the limit until then.
 
-    Thread-safe: whoever needs a plan first makes it, others wait.
+    Thread-safe: the first that needs a plan makes it, others wait.
     """
 
     warehouse: Warehouse
     account: str
-    rules: Rules
+    find_rules: Callable[[], Rules]
     assets: Collection[str]
-    allowance: Callable[[], int | None]
     now: Callable[[], dt.datetime]
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _made_at: dt.datetime | None = None
-    _contacts: ContactPlan | None = (
-        None  # a cached_property would have the accounts wait for each other (Python 3.11)
-    )
-    _campaigns: CampaignPlan | None = None
+    _contacts: ContactPlan | None = None
 
     def make_contact_plan(self) -> ContactPlan:
-        """Timelines and coupons under what is left of the budget."""
+        """Timelines and coupons."""
         with self._lock:
             if self._contacts is None:
-                self._contacts = self._plan_contacts()
+                self._made_at = self.now()
+                candidates = {
+                    name: partial(self.find_candidates, name)
+                    for name in (TIMELINES, COUPONS)
+                    if name in self.assets
+                }
+                self._contacts = plan_contacts(candidates, self.find_rules(), self._made_at)
             return self._contacts
 
     def make_campaign_plan(self) -> CampaignPlan:
-        with self._lock:
-            if self._campaigns is None:
-                rows = self.warehouse.find_rows("campaign_candidates", self.account)
-                self._campaigns = plan_campaigns(rows, self.now(), self.rules)
-            return self._campaigns
+        rows = self.warehouse.find_rows("campaign_candidates", self.account)
+        return plan_campaigns(rows, self.now(), self.find_rules())
 
     def find_candidates(self, asset: str) -> pa.Table:
         """The rows of all that could be requested (`warehouse.warehouse`)."""
@@ -309,21 +293,6 @@ class Planner:
         """The errorCodes of earlier runs by which the service reports that an address has no coupons
         (`assets.result`)."""
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
-
-    def _plan_contacts(self) -> ContactPlan:
-        rules = replace(self.rules, limit=self.allowance())
-        counted = self.warehouse.run_query(
-            "select count(*) from source.contacts where account = ?", [self.account]
-        )
-        size = counted.column(0)[0].as_py()
-        self._made_at = self.now()
-        # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as
-        # much.
-        candidates = {
-            name: partial(self.find_candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets
-        }
-        with _ONE_LARGE if size > _LARGE else nullcontext():
-            return plan_contacts(candidates, rules, self._made_at)
 
     def export_plan(self) -> Planned | None:
         """What was planned for contacts, for `sync.plans`; None when nothing was."""

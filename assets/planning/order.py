@@ -1,7 +1,12 @@
-"""Which candidates are fetched, in which order and why: maximum age first, then what is new or probably
-changed, then what deadline smoothing fetches early. Pure functions of columns. Not here: probabilities
-(`change_chances`), where the budget comes from (`crawl_plan`)."""
+"""Which candidates are requested tonight, in which order and why. Pure functions of columns.
 
+    everything that is open fits into the night   all of it, the most probable first
+    otherwise                                     new ones and probable ones, and a turn of the oldest
+    less is allowed than new ones and turns need  a tenth for the oldest, the rest for what is most probable
+
+Not here: how probable a change is (`change_chances`), how much fits (`crawl_plan`)."""
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,24 +15,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Flags, Floats, Ints
+from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats, Ints
 
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
-#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits
-#: longest has as much.
-LEAST_WORTH = 1 / 10
-#: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what
-#: has waited for so many rounds (the nights in which the budget would fetch everything); the rest to what has
-#: probably changed, then to the longest wait.
-MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
-#: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it
-#: stands.
-GRACE_S = DAY_S / 2
+#: Of an allowance that can't keep the maximum age, the share for what waits longest.
+OLDEST_SHARE = 0.1
+#: What was requested within half a day is not requested again; a deadline within half a day is tonight's.
+HALF_DAY_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is fetched, and the `meaning` of that in words."""
+    """Why something is requested, and the `meaning` of that in words."""
 
     meaning: str
 
@@ -36,7 +35,7 @@ class Reason(StrEnum):
         reason._value_, reason.meaning = name, meaning
         return reason
 
-    DUE = "due", "older than allowed by tomorrow"
+    DUE = "due", "its turn: nobody gets older than the maximum age"
     NEW = "new", "never requested"
     CLICKED = "clicked", "named by a campaign's statistics since"
     PUSHED = "pushed", "written to by us since"
@@ -45,8 +44,7 @@ class Reason(StrEnum):
     CAMPAIGN = "campaign", "a campaign probably reached it since"
     LIST = "list", "a campaign went to its lists since"
     PROBABLE = "probable", "changes often"
-    TURN = "turn", "not due yet, but every night has about as many"
-    ALL = "all", "all were asked for, with `--all`"
+    ROOM = "room", "no sign of a change, but the night has room for it"
 
 
 REASONS = tuple(Reason)
@@ -64,12 +62,24 @@ def in_words(counts: Mapping[Any, int]) -> str:
 
 
 @dataclass(frozen=True)
+class Rules:
+    """What a night has to keep to. `room`: requests that fit into it; more are sent only for what is new,
+    probable or due. `limit`: requests that are never exceeded (None: any number). Everything is requested
+    within `max_age_days`. `requests_all`: whatever that takes, also what was requested a moment ago."""
+
+    max_age_days: float = 7
+    room: float = math.inf
+    limit: int | None = None
+    requests_all: bool = False
+
+
+@dataclass(frozen=True)
 class Order:
-    """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for
+    """`positions` of the candidates to request, in that order, with the `reasons` (indexes into REASONS) for
     each.
 
     `needed`: requests that this night takes for what is new and for the maximum age. Left out, although:
-    `is_late`, its deadline passes before the next night; `is_waiting`, it was never fetched."""
+    `is_late`, its deadline passes before the next night; `is_waiting`, it was never requested."""
 
     positions: Ints
     reasons: npt.NDArray[np.int8]
@@ -78,94 +88,59 @@ class Order:
     is_waiting: Flags
 
 
-def in_full(candidates: Deadlines) -> Order:
-    """All of them, the newest and most active first."""
-    count = len(candidates)
-    reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(
-        np.int8
-    )
-    none = np.zeros(count, bool)
-    return Order(np.arange(count), reasons, count, none, none)
-
-
 def order_requests(
-    candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None
+    requested: Floats,
+    deadline: Floats,
+    chance: Floats,
+    why: npt.NDArray[np.int8],
+    now: float,
+    rules: Rules,
 ) -> Order:
-    """What to request within `limit` requests (None: as many as are worth it). The same input gives the same
-    order. `why`: the reason that a candidate is probable (index into REASONS).
+    """What to request tonight. The same input gives the same order. `why`: the reason that a candidate is
+    probable (index into REASONS).
 
     Every candidate costs one request, so requesting by falling probability finds the most changes per
     request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for
-    crawling, PNAS 115(32), 2018) for nightly batches. They pass over pages that change again at once; here
-    freshness is judged right after the request, so these are requested like the others."""
-    choice = _Choice(candidates, chance, now)
-    budget = len(candidates) if limit is None else limit
-    needed = int(choice.is_new.sum()) + choice.count_turns(np.flatnonzero(choice.is_new))
-    if needed > budget:
-        return choice.make_order(*choice.spend_budget(budget), why, needed)
-    worth_it = choice.by_chance(choice.is_new | (chance >= WORTH))
-    turns = 0
-    for _ in range(3):  # what is requested for its chance needs no turn, so fewer of these are more turns
-        turns = min(choice.count_turns(worth_it[: budget - turns]), budget)
-    picked = worth_it[: budget - turns]
-    return choice.make_order(picked, choice.by_deadline(picked, turns), why, needed)
+    crawling, PNAS 115(32), 2018) for nightly batches."""
+    count, is_new, is_due = len(requested), np.isnan(requested), deadline - now < HALF_DAY_S
+    is_open = is_new | (now - requested >= HALF_DAY_S) | (rules.requests_all)
+    done = count - int(is_open.sum())  # by an earlier run of this night
 
+    def count_turns(others: Flags) -> int:
+        """How many of these are requested tonight for their age."""
+        a_night = int(np.ceil((others.sum() + done) / rules.max_age_days)) - done
+        return max(a_night, int((others & is_due).sum()))
 
-class _Choice:
-    """The candidates with what the choice goes by."""
-
-    def __init__(self, candidates: Deadlines, chance: Floats, now: float) -> None:
-        self.chance, self.is_new = chance, candidates.is_new
-        self._nights = np.floor((candidates.deadline - now + GRACE_S) / DAY_S).astype(np.int64)
-        self._waited = now - candidates.requested
-        self._done_tonight = int((self._waited < GRACE_S).sum())  # by an earlier run
-
-    def by_chance(self, among: Flags) -> Ints:
-        """Those positions, the most probable first; equal ones as they stand: the newest first."""
-        found = np.flatnonzero(among)
-        return found[np.argsort(-self.chance[found], kind="stable")]
-
-    def by_deadline(self, leaving_out: Ints, size: int) -> Ints:
-        """The first `size` positions that were requested before and are not in `leaving_out`: by the night of
-        their deadline, then the most probable."""
-        found = np.flatnonzero(self._others_than(leaving_out))
-        return found[np.lexsort((-self.chance[found], self._nights[found]))[:size]]
-
-    def count_turns(self, leaving_out: Ints) -> int:
-        """How many of the others have to be requested tonight."""
-        return smoothed_size(np.maximum(self._nights[self._others_than(leaving_out)], 0), self._done_tonight)
-
-    def _others_than(self, leaving_out: Ints) -> Flags:
-        found = ~self.is_new
-        found[leaving_out] = False
-        return found
-
-    def spend_budget(self, limit: int) -> tuple[Ints, Ints]:
-        """A budget that can't keep the maximum age: first what has waited for rounds, then what has probably
-        changed, then the oldest. What was never noticed has its turn that way."""
-        a_round = len(self.chance) / max(limit, 1) * DAY_S
-        starved = int((self._waited > STARVING_ROUNDS * a_round).sum())
-        turns = self.by_deadline(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
-        free = self.is_new | (self.chance >= LEAST_WORTH)
-        free[turns] = False
-        picked = self.by_chance(free)[: limit - len(turns)]
-        oldest = self.by_deadline(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
-        return picked, np.concatenate([turns, oldest])
-
-    def make_order(self, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
-        """Deadlines of tonight first, then the picked, then turns that could wait."""
-        is_due = self._nights <= 0
-        due, later = turns[is_due[turns]], turns[~is_due[turns]]
-        reasons = [
-            np.full(len(due), REASONS.index(Reason.DUE)),
-            np.where(self.is_new[picked], REASONS.index(Reason.NEW), why[picked]),
-            np.full(len(later), REASONS.index(Reason.TURN)),
-        ]
-        positions = np.concatenate([due, picked, later])
-        is_left = np.ones(len(self.chance), bool)
-        is_left[positions] = False
-        is_late, is_waiting = is_left & is_due & ~self.is_new, is_left & self.is_new
-        return Order(positions, np.concatenate(reasons).astype(np.int8), needed, is_late, is_waiting)
+    is_worth = is_open & (is_new | (chance >= WORTH))
+    needed = int(is_new.sum()) + count_turns(is_open & ~is_new)
+    turns = count_turns(is_open & ~is_worth)
+    room = count if rules.requests_all else int(min(rules.room, count)) - done
+    size = max(int(is_worth.sum()) + turns, room)
+    if rules.limit is not None and rules.limit < size:
+        size = rules.limit
+        turns = min(turns, size)
+        if size < needed:
+            turns = max(int(size * OLDEST_SHARE), size - int(is_worth.sum()))
+    if size >= is_open.sum():
+        turns = 0
+    open_others = np.flatnonzero(is_open & ~is_worth)
+    oldest = open_others[np.argsort(deadline[open_others], kind="stable")][:turns]
+    is_open[oldest] = False
+    open_now = np.flatnonzero(is_open)
+    picked = open_now[np.argsort(-chance[open_now], kind="stable")][: size - len(oldest)]
+    positions = np.concatenate([oldest, picked])
+    is_left = np.ones(count, bool)
+    is_left[positions] = False
+    reasons = np.where(is_worth[picked], why[picked], REASONS.index(Reason.ROOM))
+    reasons[is_new[picked]] = REASONS.index(Reason.NEW)
+    due = np.full(len(oldest), REASONS.index(Reason.DUE))
+    return Order(
+        positions,
+        np.concatenate([due, reasons]).astype(np.int8),
+        needed,
+        is_left & is_due & ~is_new,
+        is_left & is_new,
+    )
 
 
 def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
@@ -174,18 +149,3 @@ def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
     for signal in reversed(SIGNALS):
         found[candidates.has_signal(signal)] = REASONS.index(Reason(signal))
     return found
-
-
-def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
-    """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within
-    h nights) / (h + 1).
-
-    That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell
-    1990) with one request as the unit of work. Rounded down, or a single candidate would be fetched every
-    night; what is due tonight is always among them. `done_tonight`: fetched already by an earlier run of this
-    night, in whose place nothing need be."""
-    if not len(nights):
-        return 0
-    due = np.cumsum(np.bincount(nights)) + done_tonight
-    slots = np.arange(1, len(due) + 1)
-    return max(0, int(np.max(due // slots)) - done_tonight, int((nights == 0).sum()))

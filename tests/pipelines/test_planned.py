@@ -1,79 +1,77 @@
-"""What `sync --dry-run` says of a night: for any budget its figures agree, and it promises the maximum age only when it
-is kept."""
+"""What `sync --dry-run` says of a night: its figures agree for any limit, and it promises to read everybody only when it
+does."""
 
 from __future__ import annotations
 
-import re
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
+import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assets.planning.crawl_plan import Rules
-from pipelines.night_plan import LISTINGS, Night, plan_night
-from tests.assets.planning.test_crawl_plan import plan
+from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner
+from assets.planning.order import Rules
+from assets.sources import SOURCE_ASSETS
+from home.output import AccountPlan
+from home.settings import Settings
+from pipelines.night_plan import plan_account
+from tests.assets.planning.people import NOW, rows
+from tests.assets.planning.test_crawl_plan import coupon_rows
 
-KEPT = "the maximum age is kept"
+WHOLE = "it reads every timeline and all coupons"
 #: Up to four groups of contacts that were asked so many days ago, or never.
 groups = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 12)), st.integers(0, 60)), max_size=4)
 ages = groups.map(lambda found: [days for days, count in found for _ in range(count)])
 
 
-def found(
-    listings: int,
-    timelines: list[float | None],
-    coupons: list[float | None],
-    allowed: int | None,
-    *,
-    everybody: bool,
-) -> Night:
-    left = None if allowed is None else max(allowed - listings, 0)
-    whole, limited = (
-        plan(timelines, coupons, Rules(limit=limit, requests_all=everybody)) for limit in (None, left)
-    )
-    return plan_night({LISTINGS: listings}, whole, limited, allowed, requests_all=everybody)
+def planned(listings: int, timelines: list[Any], coupons: list[Any], **rules: Any) -> AccountPlan:
+    warehouse = Mock()
+    warehouse.run_query.return_value = pa.table({"count": [listings]})
+    warehouse.timeline_candidates.return_value = rows(timelines)
+    warehouse.coupon_candidates.return_value = coupon_rows(coupons)
+    planner = Planner(warehouse, "main", lambda: Rules(**rules), {TIMELINES, COUPONS}, lambda: NOW)
+    assets = [SOURCE_ASSETS[name] for name in (TIMELINES, COUPONS)]
+    return plan_account(Settings(Path("home")), assets, planner)
 
 
-@given(st.integers(0, 200), ages, ages, st.one_of(st.none(), st.integers(0, 300)), st.booleans())
-@example(153, [1.0] * 50, [1.0] * 45, 3, False)
-@example(0, [None] * 60, [], 60, False)
-def test_figures_agree_for_any_budget(
-    listings: int,
-    timelines: list[float | None],
-    coupons: list[float | None],
-    allowed: int | None,
-    everybody: bool,
+@given(st.integers(0, 200), ages, ages, st.one_of(st.none(), st.integers(0, 300)), st.integers(0, 200))
+@example(153, [1.0] * 50, [1.0] * 45, 3, 0)
+@example(0, [None] * 60, [], 60, 0)
+def test_figures_agree_for_any_limit(
+    listings: int, timelines: list[Any], coupons: list[Any], limit: int | None, room: int
 ) -> None:
-    planned = found(listings, timelines, coupons, allowed, everybody=everybody)
-    asked, wanted, left = (sum(each.values()) for each in (planned.sent, planned.wanted, planned.left_out))
-    assert asked + left == wanted
-    assert allowed is None or asked <= allowed
-    assert all(count >= 0 for count in planned.sent.values())
-    if allowed is None:
-        assert not left
-    text = "\n".join(planned.describe_night(10.0, 7))
-    numbers = [
-        int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])
-    ]
-    assert numbers[0] == wanted
-    assert allowed is None or numbers[1:3] == [allowed, asked]
-    assert (f"{left:,} are left" in text) == (left > 0)
-
-    missing = sum(line.late + line.waiting for line in planned.plan.entries.values())
-    limit = planned.plan.limit
-    is_short = limit is not None and limit < max(planned.plan.needed, planned.plan.steady)
-    if missing or is_short or LISTINGS in planned.left_out:
-        assert KEPT not in text
-    else:
-        assert KEPT in text, text
+    found = planned(listings, timelines, coupons, limit=limit, room=room)
+    assert found.requests == sum(line.requests for line in found.planned)
+    assert limit is None or found.requests <= limit
+    for line in found.planned:
+        assert line.requests >= 0
+        assert line.left_out >= 0
+        assert line.of is None or line.requests + line.left_out <= line.of
+    text = "\n".join(found.sentences)
+    assert text.startswith(f"the next sync sends {found.requests:,} requests")
+    left = {line.what: line.left_out for line in found.planned if line.left_out}
+    assert ("the limit of requests leaves out" in text) == bool(left)
+    by_name = {line.what: line for line in found.planned}
+    is_whole = all(by_name[name].requests == by_name[name].of for name in (TIMELINES, COUPONS))
+    assert (WHOLE in text) == (is_whole and not left)
 
 
-def test_a_budget_that_the_listings_use_up_promises_nothing() -> None:
-    text = "\n".join(found(153, [1.0] * 50, [1.0] * 45, 3, everybody=False).describe_night(10.0, 7))
-    assert "the next sync would send" in text
-    assert "of listings" in text
-    assert "no contact gets older than 7 days tonight, but not every night: that takes 14 requests" in text
+def test_a_night_that_is_too_short_says_which_setting_it_goes_by() -> None:
+    found = planned(10, [1.0] * 70, [], room=20)
+    assert "it reads 20 of 70 timelines and coupons" in found.sentences[-1]
+    assert "30 minutes (MARKETING_NIGHT_MINUTES)" in found.sentences[-1]
 
 
-def test_what_the_budget_leaves_is_enough_for_a_longer_age() -> None:
-    text = "\n".join(found(0, [1.0] * 70, [], 5, everybody=False).describe_night(10.0, 7))
-    assert "MARKETING_MAX_AGE_DAYS=14 can be kept" in text
+def test_a_limit_that_the_listings_use_up_promises_nothing() -> None:
+    text = "\n".join(planned(153, [1.0] * 50, [1.0] * 45, limit=3).sentences)
+    assert "leaves out 150 of listings" in text
+    assert "new contacts are not noticed" in text
+
+
+def test_a_limit_that_is_too_small_says_what_it_would_take() -> None:
+    text = "\n".join(planned(0, [8.0] * 70, [], limit=5).sentences)
+    assert "leaves out 65 of timelines" in text
+    assert "to read everybody within 7 days it takes 70 requests" in text
+    assert "and 10 on other nights" in text

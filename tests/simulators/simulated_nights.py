@@ -63,12 +63,18 @@ class Run:
     """A policy's weeks with an account. `budget` is in requests a night; the first night asks everybody."""
 
     def __init__(
-        self, account: SimulatedAccount, policy: Policy, budget: int | None, max_age_days: int = 7
+        self,
+        account: SimulatedAccount,
+        policy: Policy,
+        budget: int | None,
+        max_age_days: int = 7,
+        room: float = 0,
     ) -> None:
         self.account = account
         self.warehouse = Warehouse.empty(account)
-        self.max_age = dt.timedelta(days=max_age_days)
+        self.max_age_days = max_age_days
         self.budget = budget
+        self.room = room
         self.today = np.empty(0, np.int64)  # what changed in the last day
         self.active_days = _first_of_day(account.visits)
         self.sendings = _sendings(account)
@@ -164,7 +170,7 @@ def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
     candidates = {TIMELINES: lambda: _people(run, now)}
-    plan = plan_contacts(candidates, Rules(run.max_age, run.budget), moment)
+    plan = plan_contacts(candidates, Rules(run.max_age_days, run.room, run.budget), moment)
     return plan.entries[TIMELINES].keys.to_numpy(zero_copy_only=False)
 
 

@@ -84,18 +84,6 @@ def test_a_message_every_thirty_days_is_expected_on_the_thirtieth() -> None:
     assert found[-2] > 5 * found[-1]
 
 
-def test_on_quiet_weekends_little_is_expected() -> None:
-    """T is two o'clock of a Saturday: before it lies a Friday; a day and two days later nothing happens."""
-    rng = np.random.default_rng(1)
-    today = int(T // DAY_S)
-    busy = [{int(ago) for ago in rng.integers(1, 91, 45) if (today - ago + 3) % 7 < 5} for _ in range(CROWD)]
-    found = people(busy)
-    friday = chance(found).mean()
-    later = np.exp(log_unchanged(people(busy, [1 / 24] * CROWD), T + 0.9 * DAY_S))
-    assert friday > 0.2
-    assert (1 - later).mean() < friday / 5
-
-
 def test_histories_in_bursts_make_recent_ones_more_probable() -> None:
     rng = np.random.default_rng(1)
     bursts = [set(range(begin, min(begin + 5, 91))) for begin in rng.integers(1, 86, CROWD)]

@@ -29,6 +29,9 @@ from warehouse.warehouse import Warehouse
 
 #: Whatever began in a month is in the archive then.
 _SETTLED_DAYS = 2
+#: Days for which `sync.requests` keeps requests whose response was the same as before: a night that reads every
+#: timeline brings many of them.
+UNCHANGED_DAYS = 90
 
 
 def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
@@ -120,6 +123,7 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     nothing to send, contacts that are gone at the service, with everything under their numbers."""
     old = [
         ("sync.requests", kept.requests, "requested_at"),
+        ("sync.requests", UNCHANGED_DAYS, "body_ref >= 0 and requested_at"),
         ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at"),
         (COUPONS.qualified, kept.deleted, "_deleted_at"),
     ]

@@ -2,7 +2,7 @@
 
     everything that is open fits into the night   all of it, the most probable first
     otherwise                                     new ones and probable ones, and a turn of the oldest
-    less is allowed than new ones and turns need  a tenth for the oldest, the rest for what is most probable
+    less is allowed than new ones and turns need  a twentieth for the oldest, the rest for what is most probable
 
 Not here: how probable a change is (`change_chances`), how much fits (`crawl_plan`)."""
 
@@ -20,7 +20,7 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
 #: Of an allowance that can't keep the maximum age, the share for what waits longest.
-OLDEST_SHARE = 0.1
+OLDEST_SHARE = 0.05
 #: What was requested within half a day is not requested again; a deadline within half a day is tonight's.
 HALF_DAY_S = DAY_S / 2
 

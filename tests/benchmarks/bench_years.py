@@ -32,7 +32,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.planning.crawl_plan import TIMELINES, Planner, Rules
+from assets.planning.crawl_plan import TIMELINES, Planner
 from home.door import outbox_of
 from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome, Response, id_at
@@ -302,9 +302,8 @@ class Nights:
     def _measure(self) -> None:
         path = self.home / "warehouse.duckdb"
         with self.timed("planning"), closing(Archive(self.home / "archive")) as archive:
-            rules = Rules(dt.timedelta(days=_TURN))
             Planner(
-                Warehouse(self.home, archive), "main", rules, {TIMELINES}, lambda: None, lambda: self.now
+                Warehouse(self.home, archive), "main", Rules, {TIMELINES}, lambda: self.now
             ).make_contact_plan()
         with self.timed("models"):
             report = build_models(path)

@@ -87,7 +87,7 @@ def test_what_was_never_read_is_read_with_what_needs_it(
 
 
 @pytest.mark.slow
-def test_the_first_night_asks_everybody_and_the_next_what_is_due(
+def test_every_night_reads_everybody_and_a_rerun_of_the_night_nobody(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assets.fetch.BATCH_RESPONSES", 40)
@@ -107,8 +107,8 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
 
     age(home, 1)
     planned, since = command("sync", "--dry-run", sandbox=service), service.count
-    assert "the maximum age is kept" in planned.out
-    assert "turn: not due yet" in planned.out, "reasons are explained"
+    assert "it reads every timeline and all coupons" in planned.out
+    assert "room: no sign of a change" in planned.out, "reasons are explained"
     told = int(planned.out.split("\nlistings", 1)[1].split()[0])
     assert "of listings" in command("sync", "--dry-run", "--max-requests", "4", sandbox=service).out, (
         "listings come first"
@@ -118,14 +118,12 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     night = asked(service, since)
     others = sum(night.values()) - sum(night[name] for name in ("getcontacttimeline", "getcoupon", "stats"))
     assert others - 1 <= told <= others, "the look whose account it is comes before; no detail is asked again"
-    seventh = (first["getcontacttimeline"] + first["getcoupon"]) // 7
-    assert night["getcontacttimeline"] + night["getcoupon"] in range(seventh, seventh + 6), (
-        "whose turn it is, and a few that changed"
-    )
+    assert night["getcontacttimeline"] == CONTACTS
+    assert night["getcoupon"] == first["getcoupon"]
     assert query(
         home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'"
     ) == [(1, True)]
-    assert "turn" in {reason for (reason,) in query(home, "select reason from sync.plans")}
+    assert "room" in {reason for (reason,) in query(home, "select reason from sync.plans")}
 
     since = service.count
     assert command(*ONLY, "--all", sandbox=service).code == 0
@@ -161,8 +159,8 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     )
 
     planned = command("sync", "--dry-run", "--max-requests", "30", sandbox=service)
-    assert "the maximum age cannot be kept with this budget" in planned.out
-    assert "it would take" in planned.out
+    assert "the limit of requests leaves out" in planned.out
+    assert "to read everybody within 7 days it takes" in planned.out
     since = service.count
     assert command("sync", "--only", "timelines", "coupons", sandbox=service).code == 0
     assert asked(service, since)["getcontacttimeline"] < CONTACTS, "what was asked before is not asked again"

@@ -24,11 +24,12 @@ from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
 from warehouse.policies import Kept
 from warehouse.rebuild import rebuild_warehouse
-from warehouse.retention import compact_archive, let_go, measure_sizes
+from warehouse.retention import UNCHANGED_DAYS, compact_archive, let_go, measure_sizes
 from warehouse.sql import fetch_rows
 
 KEPT = Kept(bodies=30, requests=None)
 MONTH = 31 * 24 * 60
+_IDS = "select request_id from sync.requests"
 
 
 def later(days: int) -> dt.datetime:
@@ -155,6 +156,17 @@ def test_old_requests_go_from_table_and_archive(years: Home) -> None:
     assert 0 < len(left) < len(asked) / 5
     rebuild_warehouse(years.path)
     assert ids(years) == left
+
+
+def test_requests_whose_response_did_not_change_go_first(years: Home) -> None:
+    with years.warehouse.open_for_writing() as connection:
+        load_requests(connection, years.archive)
+        unchanged = {id_ for (id_,) in fetch_rows(connection, f"{_IDS} where body_ref >= 0")}
+        others = {id_ for (id_,) in fetch_rows(connection, _IDS)} - unchanged
+        let_go(connection, KEPT, later(UNCHANGED_DAYS + 200))
+        assert {id_ for (id_,) in fetch_rows(connection, _IDS)} == others
+    assert unchanged
+    assert others
 
 
 def test_entries_of_timelines_go(years: Home) -> None:

@@ -65,7 +65,9 @@ class Settings:
         read.rate, None, "most requests a second per account, below the service's rate limit"
     )
     night_minutes: int = setting(
-        read.count, 30, "minutes in which a night reads every timeline and coupon; what takes longer is planned"
+        read.count,
+        30,
+        "minutes in which a night reads every timeline and coupon; what takes longer is planned",
     )
     max_age_days: int = setting(
         read.count, 7, "maximum age in days: no contact's timeline and coupons get older"

@@ -29,8 +29,8 @@ from warehouse.warehouse import Warehouse
 
 #: Whatever began in a month is in the archive then.
 _SETTLED_DAYS = 2
-#: Days for which `sync.requests` keeps requests whose response was the same as before: a night that reads every
-#: timeline brings many of them.
+#: Days for which `sync.requests` keeps requests whose response was the same as before: many, as
+#: nights read every timeline.
 UNCHANGED_DAYS = 90
 
 

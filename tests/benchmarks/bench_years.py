@@ -33,6 +33,7 @@ from typing import Any
 import dagster as dg
 
 from assets.planning.crawl_plan import TIMELINES, Planner
+from assets.planning.order import Rules
 from home.door import outbox_of
 from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome, Response, id_at

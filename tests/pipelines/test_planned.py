@@ -60,7 +60,7 @@ def test_figures_agree_for_any_limit(
 
 def test_a_night_that_is_too_short_says_which_setting_it_goes_by() -> None:
     found = planned(10, [1.0] * 70, [], room=20)
-    assert "it reads 20 of 70 timelines and coupons" in found.sentences[-1]
+    assert "it reads 20 of 70 timelines and coupons" in found.sentences[-2]
     assert "30 minutes (MARKETING_NIGHT_MINUTES)" in found.sentences[-1]
 
 

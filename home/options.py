@@ -196,7 +196,7 @@ VERIFY = ("all", "sample", "none")
 SOURCE = (
     Option(
         "from",
-        "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input",
+        "path of a CSV, TSV, Excel or Parquet file; - is standard input",
         str,
         Path,
         metavar="FILE",
@@ -247,7 +247,7 @@ PUSH = (
     ),
     Option(
         "sheet",
-        "read this sheet of a workbook (default: the first that has the needed columns)",
+        "read this sheet of a workbook (default: the first)",
         str,
         metavar="NAME",
     ),

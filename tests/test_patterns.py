@@ -17,14 +17,10 @@ from tests.patterns import MB, Found, patterns, plainly, worst
 from tests.warehouse.exchanges import envelope, exchange
 from warehouse.forgetting import Forgotten, Person
 from write_back import push_report, unknown_outcomes
-from write_back.input import number_formats
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are
 #: measured on 1 MB of such texts, like those that are not cut; of the others, there is one in an answer.
 CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
-CUT |= {
-    f"write_back.input.number_formats.{name}": number_formats._LONGEST for name in ("_LITERAL", "_LANGUAGE")
-}
 ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")

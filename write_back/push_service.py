@@ -33,7 +33,6 @@ from warehouse.archive.suppression import load_forgotten
 from warehouse.disk import open_scratch
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
-from write_back.input.columns import has_needed, without_repeated
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
@@ -97,16 +96,14 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
 
 
 def _read_rows(settings: Settings, order: Order) -> Rows:
-    options = order.options
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
-        return without_repeated(read_query(settings, order.query or "", zone), options.ignore)
+        return read_query(settings, order.query or "", zone)
     return read_file(
         order.file,
         limit=settings.input_limit,
         encoding=order.encoding,
         sheet=order.sheet,
-        fits=lambda header: has_needed(header, order.kind.columns, options.mapping),
     )
 
 

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from home.door import pushes_of
 from warehouse.disk import make_folder, write_file
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
-from write_back.input.values import propose_address
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Entry, Outbox
 
@@ -128,11 +127,8 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     writer = csv.writer(stream)
     writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
     for each in rejected.rows:
-        reason = each.why.reason
-        # an address stands in this file alone, since reasons are logged, too
-        proposed = next(filter(None, (propose_address(cell, reason) for cell in each.cells)), "")
-        reason = f"{reason}: {proposed}" if proposed else reason
-        writer.writerow([*each.why.rows, defuse_cell(reason), each.push_id, *map(defuse_cell, each.cells)])
+        reason = defuse_cell(each.why.reason)
+        writer.writerow([*each.why.rows, reason, each.push_id, *map(defuse_cell, each.cells)])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:

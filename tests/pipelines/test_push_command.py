@@ -114,12 +114,12 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
     name = write(
         folder,
         "people.csv",
-        "Email Address,Liste,Vorname",
+        "Email Address,Liste,First Name",
         "ann@example.com,Newsletter,Ann",
         "bo@example.com,Newsletter,Bo",
     )
     planned = command("push", "contacts", "--from", name, sandbox=service).out
-    assert 'columns: email ← "Email Address", list ← "Liste", First Name ← "Vorname"\n' in planned
+    assert 'columns: email ← "Email Address", list ← "Liste"\n' in planned
     assert "new\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
     assert "2 addresses are new to the warehouse: the service adds them" in planned
     assert service.count == 0
@@ -452,7 +452,11 @@ def test_a_file_in_another_encoding_is_sent_once_that_is_named(
 ) -> None:
     (folder / "people.csv").write_bytes("email,list,city\njo@example.com,Newsletter,Köln\n".encode("cp1252"))
     words = ("push", "contacts", "--from", str(folder / "people.csv"))
-    says(command(*words, sandbox=service), 2, "people.csv is not UTF-8 (line 2): save it as .xlsx")
+    says(
+        command(*words, sandbox=service),
+        2,
+        "people.csv is not in the encoding utf-8 (line 2): save it as .xlsx",
+    )
     ran = command(*words, "--encoding", "windows-1252", sandbox=service)
     assert "city: Köln" in ran.out
     assert ran.out.rstrip().endswith("--encoding windows-1252 --apply")
@@ -463,12 +467,7 @@ def test_a_file_in_another_encoding_is_sent_once_that_is_named(
     assert service.count == 0
 
 
-def test_rows_of_a_query_that_are_the_same_are_one(command: Command, service: Sandbox, folder: Path) -> None:
-    people = "select email, 'vip' as tag from (select email, unnest([1, 2]) as visit from source.contacts"
-    ran = command("push", "tags", "--sql", f"{people} order by 1 limit 2)", sandbox=service)
-    assert ran.code == 0, ran.text
-    assert "1 row of query" in ran.out
-    assert "1 row of the query left out, the same as another one" in ran.out
+def test_a_sheet_is_not_chosen_beside_a_query(command: Command, service: Sandbox) -> None:
     says(command(*TAGS, "--sheet", "People", sandbox=service), 2, "--encoding and --sheet are for files")
 
 

@@ -1,4 +1,4 @@
-"""Reading the input of a push: CSV, TSV, JSON lines, Excel and Parquet files, or standard input.
+"""Reading the input of a push: CSV, TSV, Excel and Parquet files, or standard input.
 
 What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of
 DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is left open, and do not
@@ -10,11 +10,9 @@ import contextlib
 import copy
 import csv
 import io
-import json
-import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,32 +22,17 @@ import pyarrow.parquet as pq
 
 from home.formatting import count_of
 from home.settings import INPUT_LIMIT
-from write_back.input.columns import names_somebody
-from write_back.input.encodings import TextFile, check_cells
-from write_back.input.rows import (
-    BATCH,
-    HIGHEST_HEADER,
-    CannotBeSent,
-    Cell,
-    InputError,
-    Rows,
-    cell_of,
-    header_of,
-    rows_of_columns,
-    rows_of_records,
-    share_texts,
-    show_name,
-)
-from write_back.input.workbook import choose_sheet
+from write_back.input.encodings import decode_text
+from write_back.input.rows import CannotBeSent, InputError, Rows, cell_of, rows_of_columns, rows_of_records
 
 _PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_PAGES = (b"<", b"%PDF")
-#: The first three for any header, the others for one that names somebody with them.
-_DELIMITERS, _TABBED = ",;\t|^~", "\t,;|^~"
-_JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-#: Letters of a header's line that are looked at, below csv's own limit for a cell; bytes that are unpacked
-#: together; what a cell takes at least, once it is read.
-_LONGEST_HEADER, _CHUNK, _CELL_BYTES = 100_000, 1 << 20, 25
+_NO_TABLE = (b"<", b"%PDF", b'{"', b"[{")
+_DELIMITERS = ",;\t|"
+#: Rows that are decoded together; what that takes in memory is let go of before the next ones.
+BATCH = 50_000
+#: Lines in which a delimiter is looked for, and letters of each, below csv's own limit for a cell; bytes that
+#: are unpacked together; what a cell takes at least, once it is read.
+_HEADER_LINES, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
 
 
 class InputBudget:
@@ -83,46 +66,35 @@ def read_file(
     limit: int = INPUT_LIMIT,
     encoding: str | None = None,
     sheet: str | None = None,
-    fits: Callable[[Sequence[Cell]], bool] = names_somebody,
 ) -> Rows:
     """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. `encoding`: of a
-    text file without a mark; `sheet`: of a workbook, else the first whose header `fits`. Raises InputError.
-    """
+    text file without a mark; `sheet`: of a workbook, else the first. Raises InputError."""
     is_piped_in = str(path) == "-"
-    name, suffix = "standard input" if is_piped_in else path.name, path.suffix.lower()
+    name = "standard input" if is_piped_in else path.name
     content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _read_content(path, limit)
     InputBudget(name, limit).take_bytes(len(content))
     budget = InputBudget(name, limit)
     if content.startswith(_ZIP):
-        return _read_excel(name, content, budget, sheet, fits)
+        return _read_excel(name, content, budget, sheet)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
     if sheet is not None:
         raise InputError(f"{name} is no Excel workbook and has no sheets: leave --sheet out")
     if content.startswith(_PARQUET):
         return _read_parquet(name, content, budget)
-    _check_is_text(name, suffix, content)
-    text = TextFile(name, content, encoding)
-    if suffix in _JSON_SUFFIXES or _begins_with_object(text):
-        return _read_json_lines(name, text, budget)
-    return _read_csv(name, text, budget, _TABBED if suffix in (".tsv", ".tab") else _DELIMITERS)
+    _check_is_text(name, path.suffix.lower(), content)
+    return _read_csv(name, decode_text(name, content, encoding), budget)
 
 
 def _check_is_text(name: str, suffix: str, content: bytes) -> None:
-    """InputError for what only seems to be CSV or JSON lines."""
-    begins = content[:100].removeprefix(codecs.BOM_UTF8).removeprefix(codecs.BOM_UTF8).lstrip()
-    if begins.startswith(_PAGES):
+    """InputError for what only seems to be CSV."""
+    begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
+    if begins.startswith(_NO_TABLE):
         raise InputError(
-            f"{name} is a web page, XML or a PDF, whatever its name says: open it in a spreadsheet, and save "
-            "it as .xlsx or CSV"
+            f"{name} is a web page, XML, JSON or a PDF, whatever its name says: give .xlsx or CSV"
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
-
-
-def _begins_with_object(text: TextFile) -> bool:
-    first = next((line for line in text.decode_lines() if not line.isspace()), "")
-    return first[:100].replace(" ", "").startswith('{"')
 
 
 def _read_content(path: Path, limit: int) -> bytes:
@@ -141,43 +113,25 @@ def _read_content(path: Path, limit: int) -> bytes:
 # -- CSV and TSV, in the forms that spreadsheets and databases write
 
 
-#: A spreadsheet's own hint, not shown as a row; also as written by a program that took it for one.
-_HINT = re.compile(r"\"?sep=(\\t|[^\"])?\"?[,;\t ]*", re.IGNORECASE)
+def _read_csv(name: str, text: str, budget: InputBudget) -> Rows:
+    delimiter = max(_DELIMITERS, key=lambda sign: _count_columns(text, sign))
+    return rows_of_records(name, _read_records(name, text, budget, delimiter))
 
 
-def _read_csv(name: str, text: TextFile, budget: InputBudget, delimiters: str) -> Rows:
-    hint = _HINT.fullmatch(next(text.decode_lines()).rstrip("\r\n"))
-    delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
-
-    def decode_lines() -> Iterator[str]:
-        return islice(text.decode_lines(), 1 if hint else 0, None)
-
-    records = _read_records(
-        name, decode_lines(), budget, delimiter or _choose_delimiter(delimiters, decode_lines)
-    )
-    rows = map(check_cells, records) if text.is_damaged else records
-    return rows_of_records(name, rows, is_header=names_somebody)
+def _count_columns(text: str, delimiter: str) -> int:
+    """How many columns the delimiter splits the header into; a quoted name may have line breaks in it."""
+    lines = (line[:_LONGEST_HEADER] for line in islice(io.StringIO(text, newline=""), _HEADER_LINES))
+    with contextlib.suppress(csv.Error):
+        return len(next(filter(any, csv.reader(lines, delimiter=delimiter)), ()))
+    return 0
 
 
-def _choose_delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
-    """The one that shows a column that names somebody beside others, else splits the header into most
-    columns; the first of them for a single column."""
-
-    def rate_delimiter(each: str) -> tuple[bool, int]:
-        header = _find_header(lines(), each)
-        is_named = len(header) > 1 and names_somebody(header)
-        return is_named, max(len(header), 1) if is_named or each in delimiters[:3] else 0
-
-    return max(delimiters, key=rate_delimiter)
-
-
-def _read_records(
-    name: str, lines: Iterator[str], budget: InputBudget, delimiter: str
-) -> Iterator[list[str]]:
+def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
     cell. A blank may stand between a delimiter and the quotation mark behind it."""
     number = 1
     try:
+        lines = io.StringIO(text, newline="")
         for record in csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True):
             budget.take_bytes(cells=len(record) or 1)
             yield record
@@ -193,80 +147,16 @@ def _read_records(
         raise InputError(f"{name}: row {number} {wrong}") from None
 
 
-def _find_header(lines: Iterator[str], delimiter: str) -> Sequence[Cell]:
-    """As `rows_of_records` finds it; a quoted name may have line breaks in it."""
-    some, records = islice(lines, HIGHEST_HEADER), list[list[str]]()
-    with contextlib.suppress(csv.Error):
-        records.extend(csv.reader((line[:_LONGEST_HEADER] for line in some), delimiter=delimiter))
-    return header_of(records, names_somebody)
-
-
-# -- JSON lines: an object a line, whose members may be in any order and be left out
-
-
-def _read_json_lines(name: str, text: TextFile, budget: InputBudget) -> Rows:
-    """A row has the number of its line. What is no flat object is an error of the whole, as an open quotation
-    mark is."""
-    numbers: list[int] = []
-    records: list[dict[str, Any]] = []
-    for number, line in enumerate(text.decode_lines(), 1):
-        if line.strip():
-            numbers.append(number)
-            records.append(_json_record(f"{name}: line {number}", line))
-            budget.take_bytes(cells=len(records[-1]) or 1)
-    titles = list(dict.fromkeys(title for record in records for title in record))
-    if not titles:
-        raise InputError(
-            f'{name} is empty: each line has to be an object, like {{"email": "ann@example.com", '
-            f'"tag": "vip"}}'
-        )
-    # the objects may all have other members
-    InputBudget(name, budget.limit).take_bytes(cells=len(titles) * len(records))
-    columns = [[record.get(title) for record in records] for title in titles]
-    if text.is_damaged:
-        columns = list(map(check_cells, columns))
-    return rows_of_columns(name, list(map(cell_of, titles)), columns, numbers)
-
-
-def _json_record(where: str, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line, object_pairs_hook=_check_members, parse_constant=int)  # NaN is none
-        if "\\u" in line:
-            json.dumps(record, ensure_ascii=False).encode()  # half a letter (`\ud800`) is none
-    except (ValueError, RecursionError):
-        raise InputError(
-            f"{where} is not a whole JSON object: write one object a line, each member once"
-        ) from None
-    if not isinstance(record, dict):
-        raise InputError(f"{where} is not a JSON object: write one object a line, without a list around them")
-    if nested := [title for title, value in record.items() if isinstance(value, dict | list)]:
-        raise InputError(
-            f"{where}: {show_name(nested[0])} holds a list or an object: write a text or a number"
-        )
-    return record
-
-
-def _check_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(record := dict(pairs)) < len(pairs):
-        raise ValueError("a member twice")
-    return record
-
-
 # -- Excel: a sheet with the values that Excel stored for its formulas
 
 
-def _read_excel(
-    name: str,
-    content: bytes,
-    budget: InputBudget,
-    sheet: str | None,
-    fits: Callable[[Sequence[Cell]], bool],
-) -> Rows:
+def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | None) -> Rows:
     """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
+    from write_back.input.workbook import read_sheet  # openpyxl takes half a second
+
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_size(archive, budget)
-            found, lines, notes = choose_sheet(name, archive, budget.take_bytes, sheet, fits)
+        _check_size(content, budget)
+        lines, notes = read_sheet(name, content, title)
     except InputError:
         raise
     except Exception as problem:  # damaged files have many ways of it
@@ -280,27 +170,22 @@ def _read_excel(
             "are meant, too"
         )
     lines = [line for line in lines if not line.is_hidden]
-    return rows_of_records(
-        name,
-        [line.cells for line in lines],
-        numbers=[line.number for line in lines],
-        is_header=names_somebody,
-        hidden=found.hidden_columns,
-        warnings=notes,
-    )
+    cells, numbers = [line.cells for line in lines], [line.number for line in lines]
+    return rows_of_records(name, cells, numbers=numbers, warnings=notes)
 
 
-def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
+def _check_size(content: bytes, budget: InputBudget) -> None:
     """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and
     zipfile believes it."""
-    for member in archive.infolist():
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise zipfile.BadZipFile
-        whole = copy.copy(member)
-        whole.file_size, whole.CRC = budget.limit + 1, None  # type: ignore[assignment] # none is checked
-        with archive.open(whole) as stream:
-            while chunk := stream.read(_CHUNK):
-                budget.take_bytes(len(chunk))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise zipfile.BadZipFile
+            whole = copy.copy(member)
+            whole.file_size, whole.CRC = budget.limit + 1, None  # type: ignore[assignment] # none is checked
+            with archive.open(whole) as stream:
+                while chunk := stream.read(_CHUNK):
+                    budget.take_bytes(len(chunk))
 
 
 # -- columnar input: Parquet files, and what a query gave
@@ -328,7 +213,7 @@ def rows_of_batches(
     for batch in budget.limit_batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            column += share_texts(_convert_values(values))
+            column += _convert_values(values)
     return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count)))
 
 

@@ -14,8 +14,8 @@ from warehouse.custom_tables import CustomFile, make_needed, read_files
 from warehouse.disk import open_scratch
 from warehouse.sealed_connection import serve_queries
 from warehouse.sealed_query import QueryFailed, SealedQuery, run_sealed
-from write_back.input.files import InputBudget, rows_of_batches
-from write_back.input.rows import BATCH, InputError, Rows, show_name
+from write_back.input.files import BATCH, InputBudget, rows_of_batches
+from write_back.input.rows import InputError, Rows, show_name
 
 _RESULT = "the query's result"
 #: Types whose values would come out as others: -1 for 2^128 - 1, a time without its offset.

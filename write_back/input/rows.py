@@ -10,10 +10,10 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import chain, count, islice, pairwise, zip_longest
+from itertools import count
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
@@ -41,13 +41,8 @@ _UNSEEN = re.compile(
 )
 
 
-#: A formula that is one text.
-_TEXT_FORMULA = re.compile(r'="((?:[^"]|"")*)"')
-
-
 class Seen(str):
-    """What a cell of a workbook shows of `value`, a number or a whole date: who wants that takes it from
-    there."""
+    """What a cell of a workbook shows of `value`, a number or a date: who wants that takes it from there."""
 
     __slots__ = ("value",)
     value: float | dt.datetime | str
@@ -69,10 +64,6 @@ class CannotBeSent(Exception):
     """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the value."""
 
 
-class Covered(CannotBeSent):
-    """A cell that a merged cell of another column covers: empty in titles and headers, unknown in rows."""
-
-
 class InputError(WrongUse):
     """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
 
@@ -81,11 +72,10 @@ class InputError(WrongUse):
 class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
-    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below it 2; of
-    JSON lines the line; the first row of a query or a Parquet file is 1. `faults`: row number → why the row
+    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below it 2; the
+    first row of a query or a Parquet file is 1. `faults`: row number → why the row
     cannot be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
-    matters where the column is used; `failed`: those that show an error, and count as empty. `hidden`: titles
-    of columns that a person does not see."""
+    matters where the column is used."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
@@ -93,8 +83,6 @@ class Rows:
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     cell_faults: Mapping[str, Mapping[int, str]] = field(default_factory=dict, repr=False)
-    failed: Mapping[str, Collection[int]] = field(default_factory=dict, repr=False)
-    hidden: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,32 +136,26 @@ def as_seen(text: str) -> str:
 
 
 def cell_of(value: Any) -> Cell:
-    """Any value of a file or query as a cell; CannotBeSent for what has no text, and for infinity."""
+    """Any value of a file or query as a cell; CannotBeSent for what has no text, errors and infinity."""
     if type(value) is str:
         text = value.strip()
         if text[:2] == '="':
-            return _formula_text(text)
+            raise CannotBeSent(f"it is the formula {show_name(text)}: write the text that it shows")
+        if text in _FAILED:
+            raise CannotBeSent("the cell shows an error like #N/A")
         return (text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS else text) or None
     if value is None:
         return None
     if isinstance(value, list):
-        return ",".join(filter(None, map(_quote_listed, value))) or None
+        return ",".join(filter(None, map(_listed_text, value))) or None
     return _type_cell(value)
 
 
-def _formula_text(formula: str) -> str | None:
-    """The text 0170 of `="0170"`, as which a spreadsheet keeps zeros in a CSV. Raises CannotBeSent for
-    another formula."""
-    match = _TEXT_FORMULA.fullmatch(formula)
-    if match is None:
-        raise CannotBeSent(f"it is the formula {show_name(formula)}: write the text that it shows")
-    return match[1].replace('""', '"').strip() or None
-
-
-def _quote_listed(value: Any) -> str | None:
-    """A value of a list; one with a comma stays one by quotation marks."""
+def _listed_text(value: Any) -> str | None:
     text = text_of(_type_cell(value)) if value is not None else None
-    return '"' + text.replace('"', '""') + '"' if text and ("," in text or '"' in text) else text
+    if text and "," in text:
+        raise CannotBeSent("a value of the list has a comma in it")
+    return text
 
 
 def number_text(number: float) -> str | None:
@@ -217,118 +199,42 @@ def _format_number(value: float | Decimal) -> str | None:
     return None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
 
 
-#: Rows that are decoded or turned into columns together; what that takes in memory is let go of before the
-#: next ones.
-BATCH = 50_000
-#: Rows in which the header is looked for.
-HIGHEST_HEADER = 30
-#: What pandas calls the numbers of its rows.
-_INDEX = re.compile(r"(?:Unnamed: 0(?:\.\d)?|__index_level_\d+__)?", re.ASCII)
-
-
 def rows_of_records(
     name: str,
-    records: Iterable[Sequence[Any]],
+    records: Iterable[Sequence[str | CannotBeSent | None]],
     *,
     numbers: Sequence[int] | None = None,
-    is_header: Callable[[Sequence[Cell]], bool] = bool,
-    hidden: Collection[int] = (),
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its records as they stand in a file. The header is the first that is not empty, or a
-    wider one soon below it that alone `is_header`.
+    """A grid from its records as they stand in a file. The first that is not empty is the header.
 
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
     numbered = zip(numbers or count(1), records, strict=False)
-    begin = list(_take_beginning(numbered))
-    place, notes = _header_place(begin, is_header), list(warnings)
-    if place is None:
+    number, titles = next((each for each in numbered if _has_content(each[1])), (0, ()))
+    if not titles:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    if above := [number for number, record in begin[:place] if _has_content(record)]:
-        rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
-        notes.append(f"{rows} above the header (row {begin[place][0]}): left out")
-    number, cells = begin[place]
-    for cell in cells:
-        if isinstance(cell, CannotBeSent) and not isinstance(cell, Covered):
-            raise InputError(f"{name}: the header, row {number}, has a cell that cannot be read: {cell}")
-    header = list(map(_quick_cell, cells))
+    try:
+        header = list(map(cell_of, titles))
+    except CannotBeSent as problem:
+        raise InputError(
+            f"{name}: the header, row {number}, has a cell that cannot be read: {problem}"
+        ) from None
     while header[-1] is None:
         header.pop()
-    rest = chain(begin[place + 1 :], numbered)
-    below, columns, wrong = _in_columns(rest, len(header))
-    return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
+    columns: list[list[Any]] = [[] for _ in header]
+    below, faults = list[int](), dict[int, str]()
+    for number, record in numbered:
+        if _has_content(record[len(header) :]):
+            faults[number] = f"it has {len(record)} cells, but the header names {len(header)} columns"
+        below.append(number)
+        for place, column in enumerate(columns):
+            column.append(record[place] if place < len(record) else None)
+    return rows_of_columns(name, header, columns, below, faults=faults, warnings=warnings)
 
 
-def _in_columns(
-    numbered: Iterator[tuple[int, Sequence[Any]]], width: int
-) -> tuple[list[int], list[list[Any]], dict[int, str]]:
-    """Numbers of the records, their cells by column, and what is wrong with those that are wider."""
-    below, wrong = list[int](), dict[int, str]()
-    columns: list[list[Any]] = [[] for _ in range(width)]
-    while some := list(islice(numbered, BATCH)):
-        below += [number for number, _ in some]
-        for number, record in some:
-            if len(record) > width and _has_content(record[width:]):
-                wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
-        turned = zip_longest([None] * width, *(record for _, record in some))
-        for column, (_, *cells) in zip(columns, turned, strict=False):
-            column += share_texts(cells)
-    return below, columns, wrong
-
-
-def share_texts(values: list[Any]) -> list[Any]:
-    """Equal texts as one, since most columns repeat a few of them a million times."""
-    texts: dict[str, str] = {}
-    return [texts.setdefault(value, value) if type(value) is str else value for value in values]
-
-
-def _take_beginning(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int, Sequence[Any]]]:
-    """The records among which the header is, no more than are looked at."""
-    for place, each in enumerate(numbered):
-        yield each
-        if place > HIGHEST_HEADER and _has_content(each[1]):
-            return
-
-
-def header_of(
-    records: Iterable[Sequence[Any]], is_header: Callable[[Sequence[Cell]], bool]
-) -> Sequence[Cell]:
-    """The record that names the columns; none where all are empty."""
-    begin = list(_take_beginning(enumerate(records)))
-    place = _header_place(begin, is_header)
-    return [] if place is None else list(map(_quick_cell, begin[place][1]))
-
-
-def _header_place(
-    numbered: Sequence[tuple[int, Sequence[Any]]], is_header: Callable[[Sequence[Cell]], bool]
-) -> int | None:
-    first, widest = None, 0
-    for place, (_, record) in enumerate(numbered):
-        cells = list(map(_quick_cell, record))
-        filled = sum(cell is not None for cell in cells)
-        if not filled:
-            continue
-        if is_header(cells) and (first is None or filled > widest):
-            return place
-        if first is None:
-            first = place
-        widest = max(widest, filled)
-    return first
-
-
-def _quick_cell(value: Any) -> Cell:
-    """As `cell_of`, where it matters only whether there is something."""
-    try:
-        return cell_of(value)
-    except Covered:
-        return None
-    except CannotBeSent:
-        return "(cannot be sent)"
-
-
-def _has_content(values: Iterable[Any]) -> bool:
-    return any(_quick_cell(value) is not None for value in values)
+def _has_content(record: Sequence[object]) -> bool:
+    return any(str(value).strip() for value in record if value is not None)
 
 
 def rows_of_columns(
@@ -338,23 +244,14 @@ def rows_of_columns(
     numbers: list[int],
     *,
     faults: Mapping[int, str] | None = None,
-    hidden: Collection[int] = (),
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its columns; those at the places `hidden` (from 0) a person does not see. Raises
-    InputError when two have one name."""
+    """A grid from its columns. Raises InputError when two have one name."""
     notes = list(warnings)
-    cells = _clean_columns(name, header, columns, numbers, notes)
-    rows = Rows(
-        {title: column.cells for title, column in cells.items()},
-        numbers,
-        Source(name, ""),
-        faults or {},
-        tuple(notes),
-        {title: column.faults for title, column in cells.items() if column.faults},
-        {title: column.failed for title, column in cells.items() if column.failed},
-        tuple(title for title, column in cells.items() if column.position in hidden),
-    )
+    cleaned = _clean_columns(name, header, columns, numbers, notes)
+    cells = {title: column.cells for title, column in cleaned.items()}
+    cell_faults = {title: column.faults for title, column in cleaned.items() if column.faults}
+    rows = Rows(cells, numbers, Source(name, ""), faults or {}, tuple(notes), cell_faults)
     rows = _drop_empty_rows(rows)
     return replace(rows, source=Source(name, _hash_cells(rows.cells)))
 
@@ -363,21 +260,19 @@ def _clean_columns(
     name: str, header: Sequence[Cell], columns: Sequence[list[Any]], numbers: list[int], notes: list[str]
 ) -> dict[str, "_Cleaned"]:
     """The columns that say something by their titles; `notes` gets what a person should know."""
-    cells: dict[str, _Cleaned] = {}
+    cleaned: dict[str, _Cleaned] = {}
     nothing = Counter[str]()
-    for position, (title, column) in enumerate(zip(header, columns, strict=True)):
-        word = text_of(title) or f"column {position + 1}"
-        cleaned = _clean_column(column, numbers, word, nothing)
-        if word in cells:
+    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
+        word = text_of(title) or f"column {position}"
+        found = _clean_column(column, numbers, word, nothing)
+        if word in cleaned:
             raise InputError(f"{name}: two columns are called {show_name(word)}; rename or remove one")
-        if _is_index(title, cleaned.cells):
-            notes.append(f"column {position + 1}, which only numbers the rows, is left out")
-        elif title is not None or not cleaned.is_empty:
-            cells[word] = cleaned._replace(position=position)
+        if title is not None or found.faults or any(cell is not None for cell in found.cells):
+            cleaned[word] = found
     if nothing:
         marks = ", ".join(f"{show_name(mark)} ({times:,})" for mark, times in nothing.most_common(5))
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
-    return cells
+    return cleaned
 
 
 def _drop_empty_rows(rows: Rows) -> Rows:
@@ -391,12 +286,6 @@ def _drop_empty_rows(rows: Rows) -> Rows:
 class _Cleaned(NamedTuple):
     cells: list[Cell]
     faults: dict[int, str]
-    failed: list[int]
-    position: int = 0  # of the column, from 0
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.faults and all(cell is None for cell in self.cells)
 
 
 def _clean_column(
@@ -404,12 +293,11 @@ def _clean_column(
 ) -> _Cleaned:
     """The cells of a column; `nothing` counts the marks that were taken for none."""
     cells, faults = _cells_and_faults(column, numbers, title)
-    marks = MARKS.intersection(cells)
-    if not marks:
-        return _Cleaned(cells, faults, [])
-    nothing.update(str(cell) for cell in cells if cell in marks)
-    failed = [number for number, cell in zip(numbers, cells, strict=True) if cell in _FAILED]
-    return _Cleaned([None if cell in marks else cell for cell in cells], faults, failed)
+    marks = _NOTHING.intersection(cells)
+    if marks:
+        nothing.update(str(cell) for cell in cells if cell in marks)
+        cells = [None if cell in marks else cell for cell in cells]
+    return _Cleaned(cells, faults)
 
 
 def _cells_and_faults(
@@ -427,16 +315,6 @@ def _cells_and_faults(
             cells.append(None)
             faults[number] = f"column {show_name(title)}: {problem}"
     return cells, faults
-
-
-def _is_index(title: Cell, cells: Sequence[Cell]) -> bool:
-    """Whether it only numbers the rows, as a program does: whole numbers that rise."""
-    if not _INDEX.fullmatch(text_of(title) or ""):
-        return False
-    if not all(isinstance(cell, str) and cell.isdecimal() and len(cell) < 19 for cell in cells):
-        return False
-    whole = [int(text_of(cell) or 0) for cell in cells]
-    return all(one < other for one, other in pairwise(whole))
 
 
 def _hash_cells(cells: Mapping[str, list[Cell]]) -> str:

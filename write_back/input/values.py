@@ -4,13 +4,9 @@ raises BadValue.
 Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the
 warehouse."""
 
-import csv
 import datetime as dt
 import ipaddress
 import re
-from calendar import month_name
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -34,11 +30,8 @@ class BadValue(Exception):
     """Why a row cannot be sent."""
 
 
-#: What stands around an address where it was copied from: quotes of every kind, brackets, ends of a list,
-#: what shows nothing; and the beginning of a link, a blank within one.
-_AROUND = " \t\r\n\xa0'\"`´“”„‟‘’‚‛‹›«»<>()[]{};,:*\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_LINK, _BLANK = "mailto:", "%20"
-_TAKE_AWAY = "the e-mail address has signs, blanks or invisible characters around it: take them away"
+#: Quotes of every kind, which may stand around an address where it was copied from.
+_AROUND = "'\"`´“”„‟‘’‚‛‹›«»*"
 #: What a local part and a label of a domain may be, with letters of any script.
 _LOCAL = re.compile(
     r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+)*"
@@ -51,7 +44,8 @@ def read_address(cell: Cell) -> str:
     text = text_of(cell)
     if text is None:
         raise BadValue("the e-mail address is missing")
-    _check_bare(text)
+    if text.strip(_AROUND) != text:
+        raise BadValue("the e-mail address has quotes around it: take them away")
     if text.endswith(">") and " <" in text:
         raise BadValue("a name stands beside the e-mail address: leave only what is between < and >")
     if text.count("@") > 1:
@@ -72,31 +66,6 @@ def _is_domain(text: str) -> bool:
     labels = text.split(".")
     top = labels[-1]
     return len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) and len(top) > 1 and not top[0].isdigit()
-
-
-def _check_bare(text: str) -> None:
-    """BadValue where the rest is an address."""
-    inner = _strip_address(text)
-    if inner != text and "@" in inner and " <" not in inner:
-        read_address(inner)
-        raise BadValue(_TAKE_AWAY)
-
-
-def propose_address(text: str, reason: str) -> str:
-    """The address without what stands around it, where that is the reason why it is refused; else empty."""
-    if reason == _TAKE_AWAY and (inner := _strip_address(text)) != text:
-        with suppress(BadValue):
-            return read_address(inner)
-    return ""
-
-
-def _strip_address(text: str) -> str:
-    before = ""
-    while text != before:
-        before = text
-        text = text.strip(_AROUND).rstrip(".").removesuffix(_BLANK).removeprefix(_BLANK)
-        text = text[len(_LINK) :] if text[: len(_LINK)].lower() == _LINK else text
-    return text
 
 
 _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
@@ -130,9 +99,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LOST = "\ufffd"
 
 
-#: How a spreadsheet shortens a long number, whose last digits are lost, and how it says that digits are text.
+#: How a spreadsheet shortens a long number, whose last digits are lost.
 _SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d{1,15})?E\+\d{2,3}", re.ASCII | re.IGNORECASE)
-_MARKED = re.compile(r"['’‘`´](?=[\d +(])[\d +()./-]{2,40}", re.ASCII)
 
 
 def field_value(text: str, what: str) -> str:
@@ -142,8 +110,6 @@ def field_value(text: str, what: str) -> str:
             f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the column as "
             "text and write it anew"
         )
-    if _MARKED.fullmatch(text):
-        raise BadValue(f"{what} has {show_name(text)}: without the apostrophe it is {show_name(text[1:])}")
     return check_text(text, what, MAX_FIELD)
 
 
@@ -167,27 +133,30 @@ def read_action(cell: Cell) -> str:
     return word
 
 
-#: What people put between tags; quotation marks of Python around each; and what `;` is part of in a text from
-#: a web page.
-_SIGNS = re.compile(r",|;|\||:::")
-_SINGLY_QUOTED = re.compile(r"(?:\s*'[^']*'\s*(?:,|$))+")
+#: What people put between tags; what `;` is part of in a text from a web page; what others put around tags.
+_SIGNS = re.compile(r",|;|\|")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
+_QUOTES = "\"'`“”„‘’«»[]{}"
 
 
 def read_tags(text: str) -> tuple[str, ...]:
     """Each once, in their order; BadValue where it is open which they are."""
     if _BREAKS.search(text.strip()):
         raise BadValue("a tag has a line break in it: put commas between tags")
-    found = tuple(dict.fromkeys(filter(None, map(as_seen, _split_tags(text.strip())))))
+    if _ENTITY.search(text):
+        raise BadValue(
+            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
+        )
+    if len(set(_SIGNS.findall(text))) > 1:
+        raise BadValue("there are several kinds of signs between the tags: put commas between them")
+    found = tuple(dict.fromkeys(filter(None, map(as_seen, _SIGNS.split(text)))))
     if not found:
         raise BadValue("the tag is missing")
     for tag in found:
         check_text(tag, "a tag", MAX_TAG)
-        if "," in tag:
-            raise BadValue(f"the tag {show_name(tag)} has a comma in it, of which the service makes two tags")
         if tag in MARKS:
             raise BadValue(f"the tag {show_name(tag)} is how programs write that there is none: leave it out")
-        if any(sign in tag for sign in ";|") or tag[0] in _QUOTES:
+        if tag[0] in _QUOTES:
             raise BadValue(
                 f"it is open where the tag {show_name(tag)} ends: put commas between tags, nothing around"
             )
@@ -196,59 +165,21 @@ def read_tags(text: str) -> tuple[str, ...]:
     return found
 
 
-_QUOTES = "\"'`“”„‘’«»[]{}"
-
-
-def _split_tags(text: str) -> Sequence[str]:
-    """The tags of a cell: a list of JSON, Python or PostgreSQL, quoted words, or what commas or another sign
-    separate."""
-    if _ENTITY.search(text):
-        raise BadValue(
-            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
-        )
-    if text[:1] + text[-1:] in ("[]", "{}"):
-        text = text[1:-1]
-    if _SINGLY_QUOTED.fullmatch(text):
-        text = text.replace('"', '""').replace("'", '"')
-    parts = text.split('"')
-    outside = parts[::2]
-    if len({sign for part in outside for sign in _SIGNS.findall(part)}) > 1:
-        raise BadValue("there are several kinds of signs between the tags: put commas between them")
-    parts[::2] = [_SIGNS.sub(",", part) for part in outside]
-    try:
-        return next(csv.reader(['"'.join(parts)], skipinitialspace=True, strict=True), [])
-    except csv.Error:
-        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
-
-
 _EARLIEST, _LATEST = 1970, 2100
 _HINT = "write it like 2026-01-31 14:05, 31.01.2026 14:05 or 2026-01-31T14:05:00+01:00"
-#: Dates that begin with the year, have the month's name, or are of numbers alone; a time may follow.
+#: Dates that begin with the year or do not; a time may follow.
 _YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)", re.ASCII)
-_NAMED = re.compile(
-    r"(?:(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? (\d{1,2})(?:, ?| ))"
-    r"(\d{4})(?!\d)(?:,| at)?",
-    re.ASCII,
-)
 _NUMBERED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)(?:,| at)?", re.ASCII)
-#: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
-_HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
 #: Universal time, and offsets of whole hours, as databases write them.
 _UNIVERSAL = re.compile(r"(?<=\d) ?(?:UTC|GMT|Z)$", re.IGNORECASE)
 _WHOLE_HOURS = re.compile(r"(?<=:\d\d)(?:\.\d{1,9})? ?[+-]\d\d$|(?<=\.\d{6})[+-]\d\d$", re.ASCII)
 
 
 class Moment(NamedTuple):
-    """`wall`: what the clocks in the account's zone showed, to the second. `at`: unix seconds, of its first
-    reading when the clocks showed it twice (`is_twice`); `again`: of the second."""
+    """`wall`: what the clocks in the account's zone showed, to the second. `at`: unix seconds."""
 
     wall: dt.datetime
     at: int
-    again: int
-
-    @property
-    def is_twice(self) -> bool:
-        return self.at != self.again
 
 
 def _one_way(text: str) -> str:
@@ -258,36 +189,31 @@ def _one_way(text: str) -> str:
         text += ":00"
     if match := _YEAR_FIRST.match(text):
         year, month, day = match.groups()
-    elif match := _NAMED.match(text):
-        day, name, name_first, day_second, year = match.groups("")
-        month, day = _month((name or name_first).lower()), day or day_second
     elif match := _NUMBERED.match(text):
         first, sign, second, year = match.groups()
-        month, day = _month_and_day(int(first), int(second), sign, is_half_day=bool(_HALF_DAY.search(text)))
+        month, day = _month_and_day(int(first), int(second), sign)
     else:
         return text
     return f"{year}-{month}-{day}{text[match.end() :]}"
 
 
-def _month(word: str) -> int:
-    """0: no month begins so."""
-    return next((number for number, name in enumerate(month_name) if name.lower().startswith(word)), 0)
-
-
-def _month_and_day(first: int, second: int, sign: str, *, is_half_day: bool) -> tuple[int, int]:
+def _month_and_day(first: int, second: int, sign: str) -> tuple[int, int]:
     if sign == "." or first > 12:
         return second, first
-    if first != second and second <= 12 and not (sign == "/" and is_half_day):
+    if first != second and second <= 12:
         raise BadValue("the date may have the day or the month first: write it like 2026-01-31")
     return first, second
 
 
 def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
-    """BadValue for what is no date-time, and for a local one that a clock change skips."""
+    """BadValue for what is no date-time, and for a local one that a clock change skips or repeats, since the
+    service is sent local times only."""
     aware = _parse_aware(_one_way(cell_text(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
-    return Moment(wall, first, second)
+    if first != second:
+        raise BadValue(f"the clocks of {zone.key} show this time twice: give another")
+    return Moment(wall, first)
 
 
 def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:

@@ -8,7 +8,6 @@ is whose (`unknown_outcomes`)."""
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from marketing_api.contact_lookup import Directory, Fetch, Timeline, Unread, fetch_timelines, read_timeline
@@ -28,7 +27,6 @@ from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
 _CUT = "the service does not show the timeline as far back, so it may have the activity already"
-_TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
 _SEVERAL = (
     "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
 )
@@ -86,11 +84,12 @@ class ActivitiesPlanning(Planning):
                     yield past
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
-        shown = self.known.find_events({each for row, person in unsent for each in _minutes(row, person)})
+        minutes = {(person.ids[0], row.moment.at // 60) for row, person in unsent if person.ids}
+        shown = self.known.find_events(minutes)
         for row, person in unsent:
-            timeline = Timeline(tuple(chain(*(shown.get(each, ()) for each in _minutes(row, person)))))
-            activities = (Wanted(row.number, row.description, row.moment.wall, at) for at in row.moment[1:])
-            if any(is_shown(activity, timeline) for activity in activities):
+            minute = (person.contacts[0] or 0, row.moment.at // 60)
+            activity = Wanted(row.number, row.description, *row.moment)
+            if is_shown(activity, Timeline(tuple(shown.get(minute, ())))):
                 self.leave_row(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
@@ -104,8 +103,6 @@ class ActivitiesPlanning(Planning):
             names.append(person.address)
             if len(person.ids) > 1:
                 self.count_warning(_SEVERAL)
-        if moment.is_twice:
-            self.count_warning(_TWICE)
         item = Item(
             self.kind,
             (row.number,),
@@ -124,11 +121,6 @@ class ActivitiesPlanning(Planning):
         self.send_item(item, is_new=True, is_unknown_address=contact_id is None)
         said = f"{moment.wall} {row.description}"[:200]
         self.note_change(row.number, person.display_name, "activity", None, said)
-
-
-def _minutes(row: _Row, person: Person) -> set[tuple[int, int]]:
-    """In which the contact's timeline may show it."""
-    return {(contact_id, at // 60) for contact_id in person.ids[:1] for at in row.moment[1:]}
 
 
 # ---- reading back, and looking for lost responses

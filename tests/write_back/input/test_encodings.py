@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -145,57 +144,13 @@ def test_a_letter_that_an_encoding_lacks_is_not_sent(known: Known) -> None:
     assert tags_sent(known, read_bytes("email,tag\na@b.co,caf\ufffd\n\ufffdc@d.co,vip".encode())) == []
 
 
-def with_bytes(tags: Sequence[bytes]) -> bytes:
-    return b"\n".join([b"email,tag", *(b"person%d@example.com,%s" % pair for pair in enumerate(tags))])
-
-
-UTF_8, LATIN_1 = "Zoë".encode(), "René".encode("latin-1")
-
-
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
-def test_a_row_of_a_utf_8_file_that_is_not_utf_8_is_rejected_alone(known: Known, line_end: bytes) -> None:
-    rows = read_bytes(with_bytes([*[UTF_8] * 5, LATIN_1, b"vip"]).replace(b"\n", line_end))
-    planned = plan(known, rows)
-    assert [item.params["tagname"] for item in planned.items] == [*["Zoë"] * 5, "vip"]
-    assert [(bad.rows, bad.reason) for bad in planned.bad] == [
-        ((7,), "column “tag”: it has bytes that are not UTF-8: write the cell again")
-    ]
-
-
-def test_a_damaged_json_line_is_rejected_alone(known: Known) -> None:
-    lines = (
-        b'{"email": "person%d@example.com", "tag": "%s"}' % pair
-        for pair in enumerate([UTF_8, UTF_8, LATIN_1])
-    )
-    planned = plan(known, read_bytes(b"\n".join(lines)))
-    assert [item.params["tagname"] for item in planned.items] == ["Zoë", "Zoë"]
-    assert [bad.rows for bad in planned.bad] == [(3,)]
-
-
-def test_a_file_with_as_many_rows_in_another_encoding_is_refused_with_the_line() -> None:
-    with pytest.raises(InputError, match=r"is not UTF-8 \(line 3\)"):
-        read_bytes(with_bytes([b"vip", LATIN_1, UTF_8]))
-
-
-def test_a_marked_file_is_utf_8_however_many_rows_are_damaged(known: Known) -> None:
-    rows = read_bytes("\ufeff".encode() + with_bytes([LATIN_1, LATIN_1, b"vip"]))
-    assert tags_sent(known, rows) == ["vip"]
-
-
-def test_a_damaged_header_is_refused() -> None:
-    damaged = b"email,tag,Gr\xf6\xdfe\n" + with_bytes([UTF_8] * 3).partition(b"\n")[2]
-    with pytest.raises(InputError, match="the header, row 1, has a cell that cannot be read"):
-        read_bytes(damaged)
-
-
-def test_a_damaged_cell_of_a_column_that_is_left_out_costs_nothing(known: Known) -> None:
-    text = [
-        b"email,tag,note",
-        *[b"a%d@b.co,vip,\xc3\xab" % number for number in range(3)],
-        b"c@d.co,vip,\xe9",
-    ]
-    planned = make_plan(TAGS, read_bytes(b"\n".join(text)), known, Memory(), Options(ignore=("note",)))  # type: ignore[arg-type]
-    assert (planned.bad_count, len(planned.items)) == (0, 4)
+def test_a_file_that_is_not_utf_8_is_refused_with_the_line() -> None:
+    for content in (
+        b"email,tag\na@b.co,vip\nc@d.co,Ren\xe9",
+        b"\xef\xbb\xbfemail,tag\na@b.co,vip\nc@d.co,\xe9",
+    ):
+        with pytest.raises(InputError, match=r"is not in the encoding utf-8 \(line 3\): save it as"):
+            read_bytes(content)
 
 
 def test_letters_are_the_same_from_a_file_with_two_marks() -> None:

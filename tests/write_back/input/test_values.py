@@ -14,7 +14,6 @@ from write_back.input.values import (
     BadValue,
     field_value,
     parse_moment,
-    propose_address,
     read_address,
     read_tags,
 )
@@ -30,12 +29,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("1.2.2026, 9:05", "2026-02-01 09:05"),
         ("2026-11-20T14:00Z", "2026-11-20 15:00"),
         ("2026-11-20 2:00 PM", "2026-11-20 14:00"),
-        ("Nov 20, 2026 2:00 PM", "2026-11-20 14:00"),
-        ("november 20 2026", "2026-11-20 00:00"),
-        ("Sept. 3, 2026 at 2:00 PM", "2026-09-03 14:00"),
-        ("20 Nov 2026", "2026-11-20 00:00"),
-        ("20-NOV-2026 14:00", "2026-11-20 14:00"),
-        ("20. May 2026 14:00+02:00", "2026-05-20 14:00"),
         ("2026-11-20 14:00:00+00", "2026-11-20 15:00"),
         ("2026-11-20 14:00:00.123456+00", "2026-11-20 15:00"),
         ("2026-11-20 14:00+01", "2026-11-20 14:00"),
@@ -56,8 +49,7 @@ def test_dates_are_read_as_people_write_them(value: object, wall: str) -> None:
     "text",
     [
         "20.13.2026",
-        "31 Feb 2026",
-        "20 Foo 2026",
+        "20 Nov 2026",
         "20.11.26",
         "Nov 20",
         "20.11.2026 25:00",
@@ -73,7 +65,7 @@ def test_what_is_no_date_is_rejected_with_an_example(text: str) -> None:
 _DAYS = st.dates(dt.date(1971, 1, 1), dt.date(2099, 12, 31))
 
 
-@given(_DAYS, st.sampled_from(["%d.%m.%Y", "%d %b %Y", "%d-%B-%Y", "%B %d, %Y", "%b %d %Y"]))
+@given(_DAYS, st.sampled_from(["%d.%m.%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"]))
 def test_every_day_is_read_back_from_every_form(day: dt.date, form: str) -> None:
     assert parse_moment(day.strftime(form), BERLIN).wall.date() == day
 
@@ -87,33 +79,13 @@ def test_dates_of_numbers_are_read_as_they_were_meant_or_not_at_all(day: dt.date
             parse_moment(day.strftime(form), BERLIN)
 
 
-def test_am_and_pm_stand_beside_the_month_first_as_the_service_writes_it() -> None:
-    zone = ZoneInfo("UTC")
-    assert parse_moment("02/03/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 3, 14, 5)
-    assert parse_moment("13/02/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 13, 14, 5)
-    for text in ("02/03/2026 14:05", "02-03-2026 02:05 PM"):
-        with pytest.raises(BadValue, match="day or the month first"):
-            parse_moment(text, zone)
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        "'ann@example.com",
-        "“ann@example.com”",
-        "%20ann@example.com",
-        "mailto:ann@example.com",
-        "MAILTO: <ann@example.com>",
-        "ann@example.com;",
-        "ann@example.com.%20",
-        "\u200bann@example.com",
-    ],
+    "text", ["“ann@example.com”", "mailto:ann@example.com", "ann@example.com;", "\u200bann@example.com"]
 )
-def test_what_stands_around_an_address_is_refused_and_the_address_proposed(text: str) -> None:
-    with pytest.raises(BadValue, match="around it: take them away") as refusal:
+def test_what_stands_around_an_address_is_refused(text: str) -> None:
+    with pytest.raises(BadValue) as refusal:
         read_address(text)
     assert "ann" not in str(refusal.value)
-    assert propose_address(text, str(refusal.value)) == "ann@example.com"
 
 
 def test_what_is_more_than_an_address_is_said() -> None:
@@ -133,14 +105,8 @@ def test_an_address_may_have_unusual_letters_within(text: str) -> None:
 #: A cell, and the tags that are meant.
 TAGS = [
     ("vip, news", "vip,news"),
-    ('"vip","news"', "vip,news"),
-    ('["vip", "news"]', "vip,news"),
-    ("['vip', 'news']", "vip,news"),
-    ('{vip,"two words"}', "vip,two words"),
     ("vip;news;", "vip,news"),
     ("vip|news", "vip,news"),
-    ("vip ::: news", "vip,news"),
-    ('vip:::"a ::: b"', "vip,a ::: b"),
     ("a::b", "a::b"),
     ("v\u200bip,\ufeffvip,vip\xa0", "vip"),
     ("cafe\u0301,caf\xe9", "caf\xe9"),
@@ -159,13 +125,12 @@ def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('"Portland, Oregon"', "has a comma in it"),
+        ('"Portland, Oregon"', "nothing around"),
+        ('["vip", "news"]', "nothing around"),
         ("vip\nnews", "has a line break in it"),
         ("a;b,c", "several kinds of signs"),
         ("R&amp;D", "write the sign itself"),
         ("NULL,vip", "“NULL” is how programs write that there is none"),
-        ('"open', "opens or closes in the wrong place"),
-        ('"a" "b"', "opens or closes in the wrong place"),
         ("“vip”", "nothing around"),
         ("#a #b", "looks like several tags"),
         ("\u200b", "the tag is missing"),
@@ -193,14 +158,10 @@ _WORDS = st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x2FF), min
 @example(["vip", "news"])
 def test_tags_come_back_from_every_way_of_listing_them(words: list[str]) -> None:
     wanted = read_tags(",".join(words))
-    quoted = ",".join(f'"{word}"' for word in words)
-    for text in (quoted, f"[{quoted}]", quoted.replace('"', "'"), ";".join(words), "|".join(words)):
-        assert read_tags(text) == wanted
+    for sign in ";|":
+        assert read_tags(sign.join(words)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "said"), [("4.917E+10", "has shortened"), ("'0170 123", "it is “0170 123”")]
-)
-def test_what_a_spreadsheet_made_of_a_number_is_rejected(text: str, said: str) -> None:
-    with pytest.raises(BadValue, match=said):
-        field_value(text, "column “Phone”")
+def test_what_a_spreadsheet_made_of_a_number_is_rejected() -> None:
+    with pytest.raises(BadValue, match="has shortened"):
+        field_value("4.917E+10", "column “Phone”")

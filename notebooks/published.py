@@ -31,7 +31,7 @@ from pipelines.report.figures import write_headline
 from pipelines.report.queries import report_of
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
-from warehouse.sealed_connection import SEAL, bounded_memory
+from warehouse.sealed_query import SEAL, bounded_memory
 from warehouse.sql import fetch_value, not_one_select
 
 _PROJECT = Path(__file__).parent.parent

@@ -22,7 +22,6 @@ from pipelines.report.render import write_report
 from upkeep.backup import back_up, backup_folder
 from upkeep.retention import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
-from warehouse.custom_tables import CustomLimits
 from warehouse.errors import PublishedLocked, WarehouseError
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build_models, publish_blockers
@@ -37,6 +36,7 @@ from warehouse.publish import (
     read_published_facts,
     schema_changes,
 )
+from warehouse.sealed_query import QueryLimits
 
 #: Their step in Dagster's runs.
 MODELS_STEP = "models"
@@ -83,8 +83,13 @@ def publish_home(settings: Settings, *, carries: bool = True) -> Published:
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key)
-    memory = size(settings.models_memory)
-    limits = CustomLimits(settings.query_seconds, memory, settings.timezone, settings.zones)
+    limits = QueryLimits(
+        seconds=settings.query_seconds,
+        memory_bytes=size(settings.models_memory),
+        zone=settings.timezone,
+        zones=settings.zones,
+        memory_setting="MARKETING_MODELS_MEMORY",
+    )
     how = {"limits": limits, "carries": carries, **waiting_options(settings)}
     with in_use(settings.home), begin_stage("publishing"):
         return publish_copy(settings.home, masking, check=publish_blockers, **how)

@@ -1,6 +1,6 @@
 """The rows of a query in the form that a person chose: a table for the terminal, CSV, JSON or a workbook.
 
-It runs in the sealed process of `pipelines.commands.query`."""
+Not here: what keeps the query to the tables (`warehouse.sealed_query`)."""
 
 import csv
 import datetime as dt
@@ -17,8 +17,7 @@ import duckdb
 import msgspec
 
 from home.formatting import count_of
-from warehouse.sealed_connection import serve_queries
-from warehouse.sealed_query import QueryFailed, SealedQuery
+from warehouse.sealed_query import QueryFailed
 
 #: Rows of a table on the terminal; its last line says how many more there are.
 _TABLE_ROWS = 100
@@ -33,25 +32,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
-class OutputQuery(SealedQuery, frozen=True, kw_only=True):
-    """`form`: table, csv, json or excel. `width`: columns of the terminal."""
-
-    form: str
-    width: int
-
-
-def write_output(connection: duckdb.DuckDBPyConnection, query: OutputQuery) -> str:
-    """Write the rows into the file `query.result`; returns what is to be said of a workbook."""
-    path = Path(query.result)
-    if query.form == "excel":
-        return _write_excel(connection.execute(query.sql), path)
+def write_output(connection: duckdb.DuckDBPyConnection, sql: str, path: Path, form: str, width: int) -> str:
+    """Write the rows into the file at `path`; returns what is to be said of a workbook. `form`: table, csv,
+    json or excel; `width`: columns of the terminal."""
+    if form == "excel":
+        return _write_excel(connection.execute(sql), path)
     with path.open("w", encoding="utf-8", newline="") as file:
-        if query.form == "table":
+        if form == "table":
             with redirect_stdout(file):
-                connection.sql(query.sql).show(max_width=query.width, max_rows=_TABLE_ROWS)
+                connection.sql(sql).show(max_width=width, max_rows=_TABLE_ROWS)
         else:
-            write_rows = _write_csv if query.form == "csv" else _write_json
-            write_rows(connection.execute(query.sql), file)
+            write_rows = _write_csv if form == "csv" else _write_json
+            write_rows(connection.execute(sql), file)
     return ""
 
 
@@ -132,7 +124,3 @@ def _cell_value(value: Any) -> Any:
         return value
     value = _plain_value(value)
     return _CONTROLS.sub("", value if isinstance(value, str) else str(value))
-
-
-if __name__ == "__main__":
-    serve_queries(OutputQuery, write_output)

@@ -23,7 +23,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows
+from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows, quote_name, quote_text
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -65,8 +65,8 @@ def open_database(
     whoever is there and then get its memory limit. Consume or drop Arrow readers before leaving:
     a half-read one keeps the file locked. What is not committed is rolled back.
 
-    `is_unshared`: an instance of its own, read-only. It waits until this process has the file closed, so that
-    another process may read the file meanwhile.
+    `is_unshared`: an instance of its own in memory, which has the file attached read-only: for settings and
+    tables that nobody else is to see. It waits until this process has the file closed.
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
@@ -142,6 +142,8 @@ class _Place:
         elif mode.is_unshared or self.mode.is_unshared:
             raise Held(Holder(os.getpid(), "this program"))
         connection = self.root.cursor()
+        if mode.is_unshared:
+            fetch_rows(connection, f"use {quote_name(self.path.stem)}")
         self.users.append(_User(connection, me, not mode.read_only))
         return connection
 
@@ -207,7 +209,12 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }
     try:
-        connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
+        if mode.is_unshared:
+            connection = duckdb.connect(config=config)
+            attached = f"{quote_text(str(path))} as {quote_name(path.stem)}"
+            fetch_rows(connection, f"attach {attached} (read_only)")
+        else:
+            connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         add_normal_form(connection)
         add_mask_addresses(connection)
     except duckdb.Error as problem:

@@ -1,14 +1,12 @@
 """Tables of the user's: each `models/NAME.sql` of the home is one SELECT, and its result is the table
 `custom.NAME`, of the published copy and for the query of a push.
 
-A sealed process makes them in the order in which they read one another, each within a limit of time and
-memory. What fails costs its own table and those that read it. Not here: what becomes of them in the copy
-(`publish`)."""
+They are made in the order in which they read one another, each sealed and within a limit of time and memory
+(`sealed_query`). What fails costs its own table and those that read it. Not here: what becomes of them in the
+copy (`publish`)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,8 +14,8 @@ import duckdb
 import msgspec
 
 from marketing_api.address import mask_addresses
-from warehouse.sealed_connection import check_select, in_words, serve_queries
-from warehouse.sealed_query import QueryFailed, SealedProcess, SealedQuery
+from warehouse.connection import open_private
+from warehouse.sealed_query import QueryFailed, QueryLimits, limit_query, seal_connection
 from warehouse.sql import fetch_rows, quote_name, quote_text
 
 #: The folder in a home, and the schema.
@@ -52,16 +50,6 @@ class CustomFile(msgspec.Struct, frozen=True):
         lines = takewhile(lambda line: line.startswith("--"), self.sql.strip().splitlines())
         words = " ".join(line.lstrip("-").strip() for line in lines)
         return words or f"Made of {FOLDER}/{self.name}.sql."
-
-
-@dataclass(frozen=True, slots=True)
-class CustomLimits:
-    """How long a table may take, in what memory, and the zones of its times (see `SealedQuery`)."""
-
-    seconds: float = 600.0
-    memory_bytes: int = 2_000_000_000
-    zone: str = "UTC"
-    zones: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_files(home: Path) -> dict[str, CustomFile]:
@@ -101,16 +89,13 @@ def _read_file(path: Path) -> CustomFile:
     return CustomFile(name, sql, problem)
 
 
-#: Makes a table; returns the tables of the schema that it reads and that are not there, in lower case: then
-#: nothing was made. Raises QueryFailed.
-MakeTable = Callable[[CustomFile], Sequence[str]]
-
-
 class CustomBuild:
-    """Makes tables in the order in which they read one another."""
+    """Makes tables on a sealed connection, in the order in which they read one another."""
 
-    def __init__(self, files: Mapping[str, CustomFile], make: MakeTable) -> None:
-        self._files, self._make = files, make
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, CustomFile], limits: QueryLimits
+    ) -> None:
+        self._connection, self._files, self._limits = connection, files, limits
         self._problems: dict[str, str] = {}
 
     def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
@@ -127,69 +112,26 @@ class CustomBuild:
         if file.problem:
             return file.problem
         try:
-            missing = self._make(file)
+            with limit_query(self._connection, file.sql, self._limits):
+                missing = find_missing(self._connection, file.sql)
             for other in missing:
                 if other in path:
                     circle = " → ".join(f"{SCHEMA}.{step}" for step in (*path[path.index(other) :], other))
                     return f"these tables read one another: {circle}; let one of them read something else"
                 if problem := self.build_table(other, path):
                     return f"it reads {SCHEMA}.{other}, which could not be made: {problem}"
-            if missing:
-                self._make(file)
+            self._make_table(file)
         except QueryFailed as failure:
             return str(failure)
         return ""
 
-
-# ---- for the published copy
-
-
-class TableQuery(SealedQuery, frozen=True, kw_only=True):
-    """Makes the table `name`."""
-
-    name: str
-    is_writable: bool = True
-
-
-def build_tables(
-    files: Mapping[str, CustomFile], copy: Path, limits: CustomLimits
-) -> Iterator[tuple[CustomFile, str]]:
-    """Make the tables in the copy, which nobody has open; yields each file with why its table could not be
-    made, empty when it was."""
-    with closing(SealedProcess(__name__, copy.parent)) as process:
-
-        def make_from_file(file: CustomFile) -> list[str]:
-            query = TableQuery(
-                database=str(copy),
-                sql=file.sql,
-                result=str(copy),
-                memory_bytes=limits.memory_bytes,
-                zone=limits.zone,
-                zones=dict(limits.zones),
-                memory_setting="MARKETING_MODELS_MEMORY",
-                name=file.name,
+    def _make_table(self, file: CustomFile) -> None:
+        """`query` takes a SELECT only: after `as`, a CTE may change or delete rows."""
+        select = f"from query({quote_text(file.sql)})"
+        with limit_query(self._connection, file.sql, self._limits):
+            fetch_rows(
+                self._connection, f"create or replace table {SCHEMA}.{quote_name(file.name)} as {select}"
             )
-            return msgspec.json.decode(process.run_query(query, limits.seconds), type=list[str])
-
-        build = CustomBuild(files, make_from_file)
-        for name, file in files.items():
-            yield file, mask_addresses(build.build_table(name))[:_MOST_LETTERS]
-
-
-def write_table(connection: duckdb.DuckDBPyConnection, query: TableQuery) -> str:
-    """Make the table; returns the tables that it needs first, as JSON."""
-    return msgspec.json.encode(make_table(connection, query.name, query.sql)).decode()
-
-
-def make_table(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> list[str]:
-    """See `MakeTable`. `query` takes a SELECT only: after `as`, a CTE may change or delete rows."""
-    missing = find_missing(connection, sql)
-    if not missing:
-        fetch_rows(
-            connection,
-            f"create or replace table {SCHEMA}.{quote_name(name)} as from query({quote_text(sql)})",
-        )
-    return missing
 
 
 def find_missing(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
@@ -197,26 +139,27 @@ def find_missing(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     return [name for (name,) in fetch_rows(connection, _MISSING, {"sql": sql, "schema": SCHEMA})]
 
 
-# ---- for the query of a push
+def build_tables(
+    files: Mapping[str, CustomFile], copy: Path, limits: QueryLimits
+) -> Iterator[tuple[CustomFile, str]]:
+    """Make the tables in the copy, which nobody has open; yields each file with why its table could not be
+    made, empty when it was."""
+    with open_private(copy, spill=copy.with_suffix(".tmp")) as connection:
+        seal_connection(connection, limits)
+        build = CustomBuild(connection, files, limits)
+        for name, file in files.items():
+            yield file, mask_addresses(build.build_table(name))[:_MOST_LETTERS]
 
 
 def make_needed(
-    connection: duckdb.DuckDBPyConnection, query: SealedQuery, files: Mapping[str, CustomFile]
+    connection: duckdb.DuckDBPyConnection, sql: str, files: Mapping[str, CustomFile], limits: QueryLimits
 ) -> None:
-    """Make the tables that the query reads, in its process. Raises QueryFailed."""
-
-    def make_from_file(file: CustomFile) -> list[str]:
-        with in_words(query):
-            check_select(connection, file.sql)
-            return make_table(connection, file.name, file.sql)
-
-    if missing := find_missing(connection, query.sql):
-        fetch_rows(connection, f"attach ':memory:' as {SCHEMA}")
-    build = CustomBuild(files, make_from_file)
+    """Make the tables that the query of a push reads, on its sealed connection. Raises QueryFailed."""
+    with limit_query(connection, sql, limits):
+        missing = find_missing(connection, sql)
+        if missing:
+            fetch_rows(connection, f"attach ':memory:' as {SCHEMA}")
+    build = CustomBuild(connection, files, limits)
     for name in missing:
         if problem := build.build_table(name):
             raise QueryFailed(f"the query reads {SCHEMA}.{name}, which cannot be made: {problem}")
-
-
-if __name__ == "__main__":
-    serve_queries(TableQuery, write_table)

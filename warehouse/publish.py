@@ -20,7 +20,7 @@ import duckdb
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
 from warehouse.connection import MEMORY_LIMIT, Waits, open_database, open_private
-from warehouse.custom_tables import SCHEMA, CustomFile, CustomLimits, build_tables, read_files
+from warehouse.custom_tables import SCHEMA, CustomFile, build_tables, read_files
 from warehouse.dbt_project import load_models
 from warehouse.disk import (
     copy_locked,
@@ -36,6 +36,7 @@ from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, Publis
 from warehouse.masking import Masking, published_columns
 from warehouse.policies import PersonalData
 from warehouse.schema import SCHEMAS, comment_statements, kinds_of, row_counts, table_statements
+from warehouse.sealed_query import QueryLimits
 from warehouse.sql import (
     fetch_records,
     fetch_rows,
@@ -84,7 +85,7 @@ def publish_copy(
     masking: Masking | None = None,
     *,
     check: PublishCheck = lambda connection: (),
-    limits: CustomLimits | None = None,
+    limits: QueryLimits | None = None,
     carries: bool = True,
     **waits: Unpack[Waits],
 ) -> Published:
@@ -96,7 +97,7 @@ def publish_copy(
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
     `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    write = partial(_publish_within, home, masking, check=check, limits=limits or CustomLimits(), **waits)
+    write = partial(_publish_within, home, masking, check=check, limits=limits or QueryLimits(), **waits)
     try:
         return write(carries=carries)
     except duckdb.Error:  # of the warehouse, or of what was carried over
@@ -110,7 +111,7 @@ def _publish_within(
     masking: Masking,
     *,
     check: PublishCheck,
-    limits: CustomLimits,
+    limits: QueryLimits,
     carries: bool,
     **waits: Unpack[Waits],
 ) -> Published:
@@ -317,7 +318,7 @@ def custom_problems(path: Path) -> list[str]:
 def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
     """None of a file that is not there, or from before it had the table."""
     with (
-        suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException),
+        suppress(NothingPublished, PublishedLocked, duckdb.CatalogException, duckdb.IOException),
         open_published(path) as connection,
     ):
         return fetch_rows(connection, sql)
@@ -335,11 +336,16 @@ KEPT = 3
 @contextmanager
 def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand.
-    Raises NothingPublished."""
+    Raises NothingPublished, PublishedLocked."""
     if not path.exists():
         raise NothingPublished(path)
-    with open_private(path, read_only=True, spill=scratch) as connection:
-        yield connection
+    try:
+        with open_private(path, read_only=True, spill=scratch) as connection:
+            yield connection
+    except duckdb.Error as problem:
+        if duckdb_errors.is_locked(problem):
+            raise PublishedLocked(path) from None
+        raise
 
 
 def read_published_facts(path: Path) -> Published | None:
@@ -348,11 +354,7 @@ def read_published_facts(path: Path) -> Published | None:
     try:
         with open_published(path) as connection:
             return read_facts(connection)
-    except NothingPublished:
-        return None
-    except duckdb.Error as problem:
-        if duckdb_errors.is_locked(problem):
-            raise PublishedLocked(path) from None
+    except (NothingPublished, duckdb.Error):
         return None
 
 

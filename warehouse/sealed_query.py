@@ -1,97 +1,142 @@
-"""Runs SELECTs that somebody wrote in a process of its own, which can read the tables of one DuckDB file
-and nothing else.
+"""Keeps SQL that somebody wrote to the tables of one open DuckDB file: it reads no other file and no network,
+changes no setting, and ends at a limit of time and of memory.
 
-DuckDB cannot be interrupted in every function and does not count all the memory that it takes. So the
-operating system limits the memory of the process, and the process is killed at its time limit. This module
-asks and is quick to import; the process itself is `warehouse.sealed_connection`, with a module that writes
-the result."""
+The settings hold for the whole instance of DuckDB, which has to be the caller's own
+(`connection.open_private`, or `open_database` with `is_unshared`)."""
 
-from contextlib import closing
+import re
+import resource
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
+import duckdb
 
-from warehouse.child import START_S, Child, Ended, Silent
+from warehouse.duckdb_errors import is_out_of_memory, query_problem
+from warehouse.sql import add_normal_form, fetch_rows, not_one_select, quote_text
 
-#: What the process may take besides the memory that DuckDB counts.
+#: What a query may take besides the memory that DuckDB counts.
 OVERHEAD_BYTES = 1_000_000_000
+#: Longest message of a query, in characters.
+_MESSAGE_LENGTH = 500
+
+_ZONES = """
+select account, (select max(name) from pg_timezone_names() where name = business.timezone)
+from source.business where _deleted_at is null"""
 
 
 class QueryFailed(Exception):
     """Why the query has no result: a sentence that begins with "the query"."""
 
 
-class SealedQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process runs, and how.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLimits:
+    """How long a query may take, in what memory of DuckDB's, and the zone of its times.
 
-    `result`: the file that the module writes, in a folder of the query's own, which also takes what does not
-    fit into memory. `is_writable`: the module writes into the database itself. `memory_bytes`: for DuckDB.
-    `zone`: of times. `zones`: time zones of accounts as the settings have them; then times are in the zone
-    that all accounts have, and `zone` is that of an account without one. `may_quote`: whoever reads the
-    messages may read the tables, too. `memory_setting`: the setting that allows more memory."""
+    `zones`: time zones of accounts as the settings have them; then times are in the zone that all accounts
+    have, and `zone` is that of an account without one. `may_quote`: whoever reads the messages may read the
+    tables, too. `memory_setting`: the setting that allows more memory."""
 
-    database: str
-    sql: str
-    result: str
-    memory_bytes: int
-    is_writable: bool = False
+    seconds: float = 600.0
+    memory_bytes: int = 2_000_000_000
     zone: str = "UTC"
-    zones: dict[str, str] | None = None
+    zones: Mapping[str, str] | None = None
     may_quote: bool = False
     memory_setting: str = ""
 
     @property
-    def needs_memory(self) -> str:
-        """The sentence for a query that needs more memory than it may have."""
-        more = f", or allow more with {self.memory_setting}" if self.memory_setting else ""
-        return (
-            f"the query cannot be run: it takes more than {self.memory_bytes // 10**6 + 1}MB of memory: "
-            f"let it do less{more}"
-        )
+    def memory(self) -> str:
+        return f"{self.memory_bytes // 10**6 + 1}MB"
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """`problem`: why there is no result; empty when there is one. `report`: what the module says of it."""
+def seal_in(zone: str) -> tuple[str, ...]:
+    """Settings for SQL that others wrote, in this order: the last makes them final. Times are in `zone`."""
+    return (
+        f"set session timezone = {quote_text(zone)}",
+        f"set global timezone = {quote_text(zone)}",
+        "set global max_temp_directory_size = '4GB'",  # by default nine tenths of the free disk
+        "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
+        "set autoload_known_extensions = false",
+        "set enable_external_access = false",
+        "set lock_configuration = true",
+    )
 
-    problem: str = ""
-    report: str = ""
+
+SEAL = seal_in("UTC")
 
 
-class SealedProcess:
-    """`python -m MODULE`, which runs one query after another. When a query ends the process, the next query
-    starts another one."""
+def seal_connection(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
+    """Let queries of the connection read its tables and nothing else, for good."""
+    add_normal_form(connection)
+    fetch_rows(connection, f"set memory_limit = '{limits.memory}'")
+    for setting in seal_in(_find_zone(connection, limits)):
+        fetch_rows(connection, setting)
 
-    def __init__(self, module: str, folder: Path) -> None:
-        self._module, self._folder = module, folder
-        self._child: Child | None = None
 
-    def run_query(self, query: SealedQuery, seconds: float) -> str:
-        """Have the module write the result of the query; returns its report. Raises QueryFailed."""
-        try:
-            if self._child is None:
-                self._child = Child(self._module, self._folder)
-                self._child.receive_line(START_S)
-            self._child.send_line(msgspec.json.encode(query).decode())
-            reply = msgspec.json.decode(self._child.receive_line(seconds), type=Reply)
-        except Silent:
-            self._child = None
+def _find_zone(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> str:
+    """The zone that all accounts have, as the marts take it; UTC where there are several."""
+    zones = limits.zones
+    if zones is None:
+        return limits.zone
+    found = {zones.get(account) or own or limits.zone for account, own in fetch_rows(connection, _ZONES)}
+    return found.pop() if len(found) == 1 else "UTC"
+
+
+@contextmanager
+def limit_query(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits) -> Iterator[None]:
+    """Run the query, which has to be one SELECT, within this context. What goes wrong there, or takes longer
+    or more memory than it may, is raised as QueryFailed."""
+    ends = time.monotonic() + limits.seconds
+    timer = threading.Timer(limits.seconds, connection.interrupt)
+    timer.start()
+    try:
+        with bounded_memory(limits.memory_bytes + OVERHEAD_BYTES):
+            if reason := not_one_select(connection, sql):
+                raise QueryFailed(f"the query {reason}")
+            yield
+    except QueryFailed:
+        raise
+    except Exception as error:  # also what libraries that write the result raise
+        if is_out_of_memory(error):
+            raise QueryFailed(_describe_memory(limits)) from None
+        if time.monotonic() >= ends:
             raise QueryFailed(
-                f"the query cannot be run: it takes longer than {seconds:g} s: let it do less, or allow more "
-                "with MARKETING_QUERY_SECONDS"
+                f"the query cannot be run: it takes longer than {limits.seconds:g} s: let it do less, "
+                "or allow more with MARKETING_QUERY_SECONDS"
             ) from None
-        except Ended:
-            self._child = None
-            raise QueryFailed(query.needs_memory) from None
-        if reply.problem:
-            raise QueryFailed(reply.problem)
-        return reply.report
-
-    def close(self) -> None:
-        if self._child is not None:
-            self._child.kill_child()
+        reason = query_problem(error, may_quote=limits.may_quote)[:_MESSAGE_LENGTH]
+        raise QueryFailed(f"the query cannot be run: {reason}") from None
+    finally:
+        timer.cancel()
+        timer.join()
 
 
-def run_sealed(module: str, query: SealedQuery, seconds: float) -> str:
-    """The same, of one query alone."""
-    with closing(SealedProcess(module, Path(query.result).parent)) as process:
-        return process.run_query(query, seconds)
+def _describe_memory(limits: QueryLimits) -> str:
+    more = f", or allow more with {limits.memory_setting}" if limits.memory_setting else ""
+    return f"the query cannot be run: it takes more than {limits.memory} of memory: let it do less{more}"
+
+
+_BOUNDING = threading.Lock()
+
+
+@contextmanager
+def bounded_memory(more: int) -> Iterator[None]:
+    """Let the process take `more` bytes than it has, and no others; on Linux only. One at a time.
+
+    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could
+    not be interrupted."""
+    with _BOUNDING:
+        before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
+        with suppress(OSError):  # where the system does not tell
+            status = Path("/proc/self/status").read_text()
+            taken = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
+            if taken is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, (before, hard))

@@ -1,24 +1,27 @@
 """Run one SELECT on what is published, and show its rows.
 
-Not here: what keeps a query to the tables (`warehouse.sealed_connection`), the forms of its rows
+Not here: what keeps a query to the tables (`warehouse.sealed_query`), the forms of its rows
 (`pipelines.query_output`)."""
 
 import shutil
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import click
+import duckdb
 
 from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import Option
 from home.settings import Settings
 from pipelines.commands import Arguments, declare_command, print_error
-from pipelines.query_output import OutputQuery
+from pipelines.query_output import write_output
 from warehouse.disk import open_scratch, published_path, write_file
-from warehouse.sealed_query import QueryFailed, run_sealed
+from warehouse.errors import PublishedLocked
+from warehouse.publish import open_published
+from warehouse.sealed_query import QueryFailed, QueryLimits, limit_query, seal_connection
 
 _MEMORY_BYTES = 400_000_000
 #: Columns of a table that is not shown on a terminal.
@@ -51,29 +54,9 @@ def query(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError("choose one of --csv, --json and --excel")
     if arguments.excel and arguments.excel.suffix.lower() != ".xlsx":
         raise click.UsageError(f"{arguments.excel} is no name of a workbook: let it end in .xlsx")
-    database = published_path(settings.home)
-    is_published = database.exists()
-    with (
-        interrupts.end_quietly(),
-        nullcontext() if is_published else open_unpublished(settings),
-        open_scratch(settings.home, "queries") as workspace,
-    ):
+    with interrupts.end_quietly(), open_scratch(settings.home, "queries") as workspace:
         result = workspace.place_file("result")
-        output = OutputQuery(
-            database=str(database if is_published else settings.warehouse_path),
-            sql=sql,
-            result=str(result),
-            memory_bytes=_MEMORY_BYTES,
-            zone=settings.timezone,
-            zones=settings.zones,
-            may_quote=True,
-            form=forms[0] if forms else "table",
-            width=shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH,
-        )
-        try:
-            report = run_sealed("pipelines.query_output", output, settings.query_seconds)
-        except QueryFailed as failure:
-            raise WrongUse(str(failure)) from None
+        report = _write_result(settings, sql, result, forms[0] if forms else "table")
         if arguments.excel:
             write_file(arguments.excel, result.read_bytes())
             print(f"{arguments.excel}: {report}")
@@ -81,6 +64,29 @@ def query(arguments: Arguments, settings: Settings) -> int:
             with result.open(encoding="utf-8", newline="") as rows:
                 shutil.copyfileobj(rows, sys.stdout)
     return exits.DONE
+
+
+def _write_result(settings: Settings, sql: str, result: Path, form: str) -> str:
+    """Run the query and write its rows; returns what is to be said of a workbook."""
+    path = published_path(settings.home)
+    limits = QueryLimits(
+        seconds=settings.query_seconds,
+        memory_bytes=_MEMORY_BYTES,
+        zone=settings.timezone,
+        zones=settings.zones,
+        may_quote=True,
+    )
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    opened = open_published(path, result.parent) if path.exists() else open_unpublished(settings)
+    try:
+        with opened as connection:
+            seal_connection(connection, limits)
+            with limit_query(connection, sql, limits):
+                return write_output(connection, sql, result, form, width)
+    except (QueryFailed, PublishedLocked) as failure:
+        raise WrongUse(str(failure)) from None
+    except duckdb.Error as problem:
+        raise WrongUse(f"{path} cannot be read: {problem}") from None
 
 
 def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:

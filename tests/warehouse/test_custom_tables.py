@@ -9,11 +9,11 @@ import duckdb
 import pytest
 
 from marketing_api.redaction import Secret
-from warehouse.custom_tables import CustomBuild, CustomFile, CustomLimits, read_files
+from warehouse.custom_tables import read_files
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
 from warehouse.publish import custom_problems, publish_copy, published_path
-from warehouse.sealed_query import QueryFailed
+from warehouse.sealed_query import QueryLimits
 
 HASH, KEEP = Masking(PersonalData.HASH, Secret("k" * 20)), Masking(PersonalData.KEEP)
 Ask = Callable[[str], list[tuple[object, ...]]]
@@ -32,7 +32,7 @@ def write(filled: Path) -> Write:
         folder.mkdir(exist_ok=True)
         for name, sql in files.items():
             (folder / f"{name}.sql").write_text(sql)
-        publish_copy(filled, masking, limits=CustomLimits(seconds, 200_000_000))
+        publish_copy(filled, masking, limits=QueryLimits(seconds=seconds, memory_bytes=200_000_000))
         return custom_problems(published_path(filled))
 
     return write_files
@@ -152,7 +152,6 @@ def test_links_and_what_is_no_text_are_not_read(filled: Path) -> None:
 
 @pytest.mark.slow
 def test_an_endless_and_a_hungry_file_cost_themselves(write: Write, ask: Ask) -> None:
-    """They end their process; what comes after them is made by another one, and neither is tried again."""
     hungry = "select sum(n) as n from (select unnest(range(1000000000)) n)"
     problems = write(
         seconds=5,
@@ -207,25 +206,3 @@ def test_a_table_without_a_person_does_not_carry_over_the_one_with_them(
     (filled / "models" / "people.sql").write_text("select nothing from source.contacts")
     publish_copy(filled, carries=False)
     assert ask("select count(*) from duckdb_tables() where schema_name = 'custom'") == [(0,)]
-
-
-# ---- the order
-
-
-def test_each_file_is_asked_twice_at_most() -> None:
-    asked: list[str] = []
-    made: set[str] = set()
-    needs = {"a": ["b", "c"], "b": ["c"], "c": [], "d": ["a", "e"], "e": []}
-
-    def make(file: CustomFile) -> list[str]:
-        asked.append(file.name)
-        if file.name == "e":
-            raise QueryFailed("the query takes too long")
-        missing = [name for name in needs[file.name] if name not in made]
-        made.update([] if missing else [file.name])
-        return missing
-
-    build = CustomBuild({name: CustomFile(name) for name in needs}, make)
-    problems = {name: build.build_table(name) for name in needs}
-    assert {name for name, problem in problems.items() if problem} == {"d", "e"}
-    assert asked == ["a", "b", "c", "b", "a", "d", "e"]

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 from home import interrupts
-from home.settings import INPUT_LIMIT, Settings
-from tests.home.test_keeper import wait_until_gone
+from home.settings import Settings
 from tests.pipelines.running import finish, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.write_back.input.test_files import records
 from warehouse.connection import open_database
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version
-from warehouse.sealed_connection import answer_query
-from write_back.input.files import InputBudget, rows_of_batches
-from write_back.input.query import PushQuery, read_query, write_rows
+from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
+
+#: Types that a query has to cast.
+LOSSY = ("uhugeint", "time_tz")
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +44,10 @@ def asked(path: Path, sql: str, **limits: int) -> Rows:
     return read_query(Settings(path.parent, **limits), sql)
 
 
-def query_of(path: Path, sql: str) -> PushQuery:
-    target = path.with_name("rows.arrow")
-    return PushQuery(database=str(path), sql=sql, result=str(target), memory_bytes=INPUT_LIMIT)
-
-
 def refusal(path: Path, sql: str) -> str:
-    """As the process has it, without the second that it takes to start."""
-    return answer_query(query_of(path, sql), write_rows).problem
+    with pytest.raises(InputError) as refused:
+        asked(path, sql)
+    return str(refused.value)
 
 
 def test_a_query_gives_rows(path: Path) -> None:
@@ -72,12 +67,8 @@ def test_every_type_of_the_database_is_read_or_rejected(path: Path) -> None:
         names = connection.sql("select column_name from (describe from test_all_types())").fetchall()
     for (name,) in names:
         sql = f"select 'a@b.co' as email, \"{name}\" as value from test_all_types()"
-        if said := refusal(path, sql):
-            assert "cast it to varchar" in said
-            continue
-        with pa.ipc.open_stream(path.with_name("rows.arrow")) as batches:
-            rows = rows_of_batches("query", batches.schema, batches, InputBudget("query", INPUT_LIMIT))
-        assert rows.numbers == [1, 2, 3]
+        with contextlib.suppress(InputError) if name in LOSSY else contextlib.nullcontext():
+            assert asked(path, sql).numbers == [1, 2, 3]
 
 
 def test_a_query_shows_the_clocks_of_its_zone(path: Path) -> None:
@@ -179,17 +170,13 @@ def test_an_endless_query_ends_with_the_command(home: Path, service: Sandbox) ->
         "a.range * b.range < -1"
     )
     command = start(home, service, "push", "tags", "--sql", endless)
-    while not (
-        children := subprocess.run(
-            ["pgrep", "-P", str(command.pid)], capture_output=True, text=True
-        ).stdout.split()
-    ):
+    descriptors, warehouse = Path(f"/proc/{command.pid}/fd"), home / "warehouse.duckdb"
+    while not any(each.resolve() == warehouse.resolve() for each in descriptors.iterdir()):
         assert command.poll() is None
         time.sleep(0.05)
     os.kill(command.pid, signal.SIGINT)
     ended = finish(command)
     assert (ended.code, ended.err.strip()) == (130, interrupts.MESSAGE)
-    wait_until_gone([int(child) for child in children])
 
 
 def test_without_a_warehouse_there_is_nothing_to_query(tmp_path: Path) -> None:

@@ -7,14 +7,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse.sealed_connection import open_sealed
-from warehouse.sealed_query import SealedQuery
-
-
-def query_of(database: Path, folder: Path, memory_bytes: int = 100_000_000) -> SealedQuery:
-    return SealedQuery(
-        database=str(database), sql="select 1", result=str(folder / "result"), memory_bytes=memory_bytes
-    )
+from warehouse.connection import open_private
+from warehouse.sealed_query import QueryLimits, seal_connection
 
 
 @pytest.fixture
@@ -43,18 +37,17 @@ def path(tmp_path: Path) -> Path:
 def test_it_reaches_nothing_but_the_file(path: Path, tmp_path: Path, sql: str) -> None:
     names = [1]
     assert names
-    with open_sealed(query_of(path, path.parent)) as connection:
+    with open_private(path, read_only=True) as connection:
+        seal_connection(connection, QueryLimits())
         with pytest.raises(duckdb.Error):
             connection.execute(sql.format(folder=tmp_path))
         assert connection.execute("from numbers").fetchall() == [(1,)]
 
 
-def test_it_spills_into_the_folder_of_the_result(path: Path, tmp_path: Path) -> None:
+def test_it_spills_into_the_folder_that_is_named(path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "query"
-    folder.mkdir()
-    with open_sealed(query_of(path, folder, memory_bytes=40_000_000)) as connection:
-        connection.execute("select current_setting('temp_directory')")
-        assert connection.fetchone() == (str(folder),)
+    with open_private(path, read_only=True, spill=folder) as connection:
+        seal_connection(connection, QueryLimits(memory_bytes=40_000_000))
         assert connection.execute(
             "select count(*) from (from range(4_000_000) t(n) order by hash(n) limit 3_900_000)"
         ).fetchall()

@@ -6,7 +6,6 @@ beside the main thread, which only waits for it and for the signal. Standard lib
 before anything else. Not here: what stopping means to the work (`assets.reader`)."""
 
 import atexit
-import math
 import os
 import signal
 import sys
@@ -26,8 +25,6 @@ STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends a
 #: next run.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
-#: After so long the message is displayed.
-_DISPLAY_AFTER_S = 1.0
 
 T = TypeVar("T")
 
@@ -101,12 +98,10 @@ def run_stoppable(work: Callable[[Stop], T]) -> T:
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
     if not stop.set():
         _exit_now()
-    began, display_after = time.monotonic(), _DISPLAY_AFTER_S
-    while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
+    os.write(2, f"\n{STOPPING}\n".encode())
+    ends = time.monotonic() + _GRACE_S
+    while thread.is_alive() and len(signals) == 1 and time.monotonic() < ends:
         thread.join(_LOOK_S)
-        if waited > display_after:
-            os.write(2, f"\n{STOPPING}\n".encode())
-            display_after = math.inf
     if thread.is_alive():
         _exit_now()
 

@@ -107,8 +107,6 @@ class Part(Struct):
 
     part: str
     bytes: int
-    growth: int | None = None
-    """bytes in 30 days, as in the last 30; null: it was not measured a day before"""
 
 
 class Account(Struct):
@@ -418,8 +416,7 @@ class SyncResult(Struct):
     """what is missing, and why; empty when everything requested was read"""
     schema_changes: list[str]
     notices: list[str]
-    """what to know although everything came: clocks that are wrong, values that could not be read, timelines
-    that the service cut"""
+    """what to know although everything came: clocks that are wrong, values that could not be read"""
     models: Built | None
     """null: none were built"""
     is_published: bool

@@ -32,8 +32,6 @@ _OTHERS = (
 )
 #: What other machines may have mounted, too; `fuseblk` is a disk.
 _NETWORK = re.compile(r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?")
-#: File systems of the kernel, which hold nobody's files.
-_SYSTEM = ("proc", "sysfs", "cgroup", "cgroup2")
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -116,11 +114,6 @@ class Settings:
     )
     alert_after_hours: int = setting(
         read.count, 30, "hours after which an account is reported of which nothing was read completely"
-    )
-    owner: str = setting(
-        read.owner,
-        "team:marketing-data",
-        "owner of all assets in the UI: an e-mail address or a team",
     )
     mail_url: read.MailServer | None = setting(
         read.mail_server,
@@ -299,10 +292,6 @@ def load_settings(
         **given,
     )
     _check_home(settings, mounts)
-    if texts.get("MARKETING_HOME") and not _can_be_made(settings.home, mounts):
-        raise SettingsError(
-            f"the home {settings.home} cannot be created: set MARKETING_HOME to a folder of yours"
-        )
     for check in (_check_mail, check_apart):
         check(settings)
     return settings
@@ -334,20 +323,6 @@ def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, 
 def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does
     not tell."""
-    kind = _file_system(folder, mounts)
-    return kind if _NETWORK.fullmatch(kind) else ""
-
-
-def _can_be_made(folder: Path, mounts: Path) -> bool:
-    """Whether the folder is there, or its nearest parent is a folder that this user can write to."""
-    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if there == folder:
-        return True
-    is_real = _file_system(there, mounts) not in _SYSTEM  # root has the right to write there, in vain
-    return is_real and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-
-
-def _file_system(folder: Path, mounts: Path) -> str:
     lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines() if mounts.exists() else []
     longest, kind = "", ""
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
@@ -356,7 +331,7 @@ def _file_system(folder: Path, mounts: Path) -> str:
         # the last one mounted at a place is what is seen there
         if folder.resolve().is_relative_to(point) and len(point) >= len(longest):
             longest, kind = point, right.split()[0]
-    return kind
+    return kind if _NETWORK.fullmatch(kind) else ""
 
 
 def _check_home(settings: Settings, mounts: Path) -> None:

@@ -105,7 +105,6 @@ tags = _make_reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
-_OWNER = re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
 _FOLDER = re.compile(r"((?!://).)+")
 _STORAGE_URL = re.compile(r"((?!://).)+|(file|s3|gs|gcs|abfss?|az)://\S+")
@@ -115,10 +114,6 @@ _REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
 _hours = _make_matcher(
     _HOURS.fullmatch,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
-)
-owner = _make_matcher(
-    _OWNER.fullmatch,
-    "an e-mail address or a team is needed, like team:marketing-data",
 )
 memory = _make_matcher(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
 folder = _make_matcher(

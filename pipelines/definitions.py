@@ -102,10 +102,10 @@ def build_definitions(
 
 
 def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """With the owner and, at the report, where it and the notebooks are: a link in the UI that serves it,
-    paths elsewhere, since browsers follow no link from a page to a file."""
+    """At the report, where it and the notebooks are: a link in the UI that serves it, paths elsewhere, since
+    browsers follow no link from a page to a file."""
     if spec.key != REPORT:
-        return spec.replace_attributes(owners=[settings.owner])
+        return spec
     lines = [spec.description or ""]
     if SERVES_REPORT in os.environ:
         lines += [
@@ -115,7 +115,7 @@ def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     lines.append(f"The page: `{report_of(settings.home / ('SHARD' if settings.shards else ''))}`")
     if _NOTEBOOKS.is_dir():
         lines.append(f"Notebooks: `{_NOTEBOOKS}`")
-    return spec.replace_attributes(owners=[settings.owner], description="\n\n".join(lines))
+    return spec.replace_attributes(description="\n\n".join(lines))
 
 
 @dg.definitions

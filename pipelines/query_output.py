@@ -72,15 +72,13 @@ def _write_excel(found: duckdb.DuckDBPyConnection, path: Path) -> str:
     (zone,) = found.cursor().execute("select current_setting('timezone')").fetchone() or ("UTC",)
     book = Workbook(write_only=True)
     sheet = book.create_sheet("query")
-    row_count = cut_count = 0
+    row_count = 0
 
     def make_cell(value: Any) -> Any:
-        nonlocal cut_count
         value = _cell_value(value)
         if not isinstance(value, str):
             return value
         made = WriteOnlyCell(sheet)
-        cut_count += len(value) > _CELL_LENGTH
         made.value, made.data_type = value[:_CELL_LENGTH], "s"  # also one that looks like a formula
         return made
 
@@ -93,8 +91,7 @@ def _write_excel(found: duckdb.DuckDBPyConnection, path: Path) -> str:
             raise QueryFailed(f"a sheet holds {_SHEET_ROWS:,} rows: let the query give fewer, or take --csv")
         sheet.append([make_cell(value) for value in row])
     book.save(path)
-    cut = f", {count_of(cut_count, 'text')} cut after {_CELL_LENGTH:,} letters" if cut_count else ""
-    return f"{count_of(row_count, 'row')}{cut}"
+    return count_of(row_count, "row")
 
 
 def _column_names(found: duckdb.DuckDBPyConnection) -> list[str]:

@@ -13,7 +13,6 @@ from assets.reader import Reader
 from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
-from home.formatting import count_of
 from home.output import Built, SyncAccount, SyncResult, SyncTable
 from home.progress import format_clock
 from home.settings import Settings
@@ -22,7 +21,6 @@ from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.publishing import breaking_changes, custom_table_problems, what_is_published
 from warehouse.models import BuildReport, Status
-from warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
@@ -36,7 +34,6 @@ def result_of(
     """What was read, built, published and sent back. `failed`: steps after the reading, with the reasons."""
     with reader.warehouse.open_for_reading():
         tables = list(_summarize_tables(reader))
-        limits = list(service_limits(reader.results, reader.warehouse))
     report, reports = following.models.report, following.reports
     is_published = following.publishing.published is not None
     mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
@@ -47,7 +44,7 @@ def result_of(
         read=[*_describe_needed(reader), *days_read(reader.results), *_describe_plans(reader.results)],
         not_read=list(problem_lines(reader.list_problems())),
         schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
-        notices=[*reader.list_notices(), *limits],
+        notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,
         is_published=is_published,
         published=what_is_published(settings, reader.now()),
@@ -121,21 +118,6 @@ def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterato
             yield f"account {account}, {asset}: {result.plan.summary}"
     for result in results.values():
         yield from (f"account {result.account}: {line}" for line in result.learnt)
-
-
-def service_limits(read: Iterable[tuple[str, str]], warehouse: Warehouse) -> Iterator[str]:
-    """What the service does not show of the data that was `read`, by (asset, account)."""
-    for asset, account in read:
-        if asset == "timelines" and (count := warehouse.cut_timelines(account)):
-            yield (
-                f"account {account}: {count_of(count, 'timeline')} cut by the service, which has more "
-                "entries than it served: sync.contact_coverage lists the contacts"
-            )
-        if asset == "contacts" and (count := warehouse.unlabelled_fields(account)):
-            yield (
-                f"account {account}: custom fields keyed by number, their names are unknown: "
-                f"source.list_fields has no label for {count:,} of them"
-            )
 
 
 def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -> Iterator[str]:

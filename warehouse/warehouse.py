@@ -293,16 +293,6 @@ class Warehouse:
         rate: float | None = self._fetch_column(load_query("busiest_minute"))[0]
         return rate
 
-    # -- what the service does not show
-
-    def cut_timelines(self, account: str) -> int:
-        """How many contacts have more timeline entries than the service served."""
-        return int(self._fetch_column(_SHORT["cut_timelines"], account=account)[0])
-
-    def unlabelled_fields(self, account: str) -> int:
-        """How many custom fields of contacts are known by number only."""
-        return int(self._fetch_column(_SHORT["unlabelled_fields"], account=account)[0])
-
     # -- checks of one table
 
     def _count_rows(self, rows: str, **params: Any) -> int:

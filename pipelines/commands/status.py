@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import duckdb
 import msgspec
 from rich.console import Console
 
@@ -65,7 +64,7 @@ def _show_status(arguments: Arguments, settings: Settings) -> int:
     with open_for_reading(settings) as connection:
         queries = {
             **_QUERIES,
-            "tables": _QUERIES["tables"].format(counted=_count_query(connection)),
+            "tables": _QUERIES["tables"].format(counted=_count_query()),
             "runs": _QUERIES["runs"].format(died=died_condition(list_running(settings.home))),
         }
         read = {name: fetch_records(connection, sql) for name, sql in queries.items()}
@@ -73,7 +72,7 @@ def _show_status(arguments: Arguments, settings: Settings) -> int:
     found = msgspec.convert(read, Status)
     found.accounts = list(_list_accounts(settings, by_account))
     found.home, found.holds = (
-        list(_measure_parts(settings, read["sizes"])),
+        _measure_parts(settings.home),
         plain(str(identity_of(settings.home))),
     )
     unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
@@ -98,30 +97,18 @@ def _list_accounts(settings: Settings, read: Mapping[str, Mapping[str, Any]]) ->
         yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
 
 
-def _count_query(connection: duckdb.DuckDBPyConnection) -> str:
-    """The rows of every table that anything was read of: what was read of it, range by range, overlaps."""
-    names = {
-        name for (name,) in connection.execute("select distinct table_name from sync.coverage").fetchall()
-    } & set(TABLES)
-    found = [TABLES[name] for name in sorted(names)]
-    counts = [
+def _count_query() -> str:
+    """The rows of every table: what was read of it, range by range, overlaps."""
+    return " union all ".join(
         _COUNTED.format(name=quote_text(table.name), table=table.qualified, live=table.is_there)
-        for table in found
-    ]
-    return (
-        " union all ".join(counts)
-        or "select null::varchar as account, null::varchar as table_name, 0 as rows where false"
+        for table in TABLES.values()
     )
 
 
-def _measure_parts(settings: Settings, measured: list[dict[str, Any]]) -> Iterator[output.Part]:
-    """With their growth in 30 days, where they were measured before."""
-    before = {each["part"]: each for each in measured}
-    for part, size in sorted(measure_sizes(settings.home).items(), key=lambda each: -each[1]):
-        known = before.get(part)
-        growth = round((size - known["bytes"]) / known["days"] * 30) if known else None
-        if size:
-            yield output.Part(part, size, growth)
+def _measure_parts(home: Path) -> list[output.Part]:
+    """The largest first."""
+    sizes = sorted(measure_sizes(home).items(), key=lambda each: -each[1])
+    return [output.Part(part, size) for part, size in sizes if size]
 
 
 def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
@@ -154,7 +141,7 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
     if found.schema_changes:
         columns = "noticed, account, table, change, field, before, after, like"
         console.print(make_grid("schema changes", columns, map(_change_cells, found.schema_changes)))
-    console.print(make_grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
+    console.print(make_grid("home", "part, >MB", _home_cells(found.home)))
     print_line(f"published: {what_is_published(settings, now)}")
     print_line(f"holds: {found.holds}")
 
@@ -165,11 +152,8 @@ def _account_cells(found: output.Account, now: dt.datetime) -> tuple[str, ...]:
 
 
 def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
-    known = [part.growth for part in parts if part.growth is not None]
-    whole = output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None)
-    for part in (*parts, whole):
-        growth = "" if part.growth is None else f"{part.growth / 1e6:+,.1f}"
-        yield part.part, f"{part.bytes / 1e6:,.1f}", growth
+    for part in (*parts, output.Part("all", sum(part.bytes for part in parts))):
+        yield part.part, f"{part.bytes / 1e6:,.1f}"
 
 
 def _list_standstills(

@@ -35,9 +35,3 @@ from lines group by account, question order by account, question;
 -- runs
 select started_at, ended_at, job, if({died}, 'failed', outcome) as outcome, request_count, waited_s, message
 from sync.runs order by started_at desc limit 5;
-
--- sizes
-select part, arg_min(bytes, measured_at) as bytes, epoch(now() - min(measured_at)) / 86400 as days
-from sync.home_sizes
-where measured_at between now() - interval 30 day and now() - interval 1 day
-group by part;

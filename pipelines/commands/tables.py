@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +15,7 @@ from home.options import JSON, Option
 from home.output import Column, ListedTable, TableColumns, Tables, print_json
 from home.settings import Settings
 from home.texts import make_grid
+from home.values import did_you_mean
 from pipelines.commands import Arguments, declare_command
 from pipelines.commands.query import open_unpublished
 from warehouse.models import ModelSettings
@@ -110,6 +110,4 @@ def _find_table(table: str, names: Sequence[str]) -> str:
     for name in names:
         if wanted in (name, name.partition(".")[2]):
             return name
-    meant = get_close_matches(wanted, names, 3)
-    hint = f"did you mean {' or '.join(meant)}?" if meant else "the list of tables names them all"
-    raise WrongUse(f"there is no table {quote_text(table)}; {hint}")
+    raise WrongUse(f"there is no table {quote_text(table)}{did_you_mean(wanted, names)}")

@@ -143,15 +143,6 @@ def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is
         assert load_settings(tmp_path, {"MARKETING_HOME": name}).home == tmp_path / name
 
 
-def test_a_home_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
-    mounts = tmp_path / "mountinfo"
-    (tmp_path / "system").mkdir()
-    mounts.write_text(f"1 0 0:1 / {tmp_path}/system rw - proc proc rw\n")
-    with pytest.raises(SettingsError, match="cannot be created: set MARKETING_HOME"):
-        load_settings(tmp_path, {"MARKETING_HOME": "system/nope"}, mounts)
-    assert load_settings(tmp_path, {"MARKETING_HOME": "home"}, mounts).home == tmp_path / "home"
-
-
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
     assert (
         load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)

@@ -254,11 +254,6 @@ def test_a_variable_that_is_no_setting_is_named(command: Command) -> None:
     assert "MARKETING_RATE is no setting" in command("status", "--sandbox", MARKETING_RATE="abc").err
 
 
-def test_status_of_a_home_that_cannot_be_created_fails(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    says(command("status", MARKETING_HOME=str(tmp_path / "file" / "home")), 2, "cannot be created")
-
-
 def test_without_a_temporary_directory_it_says_what_to_set(
     command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from contextlib import closing
-from pathlib import Path
 
 from assets.days import DateRange
 from assets.result import AccountResult, share_read
-from marketing_api.operations import contacts
-from pipelines.summary import days_read, problem_lines, service_limits
-from tests.warehouse.answering import Home
-from tests.warehouse.timelines import event, load, timeline
-from warehouse import tables
+from pipelines.summary import days_read, problem_lines
 
 
 def test_an_account_that_cannot_be_reached_is_told_once() -> None:
@@ -59,19 +53,3 @@ def test_what_was_read_counts_requests_and_days() -> None:
     assert share_read([result("north", (1, 5), lacking=((6, 8),)), result("south", (1, 2))]) == 7 / 10
     assert share_read([AccountResult("north", fetched=1, planned=4)]) == 0.25
     assert share_read([AccountResult("north")]) is None
-
-
-def test_cut_timelines_and_fields_without_a_name_are_reported_with_their_assets(tmp_path: Path) -> None:
-    with closing(Home(tmp_path)) as home:
-        entries = [{"id": 1, "email": "ann@example.com", "9100": "Ann"}]
-        listing = home.answer(contacts.GETCONTACTS, {"contacts": {"items": entries}}, listid=12)
-        home.load([listing], tables.CONTACTS)
-        load(home, timeline(home, 1, event(1), total=9))
-        read = [("timelines", "main"), ("contacts", "main"), ("timelines", "other"), ("lists", "main")]
-        assert list(service_limits(read, home.warehouse)) == [
-            "account main: 1 timeline cut by the service, which has more entries than it served: "
-            "sync.contact_coverage lists the contacts",
-            "account main: custom fields keyed by number, their names are unknown: source.list_fields has no "
-            "label for 1 of them",
-        ]
-        assert list(service_limits([("lists", "main")], home.warehouse)) == []

@@ -7,7 +7,6 @@ import pytest
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts, lists, reputation
 from tests.warehouse.answering import START, Home
-from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.sql import fetch_rows
 
@@ -137,26 +136,3 @@ def test_lists_that_exist_and_contacts_of_those_that_do_not(home: Home) -> None:
     home.load([page(home, 1), page(home, 1, list_id=77)], tables.CONTACTS)
     assert home.warehouse.list_ids("main") == [9, 12]
     assert home.warehouse.vanished_list_ids("main") == [77]
-
-
-def test_cut_timelines_of_present_contacts_are_counted(home: Home) -> None:
-    home.load([page(home, 1, 2, 3)], tables.CONTACTS)
-    load(home, timeline(home, 1, event(1)), *(timeline(home, cut, event(1), total=9) for cut in (2, 3)))
-    assert home.warehouse.cut_timelines("main") == 2
-    home.load([page(home, 1, 2, minutes=1)], tables.CONTACTS)
-    assert home.warehouse.cut_timelines("main") == 1
-    assert home.warehouse.cut_timelines("other") == 0
-
-
-def test_numbered_fields_without_a_label_are_counted(home: Home) -> None:
-    entries = [
-        {"id": 1, "email": "c1@x.com", "9100": "Ann", "9101": "Rome", "Town": "Rome"},
-        {"id": 2, "email": "c2@x.com", "9101": "Oslo"},
-    ]
-    home.load(
-        [home.answer(contacts.GETCONTACTS, {"contacts": {"items": entries}}, listid=12)], tables.CONTACTS
-    )
-    assert home.warehouse.unlabelled_fields("main") == 2
-    described = {"id": 12, "name": "A", "fields": {"9101": "Town"}}
-    home.load([home.answer(lists.GETLIST, {"list": described}, id=12)], tables.LISTS, tables.LIST_FIELDS)
-    assert home.warehouse.unlabelled_fields("main") == 1

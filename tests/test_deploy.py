@@ -23,7 +23,6 @@ import yaml
 
 from home.settings import SHARD_TAG, VARIABLES, load_settings
 from marketing_sync import __version__
-from pipelines.metrics import _GAUGES
 from pipelines.schedules import shard_tags
 from tests.waiting import HANGS_S, wait_until
 
@@ -556,54 +555,3 @@ def test_the_proxy_answers_to_its_own_names_only(proxy: int) -> None:
 def test_the_log_in_does_not_go_further_than_the_proxy(proxy: int) -> None:
     ask(proxy, "GET", "/", IN)
     assert Upstream.arrived[-1] == ("GET", "/", "")
-
-
-# ------------------------------------------------------------------------------------------------------------------------
-# Prometheus and Grafana
-
-
-def promtool(*words: str) -> str:
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("needs Prometheus: `apt-get install prometheus`")
-    ran = subprocess.run([program, *words], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
-
-
-RULES, DASHBOARD = read("prometheus-rules.yaml"), json.loads((DEPLOY / "grafana-dashboard.json").read_text())
-EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
-
-
-def test_every_alert_fires_and_is_quiet_while_all_is_well(tmp_path: Path) -> None:
-    cases = (ROOT / "tests/prometheus_rules_test.yaml").read_text()
-    names = [rule["alert"] for rule in RULES["groups"][0]["rules"]]
-    for name in names:
-        assert len(re.findall(rf"alertname: {name}\b", cases)) > 1, name
-    (tmp_path / "cases.yaml").write_text(cases.replace("RULES", str(DEPLOY / "prometheus-rules.yaml")))
-    assert f"{len(names)} rules found" in promtool("check", "rules", str(DEPLOY / "prometheus-rules.yaml"))
-    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "cases.yaml"))
-
-
-def test_the_dashboards_queries_can_be_evaluated(tmp_path: Path) -> None:
-    rules = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(EXPRESSIONS)]
-    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
-    assert f"{len(rules)} rules found" in promtool("check", "rules", str(tmp_path / "rules.yaml"))
-
-
-def test_alerts_and_dashboard_ask_for_metrics_that_there_are() -> None:
-    asked = [*EXPRESSIONS, *(rule["expr"] for rule in RULES["groups"][0]["rules"])]
-    there = {"info", *_GAUGES}
-    assert set(re.findall(r"marketing_sync_(\w+)", " ".join(asked))) <= there
-    limit = VARIABLES["MARKETING_ALERT_AFTER_HOURS"].default
-    assert f"> {limit} * 3600" in asked[len(EXPRESSIONS)]
-    assert f"< bool {limit * 3600}" in EXPRESSIONS[0]
-
-
-def test_a_dashboard_has_what_grafana_imports() -> None:
-    assert {"title", "uid", "schemaVersion", "panels", "templating"} <= DASHBOARD.keys()
-    panels = DASHBOARD["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    places = [panel["gridPos"] for panel in panels]
-    assert all(place["x"] + place["w"] <= 24 for place in places)
-    assert {panel["datasource"]["uid"] for panel in panels} == {"${source}"}

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 from rich.console import Console
 
@@ -13,7 +12,7 @@ from home import exits, output
 from home.folder import list_running, open_for_reading, unfinished_erasure
 from home.freshness import describe_standstill, format_age, format_due
 from home.identity import Owner, identity_of
-from home.options import JSON, Option
+from home.options import JSON
 from home.output import Status, print_json
 from home.settings import Settings
 from home.texts import make_grid
@@ -32,25 +31,9 @@ _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 
 
-@declare_command(
-    Option("prometheus", "print the metrics of all accounts instead, for Prometheus"),
-    JSON,
-    is_for_all_shards=True,
-    needs_keys=False,
-)
+@declare_command(JSON, needs_keys=False)
 def status(arguments: Arguments, settings: Settings) -> int:
-    if arguments.prometheus:
-        if arguments.json:
-            raise click.UsageError("choose one of --prometheus and --json")
-        from pipelines.metrics import render_metrics  # imports a library that nothing else needs
-
-        print(render_metrics(settings), end="")
-        return exits.DONE
-    return _show_status(arguments, settings)
-
-
-def _show_status(arguments: Arguments, settings: Settings) -> int:
-    settings, now = settings.of_one_shard(), utc_now()
+    now = utc_now()
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
         nothing = (

@@ -98,26 +98,18 @@ def open_listener(port: int) -> socket.socket:
 
 
 def _guard_application(application: Any, port: int, settings: Settings) -> Any:
-    """With the report of every home, and the metrics."""
-    from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+    """With the report of every home."""
     from starlette.requests import Request
-    from starlette.responses import PlainTextResponse, Response
+    from starlette.responses import Response
     from starlette.routing import Route
 
-    from pipelines.metrics import render_metrics
     from pipelines.web_guard import Guard, report_page
-
-    def metrics_page(_: Request) -> Response:
-        return PlainTextResponse(render_metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     def report_of_shard(request: Request) -> Response:
         return report_page(report_of(reports[request.url.path]))
 
     reports = {report_address(shard): home for shard, home in settings.homes.items()}
-    application.routes[:0] = [
-        Route("/metrics", metrics_page),
-        *(Route(address, report_of_shard) for address in reports),
-    ]
+    application.routes[:0] = [Route(address, report_of_shard) for address in reports]
     return Guard(application, port)
 
 

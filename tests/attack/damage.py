@@ -105,7 +105,7 @@ FILES = (
     File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
     File("version", used_by=(STATUS, SYNC)),
     File("identity.json", (("doctor", "--accept-business", "main", "--yes"),), used_by=(STATUS, SYNC)),
-    File("status.json", (SYNC,), used_by=(("status", "--prometheus"),)),
+    File("status.json", (SYNC,)),
     File(".in-use"),
     File(".backup"),
     File("logs/*", used_by=()),

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import duckdb
 import msgspec
 import pytest
 import requests
 from sqlalchemy import text
 
-from home.output import Findings
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import utc_now
 from pipelines.dagster_internals import _CODE_LOCATION, OURS
@@ -25,8 +23,7 @@ from tests.fixtures import Alerts, Command
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
-from warehouse.status_file import AccountStatus, HomeStatus
-from write_back.outbox.outbox import open_outbox
+from warehouse.status_file import AccountStatus, HomeStatus, read_status
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -281,9 +278,7 @@ def test_a_sensor_that_began_in_the_future_has_begun(
     assert list(body["problems"]) == ["account harbor:", "account meadow:"]
 
 
-def test_a_reading_that_is_dated_in_the_future_is_not_fresh(
-    look: Sensor, doctor: Doctor, command: Command, home: Path
-) -> None:
+def test_a_reading_that_is_dated_in_the_future_is_not_fresh(look: Sensor, doctor: Doctor, home: Path) -> None:
     for shard, account in (("north", "harbor"), ("south", "meadow")):
         for place in (look.settings.home, home):
             note(place / shard, AccountStatus(account, utc_now() + AHEAD))
@@ -291,8 +286,6 @@ def test_a_reading_that_is_dated_in_the_future_is_not_fresh(
     assert "still to come" in body["problems"]["account harbor:"]
     code, found = doctor()
     assert (code, [each["is_well"] for each in found["findings"]]) == (1, [False, False])
-    metric = 'marketing_sync_account_read_timestamp_seconds{account="harbor",shard="north"} 0.0'
-    assert metric in command("status", "--prometheus").out
 
 
 def test_a_success_that_is_dated_in_the_future_hides_no_missing_one(
@@ -339,52 +332,16 @@ def test_cron_is_told_of_shards_that_are_missing_or_late(doctor: Doctor, home: P
     assert doctor()[0] == 0
 
 
-def test_metrics_name_no_person_and_no_key(doctor: Doctor, command: Command, home: Path) -> None:
-    read = dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC)
-    note(home / "north", AccountStatus("harbor", read, 10, 1, 2, 3, 4))
-    with open_outbox(home / "north"):
-        pass
-    ran = command("status", "--prometheus", HARBOR_KEY="k-secret-1234")
-    values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
-    harbor = 'account{}{{account="harbor",shard="north"}}'
-    found = {
-        name: float(values[f"marketing_sync_{harbor.format(f'_{name}')}"])
-        for name in ("read_timestamp_seconds", "contacts", "rejected_records", "requests_last_night")
-    }
-    assert found == {
-        "read_timestamp_seconds": read.timestamp(),
-        "contacts": 10,
-        "rejected_records": 1,
-        "requests_last_night": 3,
-    }
-    never = 'marketing_sync_account_read_timestamp_seconds{account="meadow",shard="south"}'
-    assert values[never] == "0.0"
-    assert "k-secret" not in ran.text
-    assert msgspec.json.decode(command("doctor", "--json").out, type=Findings).findings
-
-
 def test_a_sync_notes_what_monitoring_reads(command: Command, service: Sandbox, home: Path) -> None:
-    before = service.count
-    ran = command("status", "--prometheus", sandbox=service)
-    values = dict(line.rsplit(" ", 1) for line in ran.out.splitlines() if not line.startswith("#"))
-    main = '{account="main",shard=""}'
+    status = read_status(home)
+    assert status is not None
+    assert status.run is not None
+    assert status.run.outcome == "done"
+    (main,) = status.accounts
     counted = query(home, "select count(*), count(*) filter (http_status = 429) from sync.requests")
     contacts = query(home, "select count(distinct contact_id) from source.contacts where _deleted_at is null")
-    assert [
-        (
-            float(values[f"marketing_sync_account_requests_last_night{main}"]),
-            float(values[f"marketing_sync_account_rate_limited_last_night{main}"]),
-        )
-    ] == counted
-    assert [(float(values[f"marketing_sync_account_contacts{main}"]),)] == contacts
-    assert float(values['marketing_sync_run_outcome{outcome="done",shard=""}']) == 1
-    (read_at,) = query(home, "select epoch(max(as_of)) from sync.coverage where is_complete")
-    assert float(values[f"marketing_sync_account_read_timestamp_seconds{main}"]) == int(read_at[0])
-    assert float(values['marketing_sync_home_bytes{shard=""}']) > 1e6
-    assert service.count == before
+    assert [(main.requests_last_night, main.rate_limited_last_night)] == counted
+    assert [(main.contacts,)] == contacts
+    newest = "select date_trunc('second', max(as_of)) from sync.coverage where is_complete"
+    assert [(main.read_at,)] == query(home, newest)
     assert "ok  readings    1 account, read" in command("doctor", sandbox=service).out
-
-
-def test_monitoring_waits_for_nobody(command: Command, service: Sandbox, home: Path) -> None:
-    with duckdb.connect(str(home / "warehouse.duckdb")):
-        assert command("status", "--prometheus", sandbox=service).code == 0

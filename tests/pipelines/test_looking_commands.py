@@ -30,7 +30,3 @@ def test_status_lists_accounts_that_were_never_read(command: Command, folder: Pa
         ("n", "https://n.example/1", None),
         ("s", "https://s.example/1", None),
     ]
-
-
-def test_status_shows_one_thing(command: Command) -> None:
-    assert "choose one of --prometheus and --json" in command("status", "--prometheus", "--json").err

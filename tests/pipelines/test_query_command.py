@@ -55,9 +55,7 @@ def home(filled: Path) -> Path:
     return filled
 
 
-@pytest.mark.parametrize(
-    "words", [("query", _ALL), ("tables",), ("report",), ("status",), ("status", "--prometheus")], ids=str
-)
+@pytest.mark.parametrize("words", [("query", _ALL), ("tables",), ("report",), ("status",)], ids=str)
 @pytest.mark.parametrize("key", ["key_env = 'NOT_SET'", "key_file = '/nonexistent/key'"])
 def test_commands_that_send_nothing_need_no_key(
     command: Command, folder: Path, words: tuple[str, ...], key: str

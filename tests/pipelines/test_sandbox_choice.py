@@ -32,7 +32,6 @@ LOOKING = [
     ("status",),
     ("report",),
     ("query", "select 1"),
-    ("status", "--prometheus"),
     ("publish",),
     ("backup",),
     ("forget", "ann@example.com", "--apply"),

@@ -242,20 +242,6 @@ def test_the_report_is_served_alone_and_read_only(ui: Ui) -> None:
 # -- in a browser
 
 
-def test_metrics_are_served_to_this_machine_alone(ui: Ui) -> None:
-    found = requests.get(f"{ui.url}/metrics", timeout=HANGS_S)
-    assert (found.status_code, found.headers["content-type"]) == (
-        200,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )
-    assert 'marketing_sync_account_read_timestamp_seconds{account="main",shard=""} 0.0' in found.text
-    host = f"Host: 127.0.0.1:{ui.port}"
-    assert " 403 " in raw(ui, "GET /metrics HTTP/1.1", f"Host: {EVIL}:{ui.port}")
-    assert " 403 " in raw(ui, "GET /metrics HTTP/1.1", host, f"Origin: http://{EVIL}")
-    reply = requests.post(f"{ui.url}/metrics", json={}, timeout=HANGS_S)
-    assert reply.status_code == 405
-
-
 @pytest.mark.slow
 @needs_browser
 def test_the_report_is_a_click_away_from_its_asset(tab: Browser, ui: Ui) -> None:

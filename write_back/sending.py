@@ -14,7 +14,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -155,8 +155,7 @@ class Sending:
 
     def _give_out(self) -> None:
         for task in [task for task, due in self._due.items() if due <= self._now()]:
-            if self._due.pop(task, None) is None:  # looked for together with another one
-                continue
+            del self._due[task]
             if task not in self._unknown:
                 self._schedule.hand_back(task.item_id)
             elif task.kind.is_idempotent:
@@ -187,9 +186,11 @@ class Sending:
             self._run_in_worker(lambda: self._deliver_task(task), lambda result: self._on_sent(task, result))
 
     def _hold_task(self, task: _Task) -> bool:
-        """Whether nobody could take it for one that is on its way."""
-        alike = task.kind.ambiguity_key(task.entry, task.contact_id)
-        return alike is None or self._schedule.hold_key(task.item_id, f"alike {alike}")
+        """Whether nothing else that would have to be looked for is on its way to the contact, whose id may
+        be known only since it was looked up."""
+        if task.kind.is_idempotent:
+            return True
+        return self._schedule.hold_key(task.item_id, f"to contact {task.contact_id}")
 
     def _run_in_worker(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
@@ -325,48 +326,36 @@ class Sending:
         self._unknown[task], self._due[task] = since, since + wait_s
 
     def _look_for(self, task: _Task) -> None:
-        """With all of its kind about the contact, since one look serves them all."""
-        contact_id, began, kind = task.contact_id or 0, self._now(), task.kind
-        others = [each for each in self._due if each in self._unknown and each.kind == kind]
-        together = [task, *(each for each in others if (each.contact_id or 0) == contact_id)]
-        for each in together[1:]:
-            del self._due[each]
-        item_ids, settled = [each.item_id for each in together], began - self._policy.last_look_s
+        contact_id, began = task.contact_id or 0, self._now()
+        settled_before = began - self._policy.last_look_s
         self._run_in_worker(
-            lambda: kind.look_for_items(
-                self._outbox, self._client.fetch, self._account, contact_id, item_ids, settled
+            lambda: task.kind.look_for_item(
+                self._outbox, self._client.fetch, self._account, contact_id, task.item_id, settled_before
             ),
-            lambda looked: self._on_looked(together, looked, began),
+            lambda looked: self._on_looked(task, looked, began),
         )
 
-    def _on_looked(
-        self, together: list[_Task], looked: Mapping[int, Presence] | MarketingApiError, began: float
-    ) -> None:
-        if isinstance(looked, Stopped):
+    def _on_looked(self, task: _Task, looked: Presence | MarketingApiError, began: float) -> None:
+        if isinstance(looked, Presence):
+            self._judge_presence(task, looked, began)
+        elif isinstance(looked, Stopped):
             self._stop_sending(_describe_stop(looked))
-            return
-        for task in together:
-            if isinstance(looked, Mapping):
-                self._judge_presence(task, looked.get(task.item_id, Presence.ABSENT), began)
-            elif isinstance(looked, Refused) and is_nobody(looked):
-                self._settle_task(
-                    task, State.REJECTED, message=f"the contact is not there any more: {looked}"
-                )
-            else:
-                self._give_up(task, f"it could not be looked for: {looked}")
+        elif isinstance(looked, Refused) and is_nobody(looked):
+            self._settle_task(task, State.REJECTED, message=f"the contact is not there any more: {looked}")
+        else:
+            self._give_up(task, f"it could not be looked for: {looked}")
 
     def _judge_presence(self, task: _Task, presence: Presence, began: float) -> None:
         """What a look that began then tells of it."""
-        since = self._unknown[task]
-        first, last = since + self._policy.first_look_s, since + self._policy.last_look_s
+        last = self._unknown[task] + self._policy.last_look_s
         if presence is Presence.THERE:
             self._settle_task(task, State.APPLIED, message=presence.value)
         elif presence is Presence.HIDDEN:
             self._give_up(task, presence.value)
         elif began >= last:
             self._send_again(task)  # it never arrived
-        else:  # before its first look, it was looked for beside another one
-            self._due[task] = first if began < first else last
+        else:
+            self._due[task] = last
 
     def _send_again(self, task: _Task) -> None:
         if (attempts := task.entry.attempts) >= self._policy.attempts:

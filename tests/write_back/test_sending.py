@@ -88,24 +88,13 @@ def test_a_stalled_answer_is_looked_for(make_desk: MakeDesk) -> None:
     assert desk.asked("getcontacttimeline") > 0
 
 
-def test_one_timeline_serves_all_unknown_activities_of_a_contact(make_desk: MakeDesk) -> None:
-    """Which are all sent before the first look: the policy leaves time for it on a busy machine."""
-    desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
-    _, sent = desk.push(
-        *activities(desk, 12, people=1), policy=replace(QUICK, workers=12, first_look_s=1.0, last_look_s=1.5)
-    )
-    assert sent.applied == 12
-    assert desk.asked("addactivity") == 12
-    assert desk.asked("getcontacttimeline") <= 3
-
-
 def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> Mapping[int, Presence]:
         raise Unreachable("", was_sent=True)
 
-    monkeypatch.setattr(type(ACTIVITIES), "look_for_items", fails)
+    monkeypatch.setattr(type(ACTIVITIES), "look_for_item", fails)
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
     _, sent = desk.push(*activities(desk, 3))
     assert (sent.applied, sent.unknown) == (0, 3)

@@ -73,20 +73,11 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     titles = {fold_name(title): title for title in rows.columns}
     ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
     mapped = dict(_map_titles(titles, options.mapping, names))
-    found: dict[str, str] = {}  # our column or the custom field → the title that it is
-    unknown: list[str] = []
-    for title in rows.columns:
-        name = mapped.get(title) or names.find_name(title)
-        if title in ignored:
-            continue
-        if name is None:
-            unknown.append(title)
-        elif found.setdefault(name, title) != title:
-            raise InputError(
-                f"the columns {show_name(found[name])} and {show_name(title)} may both be {show_name(name)}: "
-                "leave one out with --ignore"
-            )
-    _check_columns(names, found, unknown)
+    called = {
+        title: mapped.get(title) or names.find_name(title) for title in rows.columns if title not in ignored
+    }
+    found = _find_titles(called)
+    _check_columns(names, found, [title for title, name in called.items() if name is None])
     meant = {title: name for name, title in found.items() if title in mapped or not names.is_exact(title)}
     return Picked(
         {name: rows.cells[title] for name, title in found.items() if name in spec.names},
@@ -99,6 +90,18 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
         _find_faults(rows, found.values()),
         tuple((name, title) for title, name in meant.items()),
     )
+
+
+def _find_titles(called: Mapping[str, str | None]) -> dict[str, str]:
+    """Our column or the custom field → the title that it is. `called`: the opposite, None: unknown."""
+    found: dict[str, str] = {}
+    for title, name in called.items():
+        if name is not None and found.setdefault(name, title) != title:
+            raise InputError(
+                f"the columns {show_name(found[name])} and {show_name(title)} may both be {show_name(name)}: "
+                "leave one out with --ignore"
+            )
+    return found
 
 
 def _find_faults(rows: Rows, titles: Iterable[str]) -> dict[int, str]:

@@ -7,7 +7,7 @@ is whose (`unknown_outcomes`)."""
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from marketing_api.contact_lookup import Directory, Fetch, Timeline, Unread, fetch_timelines, read_timeline
@@ -185,28 +185,17 @@ class Activities(Kind):
             raise Refused(_CUT)
         return outgoing
 
-    def ambiguity_key(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
-        """The same contact, minute and text."""
-        return contact_id or 0, entry.params["datetime"][:16], " ".join(entry.params["description"].split())
-
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """Only with `all`, since each takes a timeline; and what has drifted."""
         sent = [entry for entry in entries if entry.state is State.APPLIED and (how == "all" or entry.drift)]
         reading.poll_entries(sent, lambda waiting: _read_back(reading, waiting))
 
-    def look_for_items(
-        self,
-        outbox: Outbox,
-        fetch: Fetch,
-        account: str,
-        contact_id: int,
-        item_ids: Collection[int],
-        settled_before: float,
-    ) -> Mapping[int, Presence]:
-        """One timeline serves all of the contact's."""
+    def look_for_item(
+        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_id: int, settled_before: float
+    ) -> Presence:
         timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
         presence = _find_presence(outbox, account, contact_id, timeline, settled_before)
-        return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
+        return presence.get(item_id, Presence.ABSENT)
 
 
 ACTIVITIES = Activities("activities")

@@ -4,7 +4,7 @@ wording.
 Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import Directory, Fetch, Found
@@ -51,8 +51,8 @@ class Kind(str):
 
     @property
     def is_idempotent(self) -> bool:
-        """Twice does what once does, and only in order. What is not so is looked for (`look`) before a
-        request whose outcome is unknown is sent again; two about one person may be under way at once."""
+        """Twice does what once does. What is not so is looked for (`look_for_item`) before a request whose
+        outcome is unknown is sent again."""
         return self.effect is not EffectKind.NOTES
 
     # ---- sending
@@ -74,22 +74,11 @@ class Kind(str):
         """The id of the contact that a request has made, where the service names it."""
         return None
 
-    def ambiguity_key(self, entry: Entry, contact_id: int | None) -> Hashable | None:
-        """Entries alike in this could not be told apart when both are looked for, and go one at a time. None:
-        nothing is alike."""
-        return None
-
-    def look_for_items(
-        self,
-        outbox: Outbox,
-        fetch: Fetch,
-        account: str,
-        contact_id: int,
-        item_ids: Collection[int],
-        settled: float,
-    ) -> Mapping[int, Presence]:
-        """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows.
-        Whoever is idempotent is sent again instead, and needs no look."""
+    def look_for_item(
+        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_id: int, settled_before: float
+    ) -> Presence:
+        """Look for an item; what was done before `settled_before` (unix seconds) shows. Whoever is idempotent
+        is sent again instead, and needs no look."""
         raise NotImplementedError
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:

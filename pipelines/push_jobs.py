@@ -1,5 +1,5 @@
-"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report, and the audience
-syncs of a night, one step.
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → report, and the audience syncs of
+a night, one step.
 
 Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work
 (`push_service`, `audience_syncs`), words
@@ -70,7 +70,7 @@ def _push_job(kind: Kind) -> dg.JobDefinition:
     )
     def push() -> None:
         _, begun = plan()
-        report_push(verify_push(send_push(begun)))
+        report_push(send_push(begun))
 
     return push
 
@@ -120,27 +120,16 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
 @dg.op(
     required_resource_keys={"settings"},
-    description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
+    description="Send what is open, this push's and earlier ones', and read back what was sent. "
+    "Resumes where it ended when run again.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     with _run_of(context, begun) as run:
         with Progress(run):
-            run.take_steps(PushRun.send_open)
+            is_stopped = run.send_and_read_back()
         context.add_output_metadata({"requests": run.requests_sent()})
-        if run.ran.stopped:
+        if is_stopped:
             _report_results(context, run, is_stopped=True)
-    return run.ran
-
-
-@dg.op(
-    required_resource_keys={"settings"},
-    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note "
-    "what is not as intended.",
-)
-def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
-    with _run_of(context, begun) as run, Progress(run):
-        run.take_steps(PushRun.read_back)
-        context.add_output_metadata({"requests": run.requests_sent()})
     return run.ran
 
 

@@ -12,7 +12,6 @@ without."""
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections import defaultdict
@@ -87,12 +86,8 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     """What would be sent. No request is sent, nothing is written. Raises InputError, SettingsError,
     WarehouseError, OutboxError."""
     check_kind(settings)
-    gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
-    try:
-        with in_use(settings.home), open_outbox(settings.home) as outbox:
-            return _make_plan(settings, order, _read_rows(settings, order) if rows is None else rows, outbox)
-    finally:
-        gc.enable()
+    with in_use(settings.home), open_outbox(settings.home) as outbox:
+        return _make_plan(settings, order, _read_rows(settings, order) if rows is None else rows, outbox)
 
 
 def _read_rows(settings: Settings, order: Order) -> Rows:
@@ -169,8 +164,8 @@ def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
 
 @dataclass
 class PushRun:
-    """What one run does for an account, whichever push it is of and whichever run left it. Each step may be
-    repeated, or be the only one, as Dagster's are: the outbox knows what is left, `ran` what was done so far.
+    """What one run does for an account, whichever push it is of and whichever run left it. It may be
+    repeated, as Dagster does: the outbox knows what is left, `ran` what was done so far.
 
     Set `halt`, and nothing more is sent. How far it is can be watched (`home.progress`)."""
 
@@ -188,19 +183,21 @@ class PushRun:
     def requests_sent(self) -> int:
         return self.client.statistics.requests if hasattr(self, "client") else 0
 
-    def take_steps(self, *steps: Callable[[PushRun], None]) -> Ran:
-        """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
-        home, account = self.settings.home, self.ran.account
-        if self.ran.earlier or self.outbox.has_left(account):
+    def send_and_read_back(self) -> bool:
+        """Send and read back as the account's only sender; whether sending was stopped early. Nothing left to
+        be done: no request at all."""
+        home, account, is_stopped = self.settings.home, self.ran.account, False
+        if self.outbox.has_left(account):
             check_not_held(outbox_of(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(home), is_sender, _open_client(self.settings, account) as self.client:
                 self._recognise_account()
-                for step in steps:
-                    step(self)
+                self.send_open()
+                is_stopped = self.ran.stopped is not None
+                self.read_back()
             self.ran.requests += self.client.statistics.requests
             self.ran.waited_s += self.client.statistics.waited_s
-        return self.ran
+        return is_stopped
 
     def _recognise_account(self) -> None:
         """Request whose account it is, ahead of everything else. Raises OtherBusiness."""
@@ -319,7 +316,8 @@ def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch = nul
     Nothing left: no request at all."""
     run = PushRun(settings, outbox, ran)
     with watch(run):
-        return conclude_push(settings, outbox, run.take_steps(PushRun.send_open, PushRun.read_back))
+        run.send_and_read_back()
+        return conclude_push(settings, outbox, ran)
 
 
 #: What shows how far a run is, or stops it.

@@ -7,7 +7,6 @@
 Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push works
 (`push_service`), the step of a night (`push_jobs`)."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -21,9 +20,9 @@ from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.loads.listing import FEW
-from write_back.account_state import Lists, load_known
+from write_back.account_state import load_known
 from write_back.input import values
-from write_back.input.columns import fold_name, pick_columns
+from write_back.input.columns import fold_name
 from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, show_name, text_of
 from write_back.input.values import BadValue
@@ -44,7 +43,7 @@ class AudienceSync:
     (an id or a name).
 
     `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns of the
-    query beside `email` or `contact_id` are the status and custom fields of the list, with `fill_only` sent
+    query beside `email` are the status and custom fields of the list, with `fill_only` sent
     where they are empty. `account` None: the only one there is."""
 
     name: str
@@ -108,39 +107,22 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Subjects (`who|tag`) that entries of an account want, in lower case: what differs in nothing else may
-    be one tag at the service. `covered`: of addresses whose contacts are wanted by id; `addresses`: contact
-    id → address, of those that are known."""
-
-    said: Collection[str] = frozenset()
-    covered: Collection[str] = frozenset()
-    addresses: Mapping[str, str] = field(default_factory=dict)
-
-    def __contains__(self, subject: str) -> bool:
-        folded, by_address = subject.casefold(), _by_address(subject, self.addresses)
-        return folded in self.said or folded in self.covered or by_address in self.said
-
-
-@dataclass(frozen=True)
 class Audience:
-    """An entry with everybody in its result, each once. `who`: their names in claims (an address in normal
-    form, or a contact id); `cells`: the columns of the push; `says`: list id and field → title and cells of
-    its column; `faults`: place → why it cannot be sent; `claims`: what it wanted when it was pushed last. An
-    entry that `is_gone` from the file has nobody. `problem`: why nothing is pushed of it; what it claimed
-    stands."""
+    """An entry with everybody in its result, each once. `who`: their addresses in normal form; `cells`: the
+    columns of the push; `faults`: place → why it cannot be sent; `claims`: what it wanted when it was pushed
+    last. An entry that `is_gone` from the file has nobody. `problem`: why nothing is pushed of it; what it
+    claimed stays. `wanted`: what entries of its account want."""
 
     sync: AudienceSync
     account: str
     who: Sequence[str] = field(default=(), repr=False)
     cells: Mapping[str, list[Cell]] = field(default_factory=dict, repr=False)
-    says: Mapping[tuple[int, str], tuple[str, list[Cell]]] = field(default_factory=dict, repr=False)
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     tags: Sequence[str] = ()
     claims: dict[str, Claim] = field(default_factory=dict, repr=False)
     is_gone: bool = False
     problem: Exception | None = None
-    wanted: Wanted = field(default_factory=Wanted, repr=False)
+    wanted: Collection[str] = field(default=(), repr=False)
 
     @property
     def subjects(self) -> dict[str, None]:
@@ -150,6 +132,9 @@ class Audience:
     def claimed(self) -> list[str]:
         """What it wanted when it was pushed last, and may still want."""
         return [subject for subject, claim in self.claims.items() if claim.is_wanted]
+
+    def is_wanted(self, subject: str) -> bool:
+        return subject.casefold() in self.wanted
 
 
 def read_audiences(
@@ -169,12 +154,9 @@ def read_audiences(
     read = [
         _read_audience(settings, resting.pop(sync.name), accept_shrink) for sync in choose_syncs(syncs, names)
     ]
-    audiences = _check_agreement(read if names or not syncs else [*read, *gone])
-    wanted = {
-        account: _find_wanted(settings, account, [*audiences, *resting.values()])
-        for account in {each.account for each in audiences}
-    }
-    return [replace(each, wanted=wanted[each.account]) for each in audiences]
+    audiences = read if names or not syncs else [*read, *gone]
+    everybody = [*audiences, *resting.values()]
+    return [replace(each, wanted=_find_wanted(each.account, everybody)) for each in audiences]
 
 
 def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
@@ -192,11 +174,13 @@ def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) 
         return audience
     try:
         known = load_known(settings, audience.account)
-        found = _group_people(audience, read_query(settings, audience.sync.query, known.zone.key))
         if audience.sync.list:
-            found = replace(found, says=_read_effects(found, known.lists))
+            known.lists.find_lists(audience.sync.list)
+        found = _group_people(audience, read_query(settings, audience.sync.query, known.zone.key))
         if not accept_shrink:
             _check_shrink(settings, found)
+    except BadValue as problem:
+        return replace(audience, problem=InputError(str(problem)))
     except Exception as problem:
         return replace(audience, problem=problem)
     return found
@@ -259,34 +243,29 @@ def _find_disagreeing(
 
 
 def _tags_of(sync: AudienceSync) -> Sequence[str]:
-    try:
-        found = values.read_tags(sync.tag) if sync.tag else ()
-    except BadValue as problem:
-        raise InputError(f"its tag: {problem}") from None
+    found = values.read_tags(sync.tag) if sync.tag else ()
     if len(found) > 1:
         names = ", ".join(map(show_name, found))
         raise InputError(f"its tag would be {len(found)} tags, {names}: write an entry for each of them")
     return found
 
 
-#: Columns of a list's query that are not sent, folded: the entry says which list, the address who.
+#: Columns of a list's query that are not sent, folded: the entry says which list, the address says who.
 _NOT_SENT = ("list", "listid", "contactid")
 
 
 def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
-    """The column that says who it is, an address or for tags a contact id; then what is said on a list."""
-    there = {fold_name(column): column for column in reversed(people.columns)}
-    names = {"email": "email", "contactid": "contact_id"} if sync.tag else {"email": "email"}
-    found = [there[name] for name in names if name in there][:1]
+    """The column of addresses; then what is said on a list."""
+    found = [column for column in people.columns if fold_name(column) == "email"][:1]
     if not found:
-        raise InputError(f"its query has no column {' or '.join(names.values())}")
+        raise InputError("its query has no column email")
     if sync.list:
         found += [name for name in people.columns if name not in found and fold_name(name) not in _NOT_SENT]
     return found
 
 
 def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
-    """Columns that say who, which tag, and what of it; addresses and ids, where a query has changed."""
+    """Columns that say who, by address or contact id, which tag, and what of it."""
     columns: dict[str, list[Cell]] = {"email": [], "contact_id": [], "tag": [], "action": []}
     for name, tag, action in wanted:
         is_id = (text_of(name) or "").isdecimal()
@@ -296,67 +275,15 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
     return columns
 
 
-def _read_effects(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, list[Cell]]]:
-    """What its columns are. InputError when there is no such list, or two columns name one field."""
-    picked = pick_columns(_make_rows(audience, ()), CONTACTS.columns, Options(), lists.field_names())
-    also = {name: picked.cells[name] for name in ("status", "ip_address") if name in picked.cells}
-    try:
-        names = {one: lists.columns_of(one, picked.fields) for one in lists.find_lists(audience.sync.list)}
-    except BadValue as problem:
-        raise InputError(str(problem)) from None
-    return {
-        (list_id, ids.get(title, title)): (title, cells)
-        for list_id, ids in names.items()
-        for title, cells in {**picked.fields, **also}.items()
-    }
-
-
-def _check_agreement(audiences: Sequence[Audience]) -> list[Audience]:
-    """Entries that put the same people on a list with other values would undo each other every time: what
-    they say of those is rejected in all of them."""
-    faults = [dict(each.faults) for each in audiences]
-    shared = Counter((each.account, thing) for each in audiences for thing in each.says)
-    said: dict[tuple[str, tuple[int, str], str], tuple[str, int, int]] = {}
-    for one, audience in enumerate(audiences):
-        for thing, (title, cells) in audience.says.items():
-            if shared[audience.account, thing] == 1:
-                continue
-            for place, (who, text) in enumerate(zip(audience.who, map(text_of, cells), strict=True)):
-                if text is None:
-                    continue
-                value, other, there = said.setdefault((audience.account, thing, who), (text, one, place))
-                if value != text:
-                    words = f"activation {{}} says something else about {show_name(title)} of this person"
-                    faults[one][place] = words.format(audiences[other].sync.name)
-                    faults[other][there] = words.format(audience.sync.name)
-    return [replace(each, faults=of) for each, of in zip(audiences, faults, strict=True)]
-
-
 # ---- what is wanted, over all entries, and what is not any more
 
 
-def _find_wanted(settings: Settings, account: str, audiences: Iterable[Audience]) -> Wanted:
-    theirs = [each for each in audiences if each.account == account]
-    said: dict[str, None] = {}
-    for each in theirs:
-        if not each.is_gone:
-            said |= each.subjects if each.tags else dict.fromkeys(each.claimed)
-    addresses = _find_addresses(settings, account, chain(said, *(each.claims for each in theirs)))
-    covered = {_by_address(subject, addresses) for subject in said}
-    return Wanted(set(map(str.casefold, said)), covered, addresses)
-
-
-def _by_address(subject: str, addresses: Mapping[str, str]) -> str:
-    """The same about the contact's address, where it is known, in lower case."""
-    who, bar, tag = subject.partition("|")
-    return f"{addresses.get(who, who)}{bar}{tag}".casefold()
-
-
-def _find_addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dict[str, str]:
-    """Contact id → address, of those that are named by id and known."""
-    ids = {int(who) for subject in subjects if (who := subject.partition("|")[0]).isdecimal()}
-    found = load_known(settings, account).by_id(ids) if ids else {}
-    return {str(one): normal_form(members[0].email or "") for one, members in found.items()}
+def _find_wanted(account: str, audiences: Iterable[Audience]) -> Collection[str]:
+    """Subjects (`who|tag`) that entries of the account want, in lower case: what differs in nothing else may
+    be one tag at the service."""
+    theirs = [each for each in audiences if each.account == account and not each.is_gone]
+    subjects = chain(*(each.subjects if each.tags else each.claimed for each in theirs))
+    return set(map(str.casefold, subjects))
 
 
 def _check_shrink(settings: Settings, found: Audience) -> None:
@@ -364,9 +291,7 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
     loss of people."""
     if not found.sync.untag_when_gone:
         return
-    addresses = _find_addresses(settings, found.account, [*found.who, *found.claims])
-    now = {addresses.get(who, who) for who in found.who}
-    before = {_by_address(subject, addresses).partition("|")[0] for subject in found.claimed}
+    now, before = set(found.who), {subject.partition("|")[0] for subject in found.claimed}
     lost, limit = len(before - now), settings.shrink_limit
     if lost > limit * len(before) and (lost > FEW or not now):
         raise InputError(
@@ -383,13 +308,12 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
 @dataclass(frozen=True)
 class Difference:
     """What an entry wants to be changed. `claims`: those that change (None: no more); `taken`: how many tags
-    nobody wants any more; `stay`: how many of those stay, since the entry does not take away."""
+    nobody wants any more."""
 
     audience: Audience
     planned: Planned
     claims: Mapping[str, Claim | None] = field(repr=False)
     taken: int
-    stay: int
 
 
 def find_difference(
@@ -417,23 +341,21 @@ def find_difference(
         verify=sync.verify,
     )
     planned = plan_push(settings, order, _make_rows(audience, taken))
-    return Difference(
-        audience, planned, _find_changed_claims(audience.claims, now), len(taken), len(given) - len(taken)
-    )
+    return Difference(audience, planned, _find_changed_claims(audience.claims, now), len(taken))
 
 
 def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
     """What it claims and does not want any more, as `sort_unwanted` has it."""
     wants = audience.subjects
     gone = {subject: claim for subject, claim in audience.claims.items() if subject not in wants}
-    held = [subject for subject in gone if subject in audience.wanted]
+    held = list(filter(audience.is_wanted, gone))
     for subject in held:
         del gone[subject]
     if not gone:
         return [], held
     known = load_known(settings, audience.account)
     with open_outbox(settings.home) as outbox:
-        given, left = sort_unwanted(known, outbox, gone, audience.wanted.__contains__)
+        given, left = sort_unwanted(known, outbox, gone, audience.is_wanted)
     return given, [*held, *left]
 
 

@@ -1,6 +1,6 @@
 """Which tags that an audience sync claims are to be taken away, since nobody wants them any more.
 
-A claim names an address or a contact. It stands for the contacts that have the address now, or for those that
+A claim names an address. It stands for the contacts that have the address now, or for those that
 had it when the tag was given. A tag is taken away once: what somebody else has given after that is theirs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -93,12 +93,11 @@ def _find_contacts(
 ) -> tuple[dict[str, list[int]], Collection[str]]:
     """The contacts of each claim; and the claims of an address that nobody has any more, whose contacts are
     those that had it when the tag was given."""
-    by_address = known.by_address(who for who, _ in map(_split_subject, subjects) if not who.isdecimal())
-
-    def find_now(who: str) -> list[int]:
-        return [int(who)] if who.isdecimal() else [one.contact_id for one in by_address.get(who, ())]
-
-    contacts = {subject: list(dict.fromkeys(find_now(_split_subject(subject)[0]))) for subject in subjects}
+    by_address = known.by_address(who for who, _ in map(_split_subject, subjects))
+    contacts = {
+        subject: list(dict.fromkeys(one.contact_id for one in by_address.get(_split_subject(subject)[0], ())))
+        for subject in subjects
+    }
     pasts = outbox.find_last(known.account, (one for one, found in contacts.items() if not found), TAGS)
     noted = outbox.find_subjects(past.item_id for past in pasts.values())
     for subject, past in pasts.items():

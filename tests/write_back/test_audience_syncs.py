@@ -170,7 +170,7 @@ def test_who_leaves_an_activation_that_does_not_untag_keeps_the_tag(
     command("push", "activations", "--apply", sandbox=service)
     segment(3)
     ran = command("push", "activations", "--apply", sandbox=service)
-    assert "1 tag left, though no entry wants it any more" in ran.out
+    assert ran.code == 0, ran.text
     assert (tagged(service), claimed(home)) == (4, 3)
 
 
@@ -397,7 +397,8 @@ def test_a_rejected_row_is_told_once_and_never_counts_again(
 def test_a_list_that_is_not_there_is_told_until_it_is(push: Push, segment: Segment) -> None:
     segment(1)
     for _ in range(2):
-        said, operations = push(at("one", "Rome", "Corporate"), code=2)
+        at = '[activations.one]\nquery = "from source.segment"\nlist = "Corporate"'
+        said, operations = push(at, code=2)
         assert "activation one: there is no list “Corporate” (did you mean" in said
         assert operations == []
 
@@ -421,50 +422,6 @@ def test_rows_of_one_person_that_disagree_are_rejected(
     said, operations = push(at, words=("--reject-limit", "1"), code=1)
     assert "rows of this person disagree about “city”: let the query say one value" in said
     assert operations == []
-
-
-def at(name: str, city: str, of: str = "Corporate catering", title: str = "city") -> str:
-    """An entry that says where Ann lives."""
-    query = f"select 'ann@example.com' as email, '{city}' as {title}"
-    return f'[activations.{name}]\nquery = "{query}"\nlist = "{of}"'
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("of", "title"),
-    [
-        ("Corporate catering", "city"),
-        ("1853", "city"),
-        ("corporate\u00a0 CATERING", "city"),
-        ("Corporate catering, 1840", "city"),
-        ("1853", "town"),
-    ],
-)
-def test_entries_that_disagree_about_a_person_are_rejected(
-    push: Push, segment: Segment, of: str, title: str
-) -> None:
-    segment(1)
-    ats = [at("one", "Rome"), at("other", "Oslo", of, title)]
-    said, operations = push(*ats, words=("--reject-limit", "1"), code=1)
-    assert "activation other says something else about" in said
-    assert "activation one says something else about" in said
-    assert operations == []
-    assert push(*ats)[1] == [], "told once"
-
-
-@pytest.mark.slow
-def test_a_contact_named_by_id_is_the_person_of_its_address(
-    push: Push, segment: Segment, service: Sandbox
-) -> None:
-    segment(1)
-    by_id = (
-        '[activations.ids]\nquery = "select contact_id from source.contacts join source.segment using (email)"'
-        '\ntag = "vip"\nuntag_when_gone = true'
-    )
-    push(entry("vip"), by_id)
-    assert push(by_id)[1] == [], "the contacts want what the address had"
-    assert "removetag" in push(entry("none", "x", "false"))[1]
-    assert "vip" not in str(tags(service))
 
 
 @pytest.mark.slow

@@ -70,30 +70,32 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
     are missing, unknown or there twice: one sentence about all of them."""
     names = _Names(spec, fields)
-    titles = {fold_name(title): title for title in rows.columns}
-    ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
-    mapped = dict(_map_titles(titles, options.mapping, names))
-    called = {
-        title: mapped.get(title) or names.find_name(title) for title in rows.columns if title not in ignored
-    }
+    called = _name_titles(rows, options, names)
     found = _find_titles(called)
     _check_columns(names, found, [title for title, name in called.items() if name is None])
-    meant = {title: name for name, title in found.items() if title in mapped or not names.is_exact(title)}
+    meant = {title: name for name, title in found.items() if not names.has_name(title, name)}
+    cells = {name: rows.cells[title] for name, title in found.items()}
     return Picked(
-        {name: rows.cells[title] for name, title in found.items() if name in spec.names},
-        {
-            meant.get(title, title): rows.cells[title]
-            for name, title in found.items()
-            if name not in spec.names
-        },
+        {name: column for name, column in cells.items() if name in spec.names},
+        {meant.get(found[name], found[name]): cells[name] for name in cells if name not in spec.names},
         tuple(_find_stored(rows, found.values())),
         _find_faults(rows, found.values()),
         tuple((name, title) for title, name in meant.items()),
     )
 
 
+def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str | None]:
+    """The input's titles that are not ignored → our column or the custom field, None: unknown."""
+    titles = {fold_name(title): title for title in rows.columns}
+    ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
+    mapped = dict(_map_titles(titles, options.mapping, names))
+    return {
+        title: mapped.get(title) or names.find_name(title) for title in rows.columns if title not in ignored
+    }
+
+
 def _find_titles(called: Mapping[str, str | None]) -> dict[str, str]:
-    """Our column or the custom field → the title that it is. `called`: the opposite, None: unknown."""
+    """Our column or the custom field → the title that it is. `called`: as of `_name_titles`."""
     found: dict[str, str] = {}
     for title, name in called.items():
         if name is not None and found.setdefault(name, title) != title:
@@ -135,8 +137,10 @@ class _Names:
             for name in (*several, *SPELLINGS.get(column, ()))
         }
 
-    def is_exact(self, title: str) -> bool:
-        return fold_name(title) in self._exact
+    def has_name(self, title: str, name: str | None = None) -> bool:
+        """Whether the title is an exact name, of the column or field `name` if that is given."""
+        found = self._exact.get(fold_name(title))
+        return found is not None and name in (None, found)
 
     def find_name(self, title: str) -> str | None:
         """The column or field of its name, else the column that it usually means."""
@@ -148,7 +152,7 @@ def _map_titles(
 ) -> Iterator[tuple[str, str]]:
     """The input's title → our column or the custom field that --map says it is."""
     for ours, theirs in mapping.items():
-        name = names.find_name(ours) if names.is_exact(ours) else None
+        name = names.find_name(ours) if names.has_name(ours) else None
         if name is None:
             raise InputError(
                 f"--map {ours}=…: there is no column {show_name(ours)}{suggest_names(ours, names.all)}; it "
@@ -182,17 +186,19 @@ def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) 
         return
     parts, advice = [], "name a column with --map ours=theirs"
     if missing:
-        parts.append(
-            f"the input has no {'column' if len(missing) == 1 else 'columns'} {' and '.join(missing)}"
-        )
+        parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
         advice += ", or add it to the input"
     if unknown:
         several = ", ".join(f"{show_name(title)}{suggest_names(title, names.all)}" for title in unknown[:10])
-        parts.append(f"unknown {'column' if len(unknown) == 1 else 'columns'} {several}")
+        parts.append(f"unknown {_columns(unknown)} {several}")
         parts.append(f"known are {_list_names(dict.fromkeys(names.all))}")
         option = shlex.join(["--map", f"OURS={show_name(unknown[0])[1:-1]}"])
         advice = f"say which it is with {option}, or leave it out with --ignore"
     raise InputError(f"{'; '.join(parts)}; {advice}")
+
+
+def _columns(names: Collection[str]) -> str:
+    return "column" if len(names) == 1 else "columns"
 
 
 def suggest_names(name: str, known: Iterable[str]) -> str:

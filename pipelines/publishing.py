@@ -30,7 +30,6 @@ from warehouse.publish import (
     BREAKING,
     Published,
     custom_problems,
-    list_earlier,
     publish_copy,
     published_path,
     read_published_facts,
@@ -77,7 +76,7 @@ class Publishing:
         return self.published
 
 
-def publish_home(settings: Settings, *, carries: bool = True) -> Published:
+def publish_home(settings: Settings) -> Published:
     """Write the published file, see `warehouse.publish.publish_copy`. Raises NotPublished when the models
     failed, and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
@@ -90,7 +89,7 @@ def publish_home(settings: Settings, *, carries: bool = True) -> Published:
         zones=settings.zones,
         memory_setting="MARKETING_MODELS_MEMORY",
     )
-    how = {"limits": limits, "carries": carries, **waiting_options(settings)}
+    how = {"limits": limits, **waiting_options(settings)}
     with in_use(settings.home), begin_stage("publishing"):
         return publish_copy(settings.home, masking, check=publish_blockers, **how)
 
@@ -130,7 +129,7 @@ def breaking_changes(settings: Settings) -> list[str]:
 
 
 def custom_table_problems(settings: Settings) -> list[str]:
-    """The custom tables that the current copy lacks, or has of an earlier night, a line each."""
+    """The custom tables that the current copy lacks, a line each."""
     return [plain(line) for line in custom_problems(published_path(settings.home))]
 
 
@@ -195,13 +194,9 @@ def _delete_runs(home: Path) -> int:
 
 
 def _publish_alone(settings: Settings) -> int:
-    """Of what was published before nothing stays: neither to go back to nor where models do not let it be
-    published."""
+    """Of what was published before nothing stays, also where models do not let it be published."""
     try:
-        return publish_home(settings, carries=False).row_count
+        return publish_home(settings).row_count
     except WarehouseError as problem:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(f"what was published before had them and is removed; {problem}") from None
-    finally:
-        for copy in list_earlier(settings.home):
-            copy.unlink()

@@ -1,12 +1,10 @@
-"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically; and
-goes back to earlier ones.
+"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically.
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
 Readers may keep the published file open for as long as they like: it is never changed, a newer one takes its
 name. Not here: what becomes of personal data (`masking`), uploading (`upkeep.uploading`)."""
 
 import datetime as dt
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
@@ -29,7 +27,6 @@ from warehouse.disk import (
     move_into_place,
     no_folder,
     open_scratch,
-    sync_disk,
 )
 from warehouse.disk import published_path as published_path
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
@@ -74,11 +71,6 @@ class Published:
     table_count: int = 0
     row_count: int = 0
 
-    def shows_more_than(self, personal_data: PersonalData) -> bool:
-        """Of people, than a copy of that kind."""
-        order = list(PersonalData)
-        return order.index(self.personal_data) < order.index(personal_data)
-
 
 def publish_copy(
     home: Path,
@@ -86,38 +78,16 @@ def publish_copy(
     *,
     check: PublishCheck = lambda connection: (),
     limits: QueryLimits | None = None,
-    carries: bool = True,
     **waits: Unpack[Waits],
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
-    `limits`: of the user's tables. `carries`: where one of the user's tables fails, that of the file before
-    stays, if it shows no more of people.
-
-    Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
-    `connection.open_database` raises."""
+    `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that is there
+    stays), and what `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    write = partial(_publish_within, home, masking, check=check, limits=limits or QueryLimits(), **waits)
-    try:
-        return write(carries=carries)
-    except duckdb.Error:  # of the warehouse, or of what was carried over
-        if not carries:
-            raise
-        return write(carries=False)
-
-
-def _publish_within(
-    home: Path,
-    masking: Masking,
-    *,
-    check: PublishCheck,
-    limits: QueryLimits,
-    carries: bool,
-    **waits: Unpack[Waits],
-) -> Published:
     path, target = home / "warehouse.duckdb", published_path(home)
     warehouse = partial(open_database, path, memory_limit=MEMORY_LIMIT, **waits)
-    with take_turn(home), open_scratch(home, "publish") as workspace:
+    with _take_turn(home), open_scratch(home, "publish") as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
         workspace.sweep_dead()
@@ -127,20 +97,19 @@ def _publish_within(
         )
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
-        current = _facts_or_none(target)
         with open_private(spill=snapshot.with_suffix(".tmp")) as connection:
             fetch_rows(connection, f"attach {quote_text(str(snapshot))} as warehouse")
             fetch_rows(connection, "use warehouse")
             if found := list(check(connection)):
-                raise NotPublished(_not_published(home, found))
+                raise NotPublished(f"nothing was published: {'; '.join(found)}")
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
                 fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
             _write_ours(connection, masking, temporary)
-            custom = list(build_tables(read_files(home), temporary, limits))
-            carries = carries and current is not None and not current.shows_more_than(masking.personal_data)
-            counts = _finish(connection, temporary, custom, carries=carries)
+            custom = list(build_tables(read_files(home), temporary, limits or QueryLimits()))
+            counts = _finish(connection, temporary, custom)
         published = _check_file(temporary, counts)
-        put_in_place(temporary, home, masking.personal_data)
+        temporary.chmod(0o600)
+        move_into_place(temporary, no_folder(target))
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
                 fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
@@ -150,19 +119,6 @@ def _publish_within(
                 )
                 fetch_rows(connection, "detach before")
     return published
-
-
-def _not_published(home: Path, blockers: Sequence[str]) -> str:
-    try:
-        current = read_published_facts(published_path(home))
-        stays = (
-            f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays"
-            if current
-            else "there is no earlier copy either"
-        )
-    except PublishedLocked:
-        stays = "the copy that is there stays"
-    return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
 def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
@@ -192,18 +148,14 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
 
 
 def _finish(
-    connection: duckdb.DuckDBPyConnection,
-    path: Path,
-    custom: Iterable[tuple[CustomFile, str]],
-    *,
-    carries: bool,
+    connection: duckdb.DuckDBPyConnection, path: Path, custom: Iterable[tuple[CustomFile, str]]
 ) -> dict[str, int]:
     """Write what follows from all tables, also from those of the user's; returns the number of rows of
     each."""
     fetch_rows(connection, f"attach {quote_text(str(path))} as published")
     fetch_rows(connection, "use published")
     for file, problem in custom:
-        _note_custom(connection, file, problem, carries=carries)
+        _note_custom(connection, file, problem)
     with transaction(connection):
         _note_changes(connection)
         counts = _count_rows(connection)
@@ -229,34 +181,15 @@ def _count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return row_counts(connection, kinds_of(connection).keys() - {FACTS.qualified})
 
 
-def _note_custom(
-    connection: duckdb.DuckDBPyConnection, file: CustomFile, problem: str, *, carries: bool
-) -> None:
-    """Note what became of one of the user's tables. Where it failed, that of the file before stays, if it
-    `carries` it over."""
-    table, comment = f"{SCHEMA}.{quote_name(file.name)}", file.description
-    built_at = fetch_value(connection, f"select published_at from {FACTS.qualified}")
-    if problem:
-        fetch_rows(connection, f"drop table if exists {table}")
-        built_at = _carry_over(connection, file) if carries else None
-    if built_at:
-        if problem:
-            comment = f"Stale: its rows are of {built_at:%Y-%m-%d %H:%M} UTC ({problem}). {comment}"
-        fetch_rows(connection, f"comment on table {table} is {quote_text(comment)}")
-    row = [file.table, built_at, bool(problem and built_at), problem or None]
-    fetch_rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?, ?)", row)
-
-
-def _carry_over(connection: duckdb.DuckDBPyConnection, file: CustomFile) -> dt.datetime | None:
-    """Copy the table from the file before; returns when it was made, None where there is none."""
-    before, name = f"before.{CUSTOM_TABLES.qualified}", quote_name(file.name)
-    with suppress(duckdb.Error):  # there is no such file or table, or it cannot be read
-        sql = f"select built_at from {before} where lower(table_name) = lower(?) and built_at is not null"
-        found: dt.datetime | None = fetch_value(connection, sql, [file.table])
-        if found:
-            fetch_rows(connection, f"create table {SCHEMA}.{name} as from before.{SCHEMA}.{name}")
-        return found
-    return None
+def _note_custom(connection: duckdb.DuckDBPyConnection, file: CustomFile, problem: str) -> None:
+    """Note what became of one of the user's tables."""
+    built_at = None
+    if not problem:
+        built_at = fetch_value(connection, f"select published_at from {FACTS.qualified}")
+        table = f"{SCHEMA}.{quote_name(file.name)}"
+        fetch_rows(connection, f"comment on table {table} is {quote_text(file.description)}")
+    row = [file.table, built_at, problem or None]
+    fetch_rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?)", row)
 
 
 def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
@@ -305,14 +238,9 @@ def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime
 
 
 def custom_problems(path: Path) -> list[str]:
-    """Which of the user's tables a published file lacks, or has of an earlier night, and why."""
-    sql = f"select table_name, built_at, error from {CUSTOM_TABLES.qualified} where error is not null"
-    return [
-        f"{table} was not made: {error}"
-        if built_at is None
-        else f"{table} is stale, of {built_at:%Y-%m-%d %H:%M} UTC: {error}"
-        for table, built_at, error in _rows_if_any(path, f"{sql} order by table_name")
-    ]
+    """Which of the user's tables a published file lacks, and why."""
+    sql = f"select table_name, error from {CUSTOM_TABLES.qualified} where error is not null order by all"
+    return [f"{table} was not made: {error}" for table, error in _rows_if_any(path, sql)]
 
 
 def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -327,10 +255,6 @@ def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 #: Of a file: what its publishing found.
 BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FACTS.qualified})"
-
-
-#: How many earlier files stay to go back to.
-KEPT = 3
 
 
 @contextmanager
@@ -365,79 +289,10 @@ def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})
 
 
-def _facts_or_none(path: Path) -> Published | None:
-    """The same; None, too, when somebody has it open for writing."""
-    with suppress(PublishedLocked):
-        return read_published_facts(path)
-    return None
-
-
-def list_earlier(home: Path) -> list[Path]:
-    """The copies that can be gone back to, newest first."""
-    return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
-
-
-def put_in_place(temporary: Path, home: Path, personal_data: PersonalData) -> None:
-    """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
-
-    Earlier copies that show more of people than that allows go as well. Call it within `take_turn`.
-    """
-    path = published_path(home)
-    if no_folder(path).exists():
-        _keep_current(path, home)
-    temporary.chmod(0o600)
-    move_into_place(temporary, path)
-    for rank, copy in enumerate(list_earlier(home)):
-        if rank >= KEPT or not _is_allowed(copy, personal_data):
-            copy.unlink()
-
-
-def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Published:
-    """Put the newest earlier copy in the place of the current one, which goes.
-
-    NotPublished when there is none, or none that shows no more of people than that allows;
-    PublishedLocked."""
-    with take_turn(home):
-        for copy in list_earlier(home):
-            if _is_allowed(copy, personal_data) and (found := read_published_facts(copy)) is not None:
-                copy.replace(published_path(home))
-                sync_disk(published_path(home).parent)
-                return found
-    allowed = (
-        "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
-    )
-    raise NotPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
-
-
 @contextmanager
-def take_turn(home: Path) -> Iterator[None]:
+def _take_turn(home: Path) -> Iterator[None]:
     """The folder of the published file, for one process at a time."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
     with hold_lock(folder / ".turn"):
         yield
-
-
-def _is_allowed(copy: Path, personal_data: PersonalData) -> bool:
-    """Whether the copy shows no more of people than that. One that cannot be read now may show anything."""
-    if personal_data is PersonalData.KEEP:
-        return True
-    found = _facts_or_none(copy)
-    return found is not None and not found.shows_more_than(personal_data)
-
-
-def _keep_current(path: Path, home: Path) -> None:
-    """A second name for the current copy, so that its own can be given to the next one without a moment in
-    between."""
-    written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
-    copy = make_folder(_earlier_folder(home)) / f"marketing-{written:%Y%m%dT%H%M%S.%fZ}.duckdb"
-    try:
-        copy.hardlink_to(path)
-    except FileExistsError:  # an attempt before this one got so far
-        return
-    except OSError:  # a file system that knows one name a file
-        shutil.copy2(path, copy)
-
-
-def _earlier_folder(home: Path) -> Path:
-    return published_path(home).parent / "earlier"

@@ -1,6 +1,4 @@
-"""Write the copy that analysts open and its report, or go back to the previous one.
-
-The report follows each publication, so that it shows nothing that was rolled back."""
+"""Write the copy that analysts open and its report."""
 
 import uuid
 
@@ -20,13 +18,11 @@ from pipelines.publishing import (
     published_document,
 )
 from pipelines.report.mail import Reports
-from pipelines.report.render import write_report
 from upkeep.uploading import upload_published
-from warehouse.publish import published_path, roll_back
+from warehouse.publish import published_path
 
 
 @declare_command(
-    Option("rollback", "go back to the previous copy; three are kept"),
     Option(
         "to",
         "upload it, too, with the home's status.json, into this folder, of object storage like s3://BUCKET/MAIN",
@@ -41,13 +37,9 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1. A custom
     table that fails makes it 1, too."""
     prepare_home(settings.home, settings.lock_seconds)
-    if arguments.rollback:
-        published, mailed = roll_back(settings.home, settings.personal_data), ""
-        path, _ = write_report(settings.home)
-    else:
-        with note_run(settings, str(uuid.uuid4()), "publish"):
-            published = publish_home(settings)
-        path, _, mailed = Reports().make_report(settings)
+    with note_run(settings, str(uuid.uuid4()), "publish"):
+        published = publish_home(settings)
+    path, _, mailed = Reports().make_report(settings)
     uploaded = upload_published(settings, arguments.to) if arguments.to else None
     breaking = breaking_changes(settings)
     problems = custom_table_problems(settings)

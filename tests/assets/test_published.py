@@ -34,7 +34,7 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
     steps = [
         mart,
         published_asset(
-            publish, lambda _: ["marts.a: table dropped"], lambda _: ["custom.b is stale"], [mart.key]
+            publish, lambda _: ["marts.a: table dropped"], lambda _: ["custom.b was not made"], [mart.key]
         ),
         report_asset(lambda _: (report, "**12** people", "the report was mailed to 2 addresses")),
     ]
@@ -48,7 +48,7 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
 
 
 def refuse(settings: object) -> Published:
-    raise NotPublished("nothing was published, there is no earlier copy either: keys occur twice")
+    raise NotPublished("nothing was published: keys occur twice")
 
 
 def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
     assert told[PUBLISHED]["breaking changes"].value == "marts.a: table dropped"
-    assert told[PUBLISHED]["custom tables"].value == "custom.b is stale"
+    assert told[PUBLISHED]["custom tables"].value == "custom.b was not made"
     assert told[REPORT]["preview"].value == "**12** people"
     assert told[REPORT]["mail"].value == "the report was mailed to 2 addresses"
     assert told[REPORT]["file"].value == f"{report.parent.name}/index.html of the home"
@@ -73,9 +73,7 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
     result = run(refuse, tmp_path / "index.html")
     failed = {event.step_key: event.step_failure_data for event in result.all_events if event.is_step_failure}
     assert list(failed) == ["published"]
-    assert failed["published"].user_failure_data.description == (
-        "nothing was published, there is no earlier copy either: keys occur twice"
-    )
+    assert failed["published"].user_failure_data.description == ("nothing was published: keys occur twice")
     assert [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"] == [
         "mart",
         "published",

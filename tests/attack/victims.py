@@ -34,16 +34,12 @@ A_TABLE_OF_EACH_KIND = ("lists", "contacts", "timelines", "direct_reviews", "soc
 
 @dataclass(frozen=True)
 class Victim:
-    """`home`: which of `HOMES` it finds. `is_publishing`: it writes what analysts read.
-
-    `again`: what people run after a fault instead of the same, where twice is more than once.
-    """
+    """`home`: which of `HOMES` it finds. `is_publishing`: it writes what analysts read."""
 
     name: str
     home: str
     action: Action
     is_publishing: bool = False
-    again: Action | None = None
 
 
 def command(*words: str) -> Action:
@@ -74,13 +70,6 @@ VICTIMS = (
     Victim("sync of some tables", "next", command("sync", "--reads-only", "--only", *A_TABLE_OF_EACH_KIND)),
     Victim("publish", "whole", command("publish"), is_publishing=True),
     Victim("publish --to", "whole", command("publish", "--to", "uploaded"), is_publishing=True),
-    Victim(
-        "publish --rollback",
-        "twice",
-        command("publish", "--rollback"),
-        is_publishing=True,
-        again=command("report"),
-    ),
     Victim("report", "whole", command("report")),
     Victim("rebuild", "whole", command("rebuild")),
     Victim("models", "read", _build_models),
@@ -124,5 +113,4 @@ HOMES: dict[str, tuple[str, Callable[[Path, Service], None]]] = {
     "read": ("new", _done(command("sync", "--reads-only"))),
     "whole": ("read", _done(command("sync"))),
     "next": ("whole", _done(command("report"), days=1)),
-    "twice": ("whole", _done(command("publish"))),
 }

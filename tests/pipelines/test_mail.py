@@ -297,12 +297,10 @@ def test_publishing_mails_once(
         "TO": "ann@example.com",
     }
     environment = {f"MARKETING_MAIL_{name}": value for name, value in named.items()}
-    first, again, back = (
-        command(*words, **environment) for words in (["publish"], ["publish"], ["publish", "--rollback"])
-    )
-    assert (first.code, again.code, back.code) == (0, 0, 0), first.err + back.err
+    first, again = (command("publish", **environment) for _ in range(2))
+    assert (first.code, again.code) == (0, 0), first.err + again.err
     assert "the report was mailed to 1 address" in first.out
-    assert "mailed" not in again.out + back.out
+    assert "mailed" not in again.out
     [(recipients, message)] = server.mails
     assert recipients == ["ann@example.com"]
     assert "Active contacts" in part(message, "plain")

@@ -54,7 +54,7 @@ def test_a_file_becomes_a_table_with_its_description(write: Write, ask: Ask) -> 
     comments = "select comment, table_name from duckdb_tables() where schema_name = 'custom'"
     assert ask(comments) == [("People by list, every night.", "by_list")]
     assert ask("select * exclude built_at, built_at is null from sync.custom_tables") == [
-        ("custom.by_list", False, None, False)
+        ("custom.by_list", None, False)
     ]
     assert ask("select count(*) from duckdb_views() where schema_name = 'custom'") == [(0,)]
 
@@ -171,38 +171,11 @@ def test_an_endless_and_a_hungry_file_cost_themselves(write: Write, ask: Ask) ->
     assert ask("select a.n, z.n from custom.a a, custom.z z") == [(1, 2)]
 
 
-# ---- the table of the night before
-
-
-def test_a_table_that_fails_stays_as_it_was_and_is_marked(write: Write, ask: Ask) -> None:
-    write(people="-- People.\nselect email from source.contacts")
-    built = ask("select built_at from sync.custom_tables")
-    for _ in range(2):
-        (problem,) = write(people="-- People.\nselect nothing from source.contacts")
-        assert problem.startswith("custom.people is stale, of 20")
-        assert ask("select count(*) from custom.people") == [(3,)]
-        assert ask("select is_stale, built_at from sync.custom_tables") == [(True, *built[0])]
-        ((comment,),) = ask("select comment from duckdb_tables() where schema_name = 'custom'")
-        assert str(comment).startswith("Stale: its rows are of 20")
-        assert str(comment).endswith(" People.")
-    assert write(people="select 1 as n") == []
-    assert ask("select is_stale, error from sync.custom_tables") == [(False, None)]
-
-
-def test_a_table_that_shows_more_of_people_does_not_stay(write: Write, ask: Ask) -> None:
+def test_a_table_that_fails_goes_until_its_file_is_right_again(write: Write, ask: Ask) -> None:
     write(people="select email from source.contacts")
-    (problem,) = write(HASH, people="select nothing from source.contacts")
+    (problem,) = write(people="select nothing from source.contacts")
     assert problem.startswith("custom.people was not made")
     assert ask("select count(*) from duckdb_tables() where schema_name = 'custom'") == [(0,)]
-    write(HASH, people="select email from source.contacts")
-    write(people="select nothing from source.contacts")
-    assert ask("select count(*), count(*) filter (contains(email, '@')) from custom.people") == [(3, 0)]
-
-
-def test_a_table_without_a_person_does_not_carry_over_the_one_with_them(
-    filled: Path, write: Write, ask: Ask
-) -> None:
-    write(people="select email from source.contacts")
-    (filled / "models" / "people.sql").write_text("select nothing from source.contacts")
-    publish_copy(filled, carries=False)
-    assert ask("select count(*) from duckdb_tables() where schema_name = 'custom'") == [(0,)]
+    assert ask("select built_at from sync.custom_tables") == [(None,)]
+    assert write(people="select 1 as n") == []
+    assert ask("select error from sync.custom_tables") == [(None,)]

@@ -19,16 +19,13 @@ import pytest
 from tests.waiting import HANGS_S
 from warehouse.connection import open_database
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
+from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
-    KEPT,
-    list_earlier,
     publish_copy,
     published_path,
     read_published_facts,
-    roll_back,
     schema_changes,
 )
 from warehouse.tables import SYNC_TABLES, TABLES
@@ -167,23 +164,18 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.duckdb")} == {0o600}
     assert sorted(path.name for path in folder.iterdir()) == [
         ".turn",
-        "earlier",
         "marketing.duckdb",
     ]
     assert [path for path in (filled / "tmp").rglob("*") if path.is_file()] == []
 
 
 def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
-    with pytest.raises(
-        NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"
-    ):
+    with pytest.raises(NotPublished, match=r"^nothing was published: keys occur twice$"):
         publish_copy(filled, check=lambda _: ["keys occur twice"])
     assert not published_path(filled).exists()
     publish_copy(filled)
     change(filled, "Bad news")
-    with pytest.raises(
-        NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"
-    ):
+    with pytest.raises(NotPublished, match=r"^nothing was published: a; b$"):
         publish_copy(
             filled,
             check=lambda connection: [
@@ -257,9 +249,6 @@ def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> 
         change(filled, "Next")
         publish_copy(filled)
         assert name_in(path) == "Next"
-        assert len(list_earlier(filled)) == 1
-        publish_copy(filled, Masking(PersonalData.DROP))
-        assert list_earlier(filled) == [], "nobody can tell what one of them shows"
         assert writer.stdin is not None
         writer.stdin.close()
 
@@ -301,34 +290,6 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     assert done
     thread.join()
     assert name_in(published_path(filled)) == "Loaded"
-
-
-@pytest.mark.slow
-def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> None:
-    for number in range(KEPT + 2):
-        change(filled, f"Night {number}")
-        publish_copy(filled)
-    assert [name_in(path) for path in list_earlier(filled)] == ["Night 3", "Night 2", "Night 1"]
-    for number in (3, 2, 1):
-        said = roll_back(filled)
-        assert name_in(published_path(filled)) == f"Night {number}"
-        assert read_published_facts(published_path(filled)) == said
-    with pytest.raises(NotPublished, match="no earlier copy"):
-        roll_back(filled)
-    assert name_in(published_path(filled)) == "Night 1"
-
-
-@pytest.mark.slow
-def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: Path) -> None:
-    hashing = Masking(PersonalData.HASH, personal_key(filled))
-    for masking in (Masking(PersonalData.KEEP), hashing, hashing):
-        publish_copy(filled, masking)
-    found = [read_published_facts(path) for path in list_earlier(filled)]
-    assert [one.personal_data for one in found if one] == [PersonalData.HASH]
-    publish_copy(filled, Masking(PersonalData.DROP))
-    assert list_earlier(filled) == []
-    publish_copy(filled)
-    assert len(list_earlier(filled)) == 1, "dropping shows less than keeping does"
 
 
 @pytest.mark.slow

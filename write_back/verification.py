@@ -78,12 +78,12 @@ class ReadBack:
             readings = see(list(left.values()))
             with self.outbox.open_change():
                 for item_id, found in readings.items():
-                    entry = left.pop(item_id, None)
-                    late = looked_at >= changed.get(item_id, 0.0) + self.policy.verify_wait_s
-                    if isinstance(found, Compared) and (found.is_as_intended or late):
-                        self._keep_result(item_id, found, entry)
-                    elif entry is not None and not late:  # what cannot be read by then is left as it is
-                        left[item_id] = entry
+                    late = looked_at >= changed[item_id] + self.policy.verify_wait_s
+                    is_over = late or (isinstance(found, Compared) and found.is_as_intended)
+                    if is_over and isinstance(found, Compared):
+                        self._keep_result(left[item_id], found)
+                    if is_over:  # what cannot be read by then is left as it is
+                        del left[item_id]
             if left:
                 wait_until = max(map(changed.__getitem__, left)) + self.policy.verify_wait_s
                 self._pause(min(pause, max(0.01, wait_until - now())))
@@ -96,11 +96,11 @@ class ReadBack:
             if self.stop.wait(min(left, 0.2)) or self.client.is_stopped:
                 raise Stopped("stopped while waiting for the service's queue")
 
-    def _keep_result(self, item_id: int, found: Compared, entry: Entry | None) -> None:
-        """Of what was read beside those that were chosen, only good news is kept: it may still be queued."""
+    def _keep_result(self, entry: Entry, found: Compared) -> None:
         if found.is_as_intended:
             message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
-            self.outbox.settle_item(item_id, State.VERIFIED, message=message, drift={})
-        elif entry is not None:
-            self.outbox.settle_item(item_id, entry.state, message="mismatch on read-back", drift=found.drift)
-            self.drifted.add(item_id)
+            self.outbox.settle_item(entry.item_id, State.VERIFIED, message=message, drift={})
+        else:
+            message = "mismatch on read-back"
+            self.outbox.settle_item(entry.item_id, entry.state, message=message, drift=found.drift)
+            self.drifted.add(entry.item_id)

@@ -400,23 +400,13 @@ def _decide_list(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[se
 # ---- reading back
 
 
-def _read_back(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readings:
-    """`others` that are read by the way count, too, when they are as intended."""
+def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
     wanted: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
         for list_id in entry.expected.get("lists", ()):
             wanted[int(list_id)].add(entry.email or "")
     seen = read_contacts(reading.client, wanted)
-    found: dict[int, Compared | Unread] = {
-        entry.item_id: _compare_entry(reading, entry, seen) for entry in entries
-    }
-    for other in others:
-        if other.item_id not in found:
-            compared = _compare_entry(reading, other, seen)
-            if isinstance(compared, Compared) and compared.is_as_intended:
-                found[other.item_id] = compared
-    others[:] = [other for other in others if other.item_id not in found]
-    return found
+    return {entry.item_id: _compare_entry(reading, entry, seen) for entry in entries}
 
 
 def _compare_entry(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
@@ -449,31 +439,18 @@ def _by_id(reading: ReadBack, ids: Iterable[int]) -> list[Found] | Unread:
     return found
 
 
-def _request_form(entry: Entry) -> tuple[frozenset[str], bool]:
-    """Requests of one form are taken alike: which parameters they have, and whether they name several
-    lists."""
-    return frozenset(name.partition("[")[0] for name in entry.params), "," in entry.params.get("listid", "")
-
-
 def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
-    """A function of the items, so that a push that is resumed reads the same ones; it has one of each
-    form, and each that was sent before without effect."""
-    chosen = {
-        entry.item_id: entry
-        for entry in entries
-        if entry.state is State.UNKNOWN
-        or entry.drift
-        or entry.expected.get("again")
-        or (how != "none" and entry.attempts > 1)
-    }
-    rest = sorted(
-        (entry for entry in entries if entry.item_id not in chosen),
-        key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest(),
-    )
-    firsts = {_request_form(entry): entry for entry in reversed(rest)}.values()
-    some = [*rest[: math.ceil(SAMPLE * len(rest))], *firsts]
-    more = {"all": rest, "sample": some, "none": []}[how]
-    return list((chosen | {entry.item_id: entry for entry in more}).values())
+    """A function of the items, so that a push that is resumed reads the same ones; it has each that was sent
+    before without effect."""
+    chosen: list[Entry] = []
+    rest: list[Entry] = []
+    for entry in entries:
+        is_doubtful = entry.state is State.UNKNOWN or entry.drift or entry.expected.get("again")
+        is_chosen = is_doubtful or (how != "none" and entry.attempts > 1)
+        (chosen if is_chosen else rest).append(entry)
+    rest.sort(key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest())
+    share = {"all": 1.0, "sample": SAMPLE, "none": 0.0}[how]
+    return [*chosen, *rest[: math.ceil(share * len(rest))]]
 
 
 def compare_contacts(
@@ -551,14 +528,15 @@ class Contacts(Kind):
         return new_id(response)
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample_entries` (5 %, at least one of each form of request, and everything that was ever
-        unknown; when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
+        """`all`, a `sample` (5 %, and everything that was ever unknown; all when one of them has drifted) or
+        `none` (but what is unknown still, or has drifted)."""
         left = reading.drop_outdated([entry for entry in entries if entry.state is not State.VERIFIED])
-        forms, chosen = {entry.item_id: _request_form(entry) for entry in left}, sample_entries(left, how)
-        while chosen:
-            reading.poll_entries(chosen, lambda waiting: _read_back(reading, waiting, left))
-            drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}
-            chosen = [entry for entry in left if _request_form(entry) in drifting] if how == "sample" else []
+        chosen = sample_entries(left, how)
+        reading.poll_entries(chosen, lambda waiting: _read_back(reading, waiting))
+        read = {entry.item_id for entry in chosen}
+        if how == "sample" and not reading.drifted.isdisjoint(read):
+            rest = [entry for entry in left if entry.item_id not in read]
+            reading.poll_entries(rest, lambda waiting: _read_back(reading, waiting))
 
 
 CONTACTS = Contacts("contacts")

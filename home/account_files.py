@@ -195,10 +195,8 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
             f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key "
             "stands there"
         )
-    if not (key := key_in(values, variable)):
-        raise SettingsError(
-            f"{where}: the environment variable {variable} (key_env) is not set, nor is {variable}_FILE"
-        )
+    if not (key := values.get(variable, "").strip()):
+        raise SettingsError(f"{where}: the environment variable {variable} (key_env) is not set")
     return key
 
 

@@ -169,8 +169,6 @@ class TableColumns(Struct):
 
     table: str
     comment: str | None
-    key: list[str]
-    """the columns that identify a row"""
     columns: list[Column]
 
 

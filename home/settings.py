@@ -311,7 +311,7 @@ def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> t
 
 def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What is set for nothing, with what was most likely meant."""
-    keys = [f"{table.get('key_env')}{end}" for table in declared.values() for end in ("", "_FILE")]
+    keys = [table["key_env"] for table in declared.values() if "key_env" in table]
     known = {*VARIABLES, *_OTHERS, *keys}
     own = [name.removeprefix(_PREFIX) for name in known]  # with what all have in common, all would be near
     for name in sorted(texts.keys() - known):

@@ -119,11 +119,9 @@ def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
             opened = dg.DagsterInstance.get()
         except Exception as problem:  # whatever a setting makes it import or read
             reason = " ".join(str(problem.__cause__ or problem).split())[:200]
-            otherwise = "move it away and it is written anew"
-            if not own.is_relative_to(home):
-                otherwise = "see that its database can be reached"
             raise HomeError(
-                f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, or {otherwise}"
+                f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, and see that its "
+                "database can be reached. One in the home is written again once you move it away"
             ) from problem
     with opened as instance:
         yield instance
@@ -316,7 +314,6 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
-        self._tables: set[str] = set()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -329,13 +326,6 @@ class KeptOpenEventLog(SqliteEventLogStorage):
     def _connect(self, shard: str) -> Iterator[Connection]:
         with self._db_lock, self._open_engine(shard).connect() as connection, connection.begin():
             yield connection
-
-    def has_table(self, table_name: str) -> bool:
-        """Dagster opens the index anew to ask this for every event of an asset; a table that is there
-        stays."""
-        if table_name not in self._tables and super().has_table(table_name):
-            self._tables.add(table_name)
-        return table_name in self._tables
 
     def _open_engine(self, shard: str) -> Engine:
         if shard not in self._engines:

@@ -48,11 +48,10 @@ def find_silent(
 ) -> dict[str, str]:
     """Account → how long no part of it was read completely, where that is longer than it should be.
     `began`: an account that never was is given time from then on."""
-    late = {
-        each.account: describe_standstill(read_at, now, settings.alert_after)
-        if read_at
-        else "it was never read"
-        for each in shard.accounts
-        for read_at in [each.read_at or began]
-    }
-    return {account: words for account, words in late.items() if words}
+    late = {}
+    for each in shard.accounts:
+        read_at = each.read_at or began
+        words = describe_standstill(read_at, now, settings.alert_after) if read_at else "it was never read"
+        if words:
+            late[each.account] = words
+    return late

@@ -36,13 +36,18 @@ def result_of(
         tables = list(_summarize_tables(reader))
     report, reports = following.models.report, following.reports
     is_published = following.publishing.published is not None
+    days = {
+        key: [f"days read: {result.days_in_words}"]
+        for key, result in reader.results.items()
+        if result.days_in_words
+    }
     mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
     return SyncResult(
         seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
         accounts=list(_summarize_accounts(reader)),
         tables=tables,
-        read=[*_describe_needed(reader), *days_read(reader.results), *_describe_plans(reader.results)],
-        not_read=list(problem_lines(reader.list_problems())),
+        read=[*_describe_needed(reader), *group_lines(days), *_describe_plans(reader.results)],
+        not_read=list(group_lines(reader.list_problems())),
         schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
         notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,
@@ -131,29 +136,13 @@ def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -
         yield f"published file, {line}"
 
 
-def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
-    """Which days the date-ranged tables were read for, a line for those with the same; by account where these
-    differ."""
-    tables: dict[str, list[str]] = {}
-    for asset in SOURCE_ASSETS.values():
-        by_account = {
-            account: result.days_in_words for (name, account), result in results.items() if name == asset.name
-        }
-        different = set(by_account.values())
-        if different - {""}:
-            by_name = "; ".join(f"account {name}: {days or 'none'}" for name, days in by_account.items())
-            words = different.pop() if len(different) == 1 else by_name
-            tables.setdefault(words, []).extend(table.name for table in asset.tables)
-    yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
-
-
-def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
-    """Reasons by (asset, account) → a line per account and reason: an account that cannot be reached has one
-    for all assets."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for (asset, account), reasons in problems.items():
-        for reason in reasons:
-            by_reason.setdefault((account, reason), []).append(asset)
+def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
+    """Texts by (asset, account) → a line per account and text: an account that cannot be reached has one for
+    all assets."""
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for (asset, account), several in texts.items():
+        for text in several:
+            by_text.setdefault((account, text), []).append(asset)
     yield from (
-        f"{', '.join(names)}, account {account}: {reason}" for (account, reason), names in by_reason.items()
+        f"{', '.join(names)}, account {account}: {text}" for (account, text), names in by_text.items()
     )

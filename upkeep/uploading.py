@@ -20,13 +20,6 @@ from home.settings import Settings
 from warehouse.disk import Workspace, move_into_place, open_scratch, published_path
 from warehouse.status_file import NAME, HomeStatus, decode, read_status
 
-#: What fsspec needs for an address that begins so.
-_PACKAGES = {
-    "s3": "'marketing-sync[s3]'",
-    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
-    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
-}
-
 
 def upload_published(settings: Settings, url: str) -> str:
     """Upload the published file and the status file into the folder `url`; returns the file's address. Raises
@@ -84,12 +77,9 @@ def _explain_errors(url: str) -> Iterator[None]:
         yield
     except (WrongUse, KeyboardInterrupt):
         raise
-    except ImportError as problem:
-        package = _PACKAGES.get(url.partition("://")[0])
-        raise WrongUse(f"published, but not uploaded: {url} needs {package or problem}") from None
     except Exception as problem:
         reason = " ".join(str(problem).split())[:200] or type(problem).__name__
-        is_wrong = isinstance(problem, FileNotFoundError | PermissionError | NotADirectoryError)
+        is_wrong = isinstance(problem, ImportError | FileNotFoundError | PermissionError | NotADirectoryError)
         raise (WrongUse if is_wrong else Incomplete)(
             f"published, but not uploaded: {url} cannot be used ({reason})"
         ) from problem

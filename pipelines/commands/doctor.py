@@ -3,11 +3,9 @@
 It makes the home where there is none, and changes nothing else."""
 
 import datetime as dt
-import platform
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 
 from home import exits
 from home.accounts import open_connections
@@ -21,7 +19,6 @@ from home.identity import Recognition, check_kind, identity_of
 from home.options import JSON, Option
 from home.output import Finding, Findings, print_json
 from home.settings import Settings, SettingsError
-from marketing_api import __version__
 from marketing_api.clock import TOLERANCE, utc_now
 from marketing_api.redaction import plain
 from pipelines.account_check import IDENTITY, accept_business, check_account
@@ -106,14 +103,6 @@ def _readings(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 what, True, f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}"
             )
-
-
-def _programs(settings: Settings) -> Iterator[Finding]:
-    packages = f"marketing-sync {__version__}"
-    for name in ("duckdb", "dagster"):
-        packages += f", {name} {version(name)}"
-    machine = f"{platform.system()} {platform.machine()}"
-    yield Finding("programs", True, f"Python {platform.python_version()} on {machine}, {packages}")
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -222,7 +211,6 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
 
 
 _LOOKS = (
-    _programs,
     _secrets,
     _home,
     _warehouse,

@@ -1,8 +1,7 @@
 """List the tables that can be queried, or the columns of one."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -18,10 +17,8 @@ from home.texts import make_grid
 from home.values import did_you_mean
 from pipelines.commands import Arguments, declare_command
 from pipelines.commands.query import open_unpublished
-from warehouse.models import ModelSettings
 from warehouse.publish import open_published, published_path
 from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, quote_text
-from warehouse.tables import ALL_TABLES
 
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _COUNT = "select count(*) from {}.{}"
@@ -34,8 +31,7 @@ _WIDTH = 200  # where nothing says how wide the terminal is
     needs_keys=False,
 )
 def tables(arguments: Arguments, settings: Settings) -> int:
-    """With the rows of each and what it holds; of one table the columns, their types and what they mean. `*`
-    marks the columns that identify a row."""
+    """With the rows of each and what it holds; of one table the columns, their types and what they mean."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     path = published_path(settings.home)
     opened = open_published(path) if path.exists() else open_unpublished(settings)
@@ -53,10 +49,7 @@ def tables(arguments: Arguments, settings: Settings) -> int:
 
 def _print_columns(console: Console, table: TableColumns) -> None:
     console.print(f"{table.table}: {table.comment or ''}\n")
-    cells = (
-        (f"{column.name}{' *' if column.name in table.key else ''}", column.type, column.comment or "")
-        for column in table.columns
-    )
+    cells = ((column.name, column.type, column.comment or "") for column in table.columns)
     console.print(make_grid("", "column, type, what it is", cells))
 
 
@@ -84,8 +77,7 @@ def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
 
 
 def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableColumns:
-    """What is in the table, named with or without its schema, its columns, and those that identify a row.
-    Raises WrongUse."""
+    """What is in the table, named with or without its schema, and its columns. Raises WrongUse."""
     found = {
         f"{schema}.{name}": (schema, name, comment)
         for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
@@ -93,15 +85,7 @@ def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableCo
     qualified = _find_table(table, list(found))
     schema, name, comment = found[qualified]
     columns = [Column(*row) for row in fetch_rows(connection, _QUERIES["columns"], (schema, name))]
-    return TableColumns(qualified, comment, list(_load_keys().get(qualified, ())), columns)
-
-
-@cache
-def _load_keys() -> Mapping[str, Sequence[str]]:
-    of_tables = {table.qualified: ("account", *table.key) for table in ALL_TABLES}
-    return of_tables | {
-        node.relation: node.key for node in ModelSettings().list_nodes() if node.is_test and node.key
-    }
+    return TableColumns(qualified, comment, columns)
 
 
 def _find_table(table: str, names: Sequence[str]) -> str:

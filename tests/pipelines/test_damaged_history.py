@@ -99,7 +99,7 @@ def test_damaged_settings_of_dagster_are_named_and_kept(
     monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
     (dagster_home / "dagster.yaml").write_bytes(content)
     prepare_home(home)
-    with pytest.raises(HomeError, match="move it away and it is written anew"), instance_of_the_ui(home):
+    with pytest.raises(HomeError, match="written again once you move it away"), instance_of_the_ui(home):
         pass
     assert (dagster_home / "dagster.yaml").read_bytes() == content
 

@@ -204,7 +204,7 @@ def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(
     assert set(asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")) == {
         ("2026-03-05", last)
     }
-    assert f"days read of direct_reviews, social_posts: 2026-03-05 to {last}" in ran.out
+    assert f"account main: days read: 2026-03-05 to {last}" in ran.out
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -231,8 +231,8 @@ def test_the_sync_without_days_completes_history_and_says_so(
     today = dt.datetime.now(dt.UTC).date()
     assert asked(service, "reputation/direct")[-1] == ("2015-01-01", str(today))
     assert asked(service, "socialmedia/calendar")[-1] == ("2015-01-01", str(today + 90 * DAY))
-    assert f"days read of direct_reviews: 2015-01-01 to {today}\n" in ran.out
-    assert f"days read of social_posts: 2015-01-01 to {today + 90 * DAY}\n" in ran.out
+    assert f"direct_reviews, account main: days read: 2015-01-01 to {today}\n" in ran.out
+    assert f"social_posts, account main: days read: 2015-01-01 to {today + 90 * DAY}\n" in ran.out
     command(*ONLY, sandbox=service)
     assert asked(service, "reputation/direct")[-1] == (str(today - 7 * DAY), str(today))
 

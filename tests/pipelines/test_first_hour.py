@@ -117,11 +117,6 @@ def test_a_key_with_odd_letters_is_read_as_it_was_typed(folder: Path) -> None:
 
 def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("k-123456\n")
-    (tmp_path / "accounts.toml").write_text('[accounts.a]\nurl = "https://h/1"\nkey_env = "A_KEY"\n')
-    assert load_settings(tmp_path, {"A_KEY_FILE": str(tmp_path / "key")}).accounts[0].key == Secret(
-        "k-123456"
-    )
-    (tmp_path / "accounts.toml").unlink()
     given = {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY_FILE": str(tmp_path / "key")}
     assert load_settings(tmp_path, given).accounts[0].key == Secret("k-123456")
 

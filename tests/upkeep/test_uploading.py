@@ -88,7 +88,10 @@ def test_object_storage_has_the_same_two_objects(home: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("gs://bucket/main", "published, but not uploaded: gs://bucket/main needs gcsfs"),
+        (
+            "gs://bucket/main",
+            "published, but not uploaded: gs://bucket/main cannot be used (Please install gcsfs",
+        ),
         ("/proc/none/main", "published, but not uploaded: /proc/none/main cannot be used"),
         ("ftp://host/main", "a folder is needed, or an address like s3://BUCKET/FOLDER"),
     ],

@@ -294,7 +294,6 @@ def _table_metadata(
             "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
             "coverage %": 100.0 if share is None else round(100 * share, 1),
             **(_days_metadata(reader, table, results) if asset.is_daily else {}),
-            "preview": dg.MetadataValue.md(reader.warehouse.preview_rows(table)),
         },
         check_results=list(_check_results(reader.warehouse, table, results, done)),
     )

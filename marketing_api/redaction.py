@@ -6,7 +6,7 @@ defuses them), which columns are personal (`records`)."""
 import json
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Self
 
 _HIDDEN = b"***"
@@ -83,8 +83,6 @@ class Redactor:
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
-#: With these Markdown makes images, links, HTML, tables and code.
-_MARKS = re.compile(r"[\\`*\[\]<>|~&]")
 
 
 def plain(text: object) -> str:
@@ -96,19 +94,6 @@ def in_log(text: str) -> str:
     """The same as one entry of a log: further lines are indented, so that none looks like an entry of its
     own."""
     return plain(text).replace("\n", "\n    ")
-
-
-def in_markdown(text: object) -> str:
-    """On one line, read as it is written: no markup of its own takes effect, so nothing is loaded from
-    elsewhere."""
-    return _MARKS.sub(r"\\\g<0>", " ".join(plain(text).split()))
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """The cells are any texts; None is empty."""
-    cells = [[in_markdown("" if cell is None else cell) for cell in row] for row in (header, *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    return "\n".join([lines[0], f"| {' | '.join(['---'] * len(header))} |", *lines[1:]])
 
 
 def markdown_block(lines: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,11 @@ import duckdb
 import pyarrow as pa
 
 from marketing_api import parsing
-from marketing_api.address import MASK
-from marketing_api.redaction import markdown_table
 from warehouse.archive import Archive
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, open_database
 from warehouse.disk import Workspace
 from warehouse.errors import (
-    ArchiveDamaged,
-    ArchiveError,
     ArchiveFull,
-    NotArchived,
     WarehouseError,
     WarehouseLocked,
 )
@@ -48,16 +43,14 @@ from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import ParseRows, Staged, stage_responses
 from warehouse.schema import ensure_schema
 from warehouse.sql import (
-    MASKED,
     Params,
     fetch_rows,
     load_query,
     load_statements,
     quote_name,
-    quote_text,
     transaction,
 )
-from warehouse.tables import EXTRA, SOCIAL_POSTS, TABLES, Column, Table, Window
+from warehouse.tables import SOCIAL_POSTS, TABLES, Table, Window
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +67,6 @@ REFUSAL_CODE = (
 )
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
-_PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
 
 _UTC = "set timezone = 'UTC'"
 _ONE_THREAD, _ALL_THREADS = "set threads = 1", "reset threads"
@@ -317,19 +309,6 @@ class Warehouse:
         """
         return self._fetch_column(load_query("incomplete"), table=table.name)
 
-    def preview_rows(self, table: Table) -> str:
-        """The rows that changed last, as a Markdown table. Personal data is masked: this ends in Dagster's
-        event log, which has other readers and is kept longer than the warehouse's rows."""
-        columns = [
-            column for column in table.columns if not column.name.startswith("_") and column is not EXTRA
-        ]
-        shown = ", ".join(f"{_preview_expression(column)} as {quote_name(column.name)}" for column in columns)
-        found = self._fetch_rows(
-            f"select {shown} from {table.qualified} where {table.is_there} order by _changed_at desc limit "
-            f"{_PREVIEW_ROWS}"
-        )
-        return markdown_table([column.name for column in columns], found)
-
     def _fetch_rows(self, sql: str, **params: Any) -> list[Any]:
         return list(zip(*self.run_query(sql, params or None).to_pydict().values(), strict=True))
 
@@ -349,11 +328,7 @@ class Warehouse:
             if load.load_id in done:
                 continue
             try:
-                try:
-                    yield self.commit_load(connection, load, self.stage_load(load))
-                except (ArchiveDamaged, NotArchived) as problem:
-                    self._commit_rest(connection, load, problem)
-                    yield None
+                yield self.commit_load(connection, load, self.stage_load(load))
             except _PASSING:
                 raise
             except Exception as problem:  # a mistake in reading old responses must not keep new ones out
@@ -361,24 +336,6 @@ class Warehouse:
                 with transaction(connection):
                     write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
                 yield None
-
-    def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
-        """Apply what is left of a load whose responses cannot all be read. It counts as failed. Raises
-        `problem` when nothing is left."""
-        left = self.archive.find_readable(load.request_ids)
-        if not left:
-            raise problem
-        count = len(load.request_ids)
-        gone = f"{count - len(left):,} of {count:,} responses cannot be read any more, the others are applied"
-        log.warning("a load of %s: %s: %s", load.asset, gone, problem)
-        rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
-        self.commit_load(
-            connection,
-            rest,
-            self.stage_load(rest),
-            instead_of=load,
-            error=f"{gone}: {problem}"[:500],
-        )
 
     def apply_logged(self) -> None:
         """Apply the loads that were logged and not applied, since they were interrupted."""
@@ -403,20 +360,9 @@ class Warehouse:
             yield _Session(connection, logged, {report.load_id: report for report in reports})
             fetch_rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
-    def commit_load(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        load: Load,
-        staged: Staged,
-        *,
-        instead_of: Load | None = None,
-        error: str | None = None,
-    ) -> LoadReport:
+    def commit_load(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
         """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the
-        caller's business.
-
-        `instead_of`: the logged load of which this is what could be had, and that failed with the `error`.
-        """
+        caller's business."""
         try:
             with closing(connection.cursor()) as own:
                 fetch_rows(own, _UTC)
@@ -424,7 +370,7 @@ class Warehouse:
                     fetch_rows(own, _ALL_THREADS)
                 with transaction(own):
                     reports = apply_tables(own, load, staged)
-                    write_load(own, instead_of or load, staged.as_of, reports, error)
+                    write_load(own, load, staged.as_of, reports)
         finally:
             staged.discard_files()
         return LoadReport(load.load_id, {report.table: report for report in reports})
@@ -438,10 +384,3 @@ class Warehouse:
         responses = self.archive.responses(load.request_ids)
         tables = [TABLES[name] for name in load.tables]
         return stage_responses(responses, tables, ZoneInfo(load.zone), self.parse_rows, new_file)
-
-
-def _preview_expression(column: Column) -> str:
-    name = quote_name(column.name)
-    if column.is_personal:
-        return f"case when {name} is not null then {quote_text(MASK)} end"
-    return f"left({MASKED.format(f'{name}::varchar')}, {_PREVIEW_WIDTH})"

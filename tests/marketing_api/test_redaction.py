@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from home.logs import logging_to_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.operations import lists
-from marketing_api.redaction import in_log, in_markdown, markdown_block, markdown_table, plain
-from tests.warehouse.answering import Home
+from marketing_api.redaction import in_log, markdown_block, plain
 from tests.warehouse.conftest import home  # noqa: F401 (a fixture)
-from warehouse import tables
 
 HOSTILE = (
     "![a](https://x.example/b.png)", '<img src="https://x.example/b.png">', "<script>alert(1)</script>", "[a](javascript:alert(1))",
@@ -41,16 +36,6 @@ def test_a_terminal_obeys_nothing(text: str) -> None:
     shown.encode()  # no half of a surrogate pair
 
 
-@given(TEXTS)
-def test_a_cell_of_markdown_is_one_cell_without_markup(text: str) -> None:
-    cell = in_markdown(text)
-    assert "\n" not in cell
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`*\[\]<>|~&]", cell.replace("\\\\", "")), (
-        "every mark has its backslash"
-    )
-    assert re.sub(r"\\(.)", r"\1", cell) == " ".join(plain(text).split()), "it is read as it was written"
-
-
 @given(st.lists(TEXTS, max_size=5))
 def test_no_line_ends_a_block_of_code(lines: list[str]) -> None:
     first, *inner, last = markdown_block(lines).split("\n")
@@ -71,24 +56,3 @@ def test_the_log_of_a_home_has_one_entry_for_each_message(tmp_path: Path) -> Non
     (entry, forged) = file.path.read_text().splitlines()
     assert entry.endswith("refused: no")
     assert forged == f"    {FORGED}\ufffd[2J"
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.found.append(tag)
-
-
-@pytest.mark.parametrize("text", [each for each in HOSTILE if each.isprintable() or "\n" in each])
-def test_the_preview_of_a_table_shows_names_as_they_are(home: Home, text: str) -> None:  # noqa: F811
-    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": text}]}})], tables.LISTS)
-    shown = home.warehouse.preview_rows(tables.LISTS)
-    assert shown.count("\n") == 2
-    assert in_markdown(text) in shown
-    assert markdown_table(("a",), [(text,)]).count("\n") == 2
-    parser = _Tags()
-    parser.feed(re.sub(r"\\[<>]", "", shown))
-    assert parser.found == []

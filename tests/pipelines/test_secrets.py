@@ -69,7 +69,6 @@ def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night)
     assert "Call(emailmarketing/getcoupon: email)" in "".join(kept.values()), (
         "nothing was logged: this proves nothing"
     )
-    assert json.dumps("•••")[1:-1] in "".join(kept.values()), "no preview was kept: this proves nothing"
     assert [text for text in people if text in rough_night.ran.text] == []
     assert [(where, text) for where, content in kept.items() for text in people if text in content] == []
 

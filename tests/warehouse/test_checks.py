@@ -61,31 +61,6 @@ def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     ]
 
 
-def test_a_preview_is_a_markdown_table(home: Home) -> None:
-    home.load(
-        [home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A|B\nC"}]}})], tables.LISTS
-    )
-    head, rule, row = home.warehouse.preview_rows(tables.LISTS).splitlines()
-    assert head.startswith("| account | list_id | name |")
-    assert set(rule) <= set("|- ")
-    assert row.startswith("| main | 12 | A\\|B C |")
-
-
-def test_a_preview_masks_what_is_personal(home: Home) -> None:
-    home.load([page(home, 1)], tables.CONTACTS)
-    head, _, row = home.warehouse.preview_rows(tables.CONTACTS).splitlines()
-    assert head.startswith("| account | list_id | contact_id | email |")
-    assert row.startswith("| main | 12 | 1 | ••• |")
-
-
-def test_a_preview_masks_addresses_wherever_they_stand(home: Home) -> None:
-    entry = {"id": 12, "name": "Of ann@example.com (link: https://x.example/?to=ann%40example.com)"}
-    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [entry]}})], tables.LISTS)
-    preview = home.warehouse.preview_rows(tables.LISTS)
-    assert "Of ••• (link: https://x.example/?to=•••)" in preview
-    assert "example.com" not in preview
-
-
 @pytest.mark.parametrize("table", tables.TABLES.values(), ids=tables.TABLES)
 def test_columns_that_name_or_reach_people_are_declared_as_personal(table: tables.Table) -> None:
     """A column added later is not forgotten: these words in its name mean people."""

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +67,14 @@ def years(filled: Path, tmp_path: Path) -> Iterator[Home]:
     home.close()
 
 
+def find_readable(archive: Archive, request_ids: Sequence[int]) -> list[int]:
+    found = []
+    for request_id in request_ids:
+        with contextlib.suppress(ArchiveDamaged):
+            found += [response.request_id for response in archive.responses([request_id])]
+    return found
+
+
 def files(home: Path) -> list[str]:
     return sorted(
         path.relative_to(home / "archive").as_posix() for path in home.glob("archive/requests/*/*.parquet")
@@ -103,11 +111,11 @@ def test_bodies_from_before_the_last_checkpoint_go_and_a_rebuild_is_the_same(yea
     before, asked = years.contents(), ids(years)
     compact_archive(years.path, KEPT, later(60))
     with Archive(years.path / "archive") as archive:
-        assert archive.find_readable(asked) == asked, "the checkpoint is not old enough"
+        assert find_readable(archive, asked) == asked, "the checkpoint is not old enough"
     compact_archive(years.path, KEPT, later(75))
     assert len(list(years.path.glob("archive/checkpoints/*"))) == 2
     with Archive(years.path / "archive") as archive:
-        assert 0 < len(archive.find_readable(asked)) < len(asked) / 5
+        assert 0 < len(find_readable(archive, asked)) < len(asked) / 5
     report = rebuild_warehouse(years.path)
     assert report.since == (START + dt.timedelta(days=40)).date()
     assert (report.failed, report.loads) == (0, 2), "what came after the checkpoint is replayed, and no more"
@@ -255,7 +263,7 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
             compact_archive(years.path, KEPT, later(75))
     compact_archive(years.path, KEPT, later(75))
     with Archive(years.path / "archive") as archive:
-        assert len(archive.find_readable(asked)) < len(asked) / 5
+        assert len(find_readable(archive, asked)) < len(asked) / 5
     rebuild_warehouse(years.path)
     assert years.contents() == before
     assert ids(years) == asked
@@ -308,5 +316,5 @@ def test_large_bodies_go_with_their_files(tmp_path: Path) -> None:
     for days, left in ((45, large), (90, large[2:])):
         compact_archive(home.path, KEPT, later(days))
         with Archive(home.path / "archive") as archive:
-            assert archive.find_readable(large) == left
+            assert find_readable(archive, large) == left
     assert [path.name.split(".")[0] for path in home.path.rglob("*.zst")] == [str(large[2])]

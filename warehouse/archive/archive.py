@@ -26,7 +26,7 @@ from warehouse.archive.ledger import AccountCall, Last, Ledger, recorded_in
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.suppression import load_forgotten
-from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived
+from warehouse.errors import ArchiveError, ArchiveFull
 from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
@@ -131,14 +131,6 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         finally:
             self.ledger.close()
             self._workspace.close()
-
-    def find_readable(self, request_ids: Iterable[int]) -> list[int]:
-        """Those whose responses can be had. Slow: for what is left when some cannot."""
-        found = []
-        for request_id in request_ids:
-            with contextlib.suppress(ArchiveDamaged, NotArchived):
-                found += [response.request_id for response in self.responses([request_id])]
-        return found
 
     def find_reusable(self, account: str, since: int, between: Between) -> Reusable:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested

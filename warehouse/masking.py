@@ -22,7 +22,7 @@ from marketing_api.redaction import Secret
 from warehouse.disk import hold_lock, make_folder, write_file
 from warehouse.errors import WarehouseError
 from warehouse.policies import LEAST_KEY, PersonalData
-from warehouse.schema import SCHEMAS, UNDECLARED, columns_of
+from warehouse.schema import SCHEMAS, columns_of
 from warehouse.sql import (
     MASKED,
     NORMAL_FORM,
@@ -102,16 +102,14 @@ def internal_columns() -> Collection[tuple[str, str]]:
 
 
 def published_columns(
-    connection: duckdb.DuckDBPyConnection, personal_data: PersonalData
+    connection: duckdb.DuckDBPyConnection,
 ) -> dict[str, dict[str, PublishedColumn]]:
     """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts` and `sync`
-    that is not internal. `extra` is published where personal data is kept: its columns have names that the
-    service chose, and one may be somebody's."""
-    schemas = {*SCHEMAS} - ({UNDECLARED} if personal_data is not PersonalData.KEEP else set())
+    that is not internal."""
     found: dict[str, dict[str, PublishedColumn]] = {}
     for relation, columns in columns_of(connection).items():
         schema, table = relation.split(".", 1)
-        if schema in schemas and relation not in INTERNAL_TABLES:
+        if schema in SCHEMAS and relation not in INTERNAL_TABLES:
             found[relation] = {
                 name: PublishedColumn(
                     sql_type, is_personal(schema, table, name), is_link(schema, table, name)

@@ -126,7 +126,7 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
 
     A view that looks at the clock stays one, over the tables that are published; others become tables."""
     masking.prepare_connection(connection)
-    relations = published_columns(connection, masking.personal_data)
+    relations = published_columns(connection)
     views = _clock_views(connection, relations)
     commented = comment_statements(connection, relations, views)
     as_of = fetch_value(connection, NEWEST_READING)

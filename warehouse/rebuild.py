@@ -20,7 +20,7 @@ from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.disk import Workspace
 from warehouse.errors import ArchiveError
 from warehouse.loads.load import APPLIED, Load
-from warehouse.schema import UNDECLARED, columns_of, comment_statements, row_counts
+from warehouse.schema import columns_of, comment_statements, row_counts
 from warehouse.sql import fetch_rows, fetch_value, quote_name, quote_text, transaction
 from warehouse.tables import KEPT, SYNC_TABLES, TABLES
 from warehouse.warehouse import Warehouse
@@ -120,7 +120,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     )
     views = fetch_rows(
         connection,
-        f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'",
+        f"select sql from duckdb_views() where {_OWN} and not internal",
     )
     kept = [
         (schema, name)

@@ -23,12 +23,9 @@ from warehouse.sql import (
 )
 from warehouse.tables import ALL_TABLES, EMAIL, EMAIL_NORMALIZED, SyncTable, Table
 
-#: Views of the fields that the service sends and no column holds, which come and go with what it sends
-#: (`loads.drift`).
-UNDECLARED = "extra"
 #: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the
 #: reading.
-SCHEMAS = ("source", "history", "marts", "sync", UNDECLARED)
+SCHEMAS = ("source", "history", "marts", "sync")
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 

@@ -169,9 +169,10 @@ def test_each_kind_of_change_is_listed_once_and_costs_no_data(
         "could not be read" in second.out
     )
 
-    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [
-        (5, "ann@example.com red")
-    ]
+    assert query(
+        home,
+        "select count(distinct list_id), min(extra ->> 'colour') from source.lists where extra is not null",
+    ) == [(5, "ann@example.com red")]
     shown = json.loads(command("status", "--json").out)["schema_changes"]
     assert {(each["table"], each["change"], each["field"]) for each in shown} == {row[:3] for row in EXPECTED}
     assert "colour" in command("status").out
@@ -185,6 +186,7 @@ def test_each_kind_of_change_is_listed_once_and_costs_no_data(
         query(home, "from sync.schema_changes order by all"),
         query(home, "from sync.known_shapes order by all"),
     ) == every
-    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [
-        (5, "ann@example.com red")
-    ]
+    assert query(
+        home,
+        "select count(distinct list_id), min(extra ->> 'colour') from source.lists where extra is not null",
+    ) == [(5, "ann@example.com red")]

@@ -333,17 +333,3 @@ def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not
     assert ask(filled / "warehouse.duckdb", "select table_name, change from sync.schema_changes") == [
         ("marts.sizes_again", "table dropped")
     ]
-
-
-@pytest.mark.slow
-def test_fields_without_a_column_are_published_where_personal_data_is_kept(filled: Path) -> None:
-    with open_database(filled / "warehouse.duckdb") as connection:
-        connection.execute('update source.contacts set extra = \'{"shoe": "42"}\' where contact_id = 1')
-        connection.execute(
-            "create view extra.contacts as select account, list_id, contact_id, extra ->> '$.shoe' as shoe "
-            "from source.contacts where extra is not null"
-        )
-    publish_copy(filled)
-    assert ask(published_path(filled), "from extra.contacts") == [("main", 7, 1, "42")]
-    publish_copy(filled, Masking(PersonalData.DROP))
-    assert ask(published_path(filled), "select 1 from duckdb_views() where schema_name = 'extra'") == []

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_of
 from warehouse.loads.target import Target
-from warehouse.schema import UNDECLARED
-from warehouse.sql import MASKED, load_statements, quote_name, quote_text
-from warehouse.tables import EXTRA, IN_WORDS, TABLES, Table
+from warehouse.sql import MASKED, load_statements, quote_text
+from warehouse.tables import IN_WORDS
 
 _SQL = load_statements(Path(__file__).with_suffix(".sql"))
 #: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry of a
@@ -32,10 +31,6 @@ _FACTS = pa.schema(
         ("request_id", pa.int64()),
         ("sample", pa.string()),
     ]
-)
-_VIEW = (
-    "Fields that the service sends and {table} has no column for, as texts; one row per row there that has "
-    "any of them."
 )
 
 
@@ -62,8 +57,6 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
         reports[name].drift.append(line)
     first.run_sql(_SQL["known"])
     first.run_sql(_SQL["gone"])
-    for name, fields in first.run_sql(_SQL["fields"]):
-        _make_view(first, TABLES[name], fields)
 
 
 def _find_differences(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, Seen]]:
@@ -100,20 +93,3 @@ def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
         value = json.loads(raw)
         seen = (target.responses[response].request_id, sample_of(type_of(value), value))
         yield (table, name, EXTRA_FIELD, ""), seen
-
-
-def _make_view(target: Target, table: Table, fields: Sequence[str]) -> None:
-    """A column for each field that has none of its own, as text; of names that differ in nothing but case,
-    which are one to SQL, the first."""
-    own, free = ["account", *table.key], dict[str, str]()
-    for field in fields:
-        if field and field.casefold() not in own:
-            free.setdefault(field.casefold(), field)
-    columns = [quote_name(name) for name in own]
-    for field in free.values():
-        pointer = quote_text("/" + field.replace("~", "~0").replace("/", "~1"))
-        columns.append(f"json_extract_string({EXTRA.name}, {pointer}) as {quote_name(field)}")
-    rows = f"from {table.qualified} where {table.is_there} and {EXTRA.name} is not null"
-    view = f"{UNDECLARED}.{table.name}"
-    target.run_sql(f"create or replace view {view} as select {', '.join(columns)} {rows}")
-    target.run_sql(f"comment on view {view} is {quote_text(_VIEW.format(table=table.qualified))}")

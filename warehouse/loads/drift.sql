@@ -109,19 +109,6 @@ where account = getvariable('account') and kind = 'always' and exists (
         and d.what = k.what
 );
 
--- Of tables with new unknown fields: every such field of theirs, the first ones first; a view of more would
--- serve nobody.
--- fields
-select table_name, list(field order by first, field)
-from (
-    select table_name, field, min(coalesce(request_id, 0)) as first
-    from sync.schema_changes
-    where change = 'new field' and not contains(field, '.')
-        and table_name in (select table_name from drifted where kind = 'extra')
-    group by all
-)
-group by table_name;
-
 -- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed
 -- yet; with the first response that has each and its value there.
 -- extras

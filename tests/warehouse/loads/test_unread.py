@@ -152,9 +152,6 @@ def test_unknown_fields_are_noted_when_they_first_come(home: Home) -> None:
         ("size", "new field", "number", 3600),
     ]
     assert home.values(tables.AUDIENCES, "extra") == ['{"colour":"blue","size":3}']
-    assert home.rows("extra.audiences") == [
-        {"account": "main", "audience_id": 1, "colour": "blue", "size": "3"}
-    ]
 
 
 def test_a_field_of_any_name_is_announced_once_and_for_good(home: Home) -> None:

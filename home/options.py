@@ -266,7 +266,6 @@ PUSH = (
         choices=VERIFY,
     ),
     REJECT_LIMIT,
-    Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 
 

@@ -255,8 +255,6 @@ class PushPlan(Struct):
     invalid: list[Reason]
     changes: list[Change]
     """a sample"""
-    additions: list[Change]
-    """a sample of new rows, where `changes` has none of them"""
     columns: dict[str, str]
     """ours, and the input's that was mapped to it or guessed to mean it"""
     unknown_addresses: int

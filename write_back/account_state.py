@@ -75,8 +75,8 @@ class Lists:
         return list(dict.fromkeys(names))
 
     def find_lists(self, cell: Cell) -> tuple[int, ...]:
-        """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
-        between them."""
+        """The lists that a cell names by ids or names, each once: one, or several with commas between
+        them, or with semicolons where names have commas."""
         text = cell_text(cell)
         if text is None:
             raise BadValue("the list is missing")
@@ -86,15 +86,16 @@ class Lists:
             raise BadValue(
                 f"{show_name(text)} may be one id or several: write it without commas, or put ; between"
             )
-        # a name may have a comma or semicolon in it, so the longest piece that is a name counts
-        for pieces in (text.split(";"), text.replace(",", ";").split(";")):
-            found = {word: self._find_list(word) for word in filter(None, map(str.strip, pieces))}
-            if found and all(found.values()):
-                return tuple(dict.fromkeys(filter(None, found.values())))
+        sign = ";" if ";" in text else ","
+        found = {word: self._find_list(word) for word in filter(None, map(str.strip, text.split(sign)))}
         if not found:
             raise BadValue("the list is missing")
-        unknown = next(word for word, list_id in found.items() if not list_id)
-        raise BadValue(f"there is no list {show_name(unknown)}{suggest_names(unknown, self.names.values())}")
+        for word, list_id in found.items():
+            if list_id is None:
+                raise BadValue(
+                    f"there is no list {show_name(word)}{suggest_names(word, self.names.values())}"
+                )
+        return tuple(dict.fromkeys(filter(None, found.values())))
 
     def _find_list(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word

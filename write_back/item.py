@@ -35,7 +35,7 @@ DONE = (State.APPLIED, State.VERIFIED)
 class Options:
     """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the
     input that are left out. `send_all`: send what is known to be so already, too (never activities again).
-    `clear_empty`: an empty cell empties its custom field. `max_rows`: an input with more is not used.
+    `clear_empty`: an empty cell empties its custom field.
     `resubscribe`: a status may make somebody active who is not (`consent`). `is_standing`: it says again and
     again how everything should be (an audience sync); of rows that are so, and of those that were rejected
     before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where they are empty.
@@ -45,7 +45,6 @@ class Options:
     ignore: tuple[str, ...] = ()
     send_all: bool = False
     clear_empty: bool = False
-    max_rows: int | None = None
     resubscribe: bool = False
     is_standing: bool = False
     fill_only: bool = False
@@ -134,9 +133,6 @@ class Plan:
     columns: tuple[
         tuple[str, str], ...
     ] = ()  # ours, and the input's that was mapped to it or guessed to mean it
-    additions: tuple[Change, ...] = field(
-        default=(), repr=False
-    )  # a sample of new rows, where `changes` has none
     unknown_address_count: int = 0  # addresses of items that the warehouse does not know
 
     @property

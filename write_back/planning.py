@@ -26,7 +26,7 @@ from write_back.outbox.outbox import Outbox
 from write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
-MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
+MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
@@ -70,7 +70,6 @@ class Planning(ABC):
         self._unknown_addresses: set[str] = set()
         self._changes: list[Change] = []
         self._of_column = Counter[str]()
-        self._additions: list[Change] = []
         self._warnings: dict[str, None] = {}
         self._counted = Counter[str]()
 
@@ -201,13 +200,6 @@ class Planning(ABC):
             self._of_column[column] += 1
             self._changes.append(Change(row, what, column, old, new))
 
-    def note_addition(self, row: int, email: str, list_name: str, values: Mapping[str, str]) -> None:
-        """A new contact of a list, for a sample of its own: in that of changes, the first new rows would
-        leave no room for others."""
-        if len(self._additions) < MAX_ADDITIONS:
-            said = "; ".join([list_name, *(f"{title}: {text}" for title, text in values.items() if text)])
-            self._additions.append(Change(row, email, "list", None, said))
-
     def add_warning(self, text: str) -> None:
         self._warnings[text] = None
 
@@ -244,7 +236,6 @@ class Planning(ABC):
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
             warnings=tuple(dict.fromkeys(warnings)),
             columns=self.picked.renamed,
-            additions=tuple(self._additions),
             unknown_address_count=len(self._unknown_addresses),
         )
 

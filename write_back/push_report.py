@@ -158,7 +158,7 @@ def render_lines(text: str, *values: object) -> list[str]:
 def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
     plan = planned.plan
-    whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
+    whole = plan.changed_count + plan.new_count
     counts = list(_plan_counts(plan, planned.limit_words))
     return _mask_lines(render_lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
 
@@ -242,7 +242,6 @@ def plan_document(planned: Planned) -> output.PushPlan:
         idle={each.reason: len(each.rows) for each in group_reasons(plan.idle)},
         invalid=list(map(explain_reason, plan.bad)),
         changes=list(plan.changes),
-        additions=list(plan.additions),
         columns=dict(plan.columns),
         unknown_addresses=plan.unknown_address_count,
         notes=list(plan.warnings),

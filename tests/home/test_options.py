@@ -206,7 +206,6 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "ignore": ["x", "y z"],
         "verify": "all",
         "reject_limit": 0.2,
-        "max_rows": 7,
         "if_plan": ["0123abcd"],
         "sql": "select 'it''s'",
         "account": "hill",

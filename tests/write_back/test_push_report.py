@@ -90,7 +90,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         60,
         (),
         new_count=60,
-        additions=added,
+        changes=added,
         columns=columns,
         unknown_address_count=1,
     )
@@ -100,7 +100,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         "  1 address is not in the warehouse: each is looked up at the service, and rows about those "
         "that it does not know are rejected" in lines
     )
-    assert "new (a sample of 60 rows)" in lines
+    assert "changes (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
     assert (
         "  2 addresses are new to the warehouse: the service adds them, or updates those that it has by now"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
 from write_back.input.columns import pick_columns
-from write_back.input.rows import InputError, Rows
+from write_back.input.rows import Rows
 from write_back.item import DONE, RETRY_POLICY, Options, Plan, RetryPolicy, State
 from write_back.kinds.activities import ACTIVITIES
 from write_back.kinds.contacts import CONTACTS
@@ -54,11 +54,6 @@ NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
     """What a push of these rows would do, without doing any of it. No request. InputError when the input as a
     whole cannot be used."""
-    if options.max_rows is not None and len(rows) > options.max_rows:
-        raise InputError(
-            f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are "
-            "allowed; nothing is sent"
-        )
     picked = pick_columns(
         rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ()
     )

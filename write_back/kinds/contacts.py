@@ -278,7 +278,9 @@ class ContactsPlanning(Planning):
             self.add_warning(REACHES_PEOPLE)
             if any(one.list_id == part.list_id for one in self._gone.get(row.key, ())):
                 self.count_warning(ADDED_AGAIN)
-            self.note_addition(row.number, row.email, self.known.lists.names[part.list_id], row.values)
+            values = (f"{title}: {text}" for title, text in row.values.items() if text)
+            said = "; ".join([self.known.lists.names[part.list_id], *values])
+            self.note_change(row.number, row.email, "list", None, said)
             return
         if status is not None:
             before = None if now.status is None else STATUSES.get(now.status)
@@ -511,7 +513,6 @@ class Contacts(Kind):
     )
     effect = EffectKind.JOINS
     planning = ContactsPlanning
-    samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 
     def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:

@@ -40,8 +40,6 @@ class Kind(str):
     planning: ClassVar[type[Planning]]
 
     effect: ClassVar[EffectKind]
-    #: New rows are listed value by value in the plan's sample of changes.
-    samples_new: ClassVar[bool] = True
     #: What a plan says of addresses that the warehouse does not know. Tags are added by address, for others
     #: the contact is looked up.
     unknown_addresses: ClassVar[str] = (

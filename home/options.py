@@ -351,7 +351,7 @@ AFTERWARDS = (
 )
 REJECTED = Option(
     "rejected",
-    "write rejected rows to a CSV, to be corrected and pushed again",
+    "write the rejected rows of the push (default: the last) to a CSV, to be corrected and pushed again",
     in_ui=_MAINTENANCE,
 )
 OUT = Option(

@@ -24,7 +24,7 @@ from write_back.outbox.outbox import Outbox, open_outbox
 from write_back.push_report import group_reasons, print_lines, result_of
 from write_back.push_service import finish_push
 from write_back.refusals import is_permanent
-from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv
+from write_back.rejected_rows import RejectedRows, find_rejected, write_copy, write_csv
 
 _SHOWN = 20
 
@@ -81,33 +81,27 @@ def _print_status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox
 
 
 def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
-    """To be corrected, over no file that is there."""
-    several = rejected_rows(settings.home, outbox, account, arguments.push)
-    is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
-    why = "they are of several kinds, or of pushes with different columns or options"
+    """Those of one push, else of the last, to be corrected; over no file that is there."""
+    latest = next(iter(outbox.list_pushes(account, limit=1)), None)
+    push = latest if arguments.push is None else outbox.find_push(arguments.push)
+    rejected = RejectedRows((), []) if push is None else find_rejected(settings.home, outbox, push)
     if arguments.json:
-        print_json(report.rejected_document(several))
-    elif not several:
+        print_json(report.rejected_document(rejected))
+    elif not rejected.rows:
         print_lines(["no rejected rows are left"], sys.stderr)
-    elif is_piped and len(several) > 1:
-        raise SettingsError(
-            f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files "
-            "with --out FILE"
-        )
-    elif is_piped:
-        write_csv(sys.stdout, several[0])
-        print_lines(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
+    elif arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty()):
+        write_csv(sys.stdout, rejected)
+        print_lines(_pushed_again(arguments, rejected, Path("FILE")), sys.stderr)
     else:
-        print_lines([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
-        for each in several:
-            path = arguments.out or pushes_of(settings.home) / "rejected" / f"{each.kind}.csv"
-            try:
-                path = write_copy(path, each)
-            except OSError as problem:
-                raise SettingsError(
-                    f"{path} cannot be written ({problem.strerror}): name another file with --out"
-                ) from None
-            print_lines([*report.render_lines("rejected", each), "", *_pushed_again(arguments, each, path)])
+        path = arguments.out or pushes_of(settings.home) / "rejected" / f"{rejected.kind}.csv"
+        try:
+            path = write_copy(path, rejected)
+        except OSError as problem:
+            raise SettingsError(
+                f"{path} cannot be written ({problem.strerror}): name another file with --out"
+            ) from None
+        again = _pushed_again(arguments, rejected, path)
+        print_lines([*report.render_lines("rejected", rejected), "", *again])
     return exits.DONE
 
 

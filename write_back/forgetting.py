@@ -65,4 +65,4 @@ def delete_from_pushes(
         if apply:
             left = rows.take_rows(sorted(set(range(len(rows))) - theirs))
             keep_rows(path, left, left.numbers)
-            write_rejections(home, outbox, push_id)
+            write_rejections(home, outbox, push)

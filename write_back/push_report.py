@@ -84,7 +84,7 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
         elif _is_left(entry):
             left.append(Reason(entry.rows, LEFT))
         mismatches.update(list(entry.drift or ()) if entry.is_done else ())
-    rejected_csv = write_rejections(home, outbox, push_id)
+    rejected_csv = write_rejections(home, outbox, push)
     return PushResult(
         push=push_id,
         account=push.account,
@@ -252,17 +252,16 @@ def plan_document(planned: Planned) -> output.PushPlan:
     )
 
 
-def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
+def rejected_document(rejected: RejectedRows) -> output.RejectedRows:
     return output.RejectedRows(
         [
             output.RejectedRow(
                 row.push_id or 0,
-                each.kind,
+                rejected.kind,
                 explain_reason(row.why),
-                dict(zip(each.columns, row.cells, strict=True)),
+                dict(zip(rejected.columns, row.cells, strict=True)),
             )
-            for each in several
-            for row in each.rows
+            for row in rejected.rows
         ]
     )
 

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, count, groupby
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -21,7 +21,7 @@ from home.door import pushes_of
 from warehouse.disk import make_folder, write_file
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
 from write_back.item import Plan, Reason, Source, State
-from write_back.outbox.outbox import Entry, Outbox
+from write_back.outbox.outbox import Outbox, Push
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,7 @@ class RejectedRow(NamedTuple):
 
 
 class RejectedRows(NamedTuple):
-    """What fits into one file and can be pushed from it: rows of one kind, with the same columns and
-    `options` of their pushes."""
+    """What a file of rejected rows has, with the kind and `options` of their push."""
 
     columns: tuple[str, ...]
     rows: list[RejectedRow]
@@ -59,29 +58,16 @@ class RejectedRows(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None = None) -> list[RejectedRows]:
-    """The rows of one push or all that are rejected and that no later push has corrected or changed since. Of
-    a row that several pushes of the same rejected the last counts; of a push whose rows are lost there are
-    numbers and reasons."""
-    found: dict[str, RejectedRows] = {}
-    latest: dict[tuple[str, object, object], RejectedRow] = {}
-    for number, entries in groupby(outbox.list_rejected(account, push_id), key=lambda entry: entry.push_id):
-        if push := outbox.find_push(number):
-            kept = _read_kept(home, number, entries)
-            options = {name: value for name in _REPEATED if (value := push.options.get(name))}
-            group = str((push.kind, kept.columns, options))
-            found.setdefault(group, RejectedRows(kept.columns, [], push.kind, options))
-            latest |= {(group, row.why.rows, row.cells or number): row for row in kept.rows}
-    for (group, *_), row in latest.items():
-        found[group].rows.append(row)
-    return list(found.values())
-
-
-def _read_kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
-    """The rows of a push that these entries are about."""
-    reasons = [entry.why for entry in entries]
+def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
+    """The rows of the push that are rejected and that no later push has corrected; numbers and reasons where
+    its rows are lost."""
+    reasons = [entry.why for entry in outbox.list_entries(push.push_id, [State.REJECTED])]
+    if not reasons:
+        return RejectedRows((), [])
     lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
-    return _make_rejected(kept_rows(folder_of(home, push_id) / "rows.parquet") or lost, reasons, push_id)
+    kept = kept_rows(folder_of(home, push.push_id) / "rows.parquet") or lost
+    options = {name: value for name in _REPEATED if (value := push.options.get(name))}
+    return _make_rejected(kept, reasons, push.push_id)._replace(kind=push.kind, options=options)
 
 
 def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
@@ -137,11 +123,10 @@ def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     return _write_rows(folder_of(home, None) / name, _make_rejected(rows, plan.bad, None))
 
 
-def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
+def write_rejections(home: Path, outbox: Outbox, push: Push) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    entries = outbox.list_entries(push_id, [State.REJECTED])
-    rejected = _read_kept(home, push_id, entries) if entries else RejectedRows((), [])
-    return _write_rows(folder_of(home, push_id) / "rejected.csv", rejected)
+    path = folder_of(home, push.push_id) / "rejected.csv"
+    return _write_rows(path, find_rejected(home, outbox, push))
 
 
 def defuse_cell(text: str) -> str:

@@ -275,12 +275,7 @@ class ContactsPlanning(Planning):
         elif any(is_raised(word, status) for word in (*part.present, *part.elsewhere.values())):
             self.count_warning(RESUBSCRIBED)
         if not now.exists:
-            self.add_warning(REACHES_PEOPLE)
-            if any(one.list_id == part.list_id for one in self._gone.get(row.key, ())):
-                self.count_warning(ADDED_AGAIN)
-            values = (f"{title}: {text}" for title, text in row.values.items() if text)
-            said = "; ".join([self.known.lists.names[part.list_id], *values])
-            self.note_change(row.number, row.email, "list", None, said)
+            self._note_new(row, part.list_id)
             return
         if status is not None:
             before = None if now.status is None else STATUSES.get(now.status)
@@ -289,6 +284,14 @@ class ContactsPlanning(Planning):
         for field_id in part.differing:
             before, after = now.fields.get(field_id), part.fields[field_id]
             self.note_change(row.number, row.email, titles[field_id], before, after)
+
+    def _note_new(self, row: Row, list_id: int) -> None:
+        self.add_warning(REACHES_PEOPLE)
+        if any(one.list_id == list_id for one in self._gone.get(row.key, ())):
+            self.count_warning(ADDED_AGAIN)
+        values = (f"{title}: {text}" for title, text in row.values.items() if text)
+        said = "; ".join([self.known.lists.names[list_id], *values])
+        self.note_change(row.number, row.email, "list", None, said)
 
     def _make_item(self, row: Row, content: str, parts: list[_Part]) -> Item:
         """The request for lists that need the same."""

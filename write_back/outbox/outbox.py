@@ -262,11 +262,6 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """The same, one at a time."""
         return map(read_entry, self.each_row("items", push_id=push_id, states=tuple(State)))
 
-    def list_rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
-        """What is rejected, in order of push and row: of one push, or of all without what only repeats a
-        request of an earlier one. Not what a later push has changed since."""
-        return self._read_entries("rejected", account=account, push_id=push_id)
-
     def list_open(
         self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
     ) -> list[Entry]:

@@ -28,13 +28,6 @@ select * from entry
 where push_id = :push_id and state in (select value from json_each(:states))
 order by item_id;
 
--- rejected
-select * from entry
-where account = :account and state = 'rejected'
-    and (push_id = :push_id or (:push_id is null and (operation is not null or rejected_by = 'check')))
-    and not exists (select 1 from superseded where superseded.item_id = entry.item_id)
-order by item_id;
-
 -- open
 select * from entry
 where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)

@@ -226,7 +226,7 @@ def test_the_next_version_and_back_and_on_again(
         ran = command(*words, sandbox=sandbox)
         assert (ran.code, "of a newer version of marketing-sync" in ran.err) == (2, True), ran.text
     assert sandbox.count == asked
-    # and back by the backup, as docs/upgrades.md says
+    # and back by the backup, as docs/versions.md says
     restored = {"MARKETING_HOME": str(tmp_path / "restored")} | backup
     assert command("restore", sandbox=sandbox, **restored).code == 0
     assert command("sync", "--only", "lists", sandbox=sandbox, **restored).code == 0

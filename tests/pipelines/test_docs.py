@@ -117,7 +117,7 @@ def test_every_block_of_a_page_is_carried_out(page: str, told: Callable[[str], T
 
 @pytest.mark.slow
 def test_the_hash_of_the_page_is_the_one_in_the_file(told: Callable[[str], Told]) -> None:
-    (printed,) = told("docs/publishing.md").printed("python")
+    (printed,) = told("docs/personal-data.md").printed("python")
     assert printed == hashed("Ann@example.com", Secret(FILES["data/live/personal.key"].strip())) + "\n"
 
 

@@ -27,10 +27,9 @@ NAMES = {"ACCOUNT": "*", "the home's folder": "home", "the state of the rate lim
 
 
 def order() -> list[str]:
-    """The patterns of the page's first table, from the outermost lock on."""
-    rows = re.findall(
-        r"^\| (?:`([^`]+)`|(the [^,|]+))", PAGE.read_text().split("## What is durable")[0], re.M
-    )
+    """The patterns of the page's table of locks, from the outermost lock on."""
+    table = PAGE.read_text().split("## Locks")[1].split("## What is durable")[0]
+    rows = re.findall(r"^\| (?:`([^`]+)`|(the [^,|]+))", table, re.M)
     names = [quoted or NAMES[plain.strip()] for quoted, plain in rows]
     return list(dict.fromkeys(name.replace("ACCOUNT", "*") for name in names))
 

@@ -261,7 +261,6 @@ def estimated_rate(settings: Settings, account: str) -> float:
 def load_settings(
     folder: Path,
     environment: Mapping[str, str] | None = None,
-    mounts: Path = _MOUNTS,
     *,
     shard: str = "",
     reads_keys: bool = True,
@@ -291,7 +290,7 @@ def load_settings(
         is_default_home=not texts.get("MARKETING_HOME"),
         **given,
     )
-    _check_home(settings, mounts)
+    _check_home(settings)
     for check in (_check_mail, check_apart):
         check(settings)
     return settings
@@ -320,10 +319,10 @@ def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, 
             yield f"{name} is no setting{meant}: it does nothing"
 
 
-def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
+def network_file_system(folder: Path) -> str:
     """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does
     not tell."""
-    lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines() if mounts.exists() else []
+    lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines() if _MOUNTS.exists() else []
     longest, kind = "", ""
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
         left, _, right = line.partition(" - ")
@@ -334,7 +333,7 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     return kind if _NETWORK.fullmatch(kind) else ""
 
 
-def _check_home(settings: Settings, mounts: Path) -> None:
+def _check_home(settings: Settings) -> None:
     """Names that are not valid UTF-8 (or read as none, under a locale without it) cannot be opened by every
     part of this."""
     home = str(settings.home)
@@ -348,7 +347,7 @@ def _check_home(settings: Settings, mounts: Path) -> None:
             f"the home {home} has a ?, a backslash or a % with two digits in its name: set MARKETING_HOME to "
             "a folder without them"
         )
-    if not settings.network_home and (kind := network_file_system(settings.home, mounts)):
+    if not settings.network_home and (kind := network_file_system(settings.home)):
         raise SettingsError(
             f"the home {home} is on a network file system ({kind}), where two machines would not see each "
             "other's locks and could damage the warehouse: set MARKETING_HOME to a folder on a disk of this "

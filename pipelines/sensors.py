@@ -20,8 +20,6 @@ _Status = dg.DagsterRunStatus
 _HOUR = dt.timedelta(hours=1)
 #: A message at once, then at most one in so long, however many shards fail.
 _QUIET = dt.timedelta(minutes=15)
-#: Problems that a message names; it counts all.
-_MOST = 20
 #: How long a run may be in a state: Dagster ends one after a day (`max_runtime_seconds`), and one that does
 #: not start; the queue is long on a first night.
 _LONGEST = {_Status.QUEUED: 6 * _HOUR, _Status.STARTED: 25 * _HOUR}
@@ -100,11 +98,10 @@ def _read_cursor(cursor: str | None, now: dt.datetime) -> _Told:
 
 
 def _post_problems(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
-    shown = dict(list(problems.items())[:_MOST])
     lines = [f"marketing-sync: {count_of(len(problems), 'problem')}, {len(over):,} over"]
-    lines += [f"{name} {text}" for name, text in shown.items()]
-    lines += [f"over: {name}" for name in over[:_MOST]]
-    body = {"text": "\n".join(lines), "problems": shown, "over": over[:_MOST]}
+    lines += [f"{name} {text}" for name, text in problems.items()]
+    lines += [f"over: {name}" for name in over]
+    body = {"text": "\n".join(lines), "problems": problems, "over": over}
     alerts.post_alert(settings, body | {"count": len(problems)})
 
 

@@ -80,12 +80,12 @@ def declare_command(
     neither a home nor an account concerns has no `--sandbox` (`uses_home`)."""
 
     def make_command(work: Work) -> Command:
-        def of_one_shard(arguments: Arguments, settings: Settings) -> int:
-            return work(arguments, settings.of_one_shard())
+        def check_and_work(arguments: Arguments, settings: Settings) -> int:
+            if uses_home:
+                settings = _choose_sandbox(arguments, settings, needs_keys=needs_keys)
+            return work(arguments, settings if is_for_all_shards else settings.of_one_shard())
 
-        work_of_shards = work if is_for_all_shards else of_one_shard
-        checked = _with_key_or_sandbox(work_of_shards, needs_keys=needs_keys) if uses_home else work_of_shards
-        how["callback"] = partial(_run_command, checked, needs_keys)
+        how["callback"] = partial(_run_command, check_and_work, needs_keys)
         taken = [*options, SANDBOX_OPTION] if uses_home else options
         how["params"] = [*click_parameters(taken), _VERBOSE]
         return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
@@ -93,27 +93,23 @@ def declare_command(
     return make_command
 
 
-def _with_key_or_sandbox(work: Work, *, needs_keys: bool) -> Work:
-    """The work, with the account that is configured, or with a sandbox that a person has chosen or sees. A
+def _choose_sandbox(arguments: Arguments, settings: Settings, *, needs_keys: bool) -> Settings:
+    """The settings of the account that is configured, or of a sandbox that a person has chosen or sees. A
     scheduled command that has lost its folder would succeed in the sandbox forever. What sends no request may
-    look at a home that MARKETING_HOME names."""
-
-    def check_and_work(arguments: Arguments, settings: Settings) -> int:
-        if arguments.sandbox and not settings.is_sandbox:
-            raise SettingsError(
-                "--sandbox is for folders without a key, and an account is configured here: leave the option "
-                "out, or run it in another folder"
-            )
-        if not settings.is_key_missing and not arguments.sandbox:
-            return work(arguments, settings)
-        settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
-        if settings.is_key_missing and (needs_keys or settings.is_default_home):
-            raise missing_key(settings)
-        if _holds_sandbox(settings):
-            print_error(_IN_SANDBOX)
-        return work(arguments, settings)
-
-    return check_and_work
+    look at a home that MARKETING_HOME names. Raises SettingsError."""
+    if arguments.sandbox and not settings.is_sandbox:
+        raise SettingsError(
+            "--sandbox is for folders without a key, and an account is configured here: leave the option "
+            "out, or run it in another folder"
+        )
+    if not settings.is_key_missing and not arguments.sandbox:
+        return settings
+    settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
+    if settings.is_key_missing and (needs_keys or settings.is_default_home):
+        raise missing_key(settings)
+    if _holds_sandbox(settings):
+        print_error(_IN_SANDBOX)
+    return settings
 
 
 def _holds_sandbox(settings: Settings) -> bool:

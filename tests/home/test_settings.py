@@ -192,22 +192,28 @@ MOUNTS = """\
         ("/mnt/c/data", "9p"),
     ],
 )
-def test_a_home_that_other_machines_may_have_too_is_refused(folder: str, kind: str, tmp_path: Path) -> None:
+def test_a_home_that_other_machines_may_have_too_is_refused(
+    folder: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS)
-    assert network_file_system(Path(folder), mounts) == kind
+    monkeypatch.setattr("home.settings._MOUNTS", mounts)
+    assert network_file_system(Path(folder)) == kind
     if kind:
         with pytest.raises(SettingsError, match=rf"network file system \({kind}\).*set MARKETING_HOME"):
-            load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts)
+            load_settings(tmp_path, {"MARKETING_HOME": folder})
         assert load_settings(
-            tmp_path, {"MARKETING_HOME": folder, "MARKETING_NETWORK_HOME": "on"}, mounts
+            tmp_path, {"MARKETING_HOME": folder, "MARKETING_NETWORK_HOME": "on"}
         ).network_home
     else:
-        assert load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts).home == Path(folder)
+        assert load_settings(tmp_path, {"MARKETING_HOME": folder}).home == Path(folder)
 
 
-def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path) -> None:
-    assert network_file_system(tmp_path, tmp_path / "no mountinfo") == ""
+def test_where_the_system_does_not_tell_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("home.settings._MOUNTS", tmp_path / "no mountinfo")
+    assert network_file_system(tmp_path) == ""
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,11 @@ PUBLISHED, REPORT = (dg.AssetKey(name) for name in ("published", "report"))
 
 def published_asset(
     publish: Publish,
-    breaking_of: Callable[[Any], Sequence[str]],
     custom_problems_of: Callable[[Any], Sequence[str]],
     after: Iterable[dg.AssetKey],
 ) -> dg.AssetsDefinition:
     """The step that publishes once everything in `after` is made and its blocking checks have passed.
 
-    `breaking_of`: what readers of the copy before can no longer count on, a line each.
     `custom_problems_of`: which of the user's tables failed.
     """
 
@@ -50,11 +48,6 @@ def published_asset(
             "tables": done.table_count,
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
-            **(
-                {"breaking changes": "\n".join(breaking)}
-                if (breaking := breaking_of(context.resources.settings))
-                else {}
-            ),
             **({"custom tables": "\n".join(problems)} if problems else {}),
             **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
         }

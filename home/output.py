@@ -356,8 +356,6 @@ class Publication(Struct):
     report: str
     uploaded: str | None
     """where `--to` put the file"""
-    breaking: list[str] = []
-    """what readers of the copy before can no longer count on"""
     problems: list[str] = []
     """custom tables that failed"""
 

@@ -25,7 +25,6 @@ from pipelines.publishing import (
     MODELS_STEP,
     Models,
     Publishing,
-    breaking_changes,
     custom_table_problems,
     model_settings,
 )
@@ -63,7 +62,6 @@ class Following:
         )
         published = published_asset(
             handled(self.publishing.publish_copy),
-            breaking_changes,
             custom_table_problems,
             [key for key in made.keys if key.path[0] != "staging"],
         )

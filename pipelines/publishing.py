@@ -27,13 +27,11 @@ from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build_models, publish_blockers
 from warehouse.policies import PersonalData
 from warehouse.publish import (
-    BREAKING,
     Published,
     custom_problems,
     publish_copy,
     published_path,
     read_published_facts,
-    schema_changes,
 )
 from warehouse.sealed_query import QueryLimits
 
@@ -121,11 +119,6 @@ def _write_run(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
         with open_tables(settings) as connection:
             write_run(connection, run)
-
-
-def breaking_changes(settings: Settings) -> list[str]:
-    """What readers of the copy before can no longer count on in the current one, a line each."""
-    return [plain(line) for _, _, line in schema_changes(published_path(settings.home), BREAKING)]
 
 
 def custom_table_problems(settings: Settings) -> list[str]:

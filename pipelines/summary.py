@@ -19,7 +19,7 @@ from home.settings import Settings
 from home.texts import make_grid, text_template
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
-from pipelines.publishing import breaking_changes, custom_table_problems, what_is_published
+from pipelines.publishing import custom_table_problems, what_is_published
 from warehouse.models import BuildReport, Status
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def result_of(
         tables=tables,
         read=[*_describe_needed(reader), *group_lines(days), *_describe_plans(reader.results)],
         not_read=list(group_lines(reader.list_problems())),
-        schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
+        schema_changes=list(_schema_changes(reader)),
         notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,
         is_published=is_published,
@@ -125,15 +125,12 @@ def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterato
         yield from (f"account {result.account}: {line}" for line in result.learnt)
 
 
-def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -> Iterator[str]:
-    """How the service's responses, and the tables of a copy that was just published, differ from what they
-    were."""
+def _schema_changes(reader: Reader) -> Iterator[str]:
+    """How the service's responses differ from what they were."""
     for result in reader.results.values():
         for loaded in result.reports:
             for report in loaded.tables.values():
                 yield from report.drift
-    for line in breaking_changes(settings) if is_published else ():
-        yield f"published file, {line}"
 
 
 def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:

@@ -8,7 +8,6 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
@@ -38,7 +37,6 @@ from warehouse.sql import (
     fetch_records,
     fetch_rows,
     fetch_value,
-    load_query,
     quote_name,
     quote_relation,
     quote_text,
@@ -86,7 +84,6 @@ def publish_copy(
     stays), and what `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     path, target = home / "warehouse.duckdb", published_path(home)
-    warehouse = partial(open_database, path, memory_limit=MEMORY_LIMIT, **waits)
     with _take_turn(home), open_scratch(home, "publish") as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
@@ -95,29 +92,20 @@ def publish_copy(
             workspace.place_file("warehouse.duckdb"),
             workspace.place_file("published.duckdb"),
         )
-        with warehouse():  # a copy with its log, as of one moment between two transactions
+        # a copy with its log, as of one moment between two transactions
+        with open_database(path, memory_limit=MEMORY_LIMIT, **waits):
             copy_locked(path, snapshot)
         with open_private(spill=snapshot.with_suffix(".tmp")) as connection:
             fetch_rows(connection, f"attach {quote_text(str(snapshot))} as warehouse")
             fetch_rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(f"nothing was published: {'; '.join(found)}")
-            with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
-                fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
             _write_ours(connection, masking, temporary)
             custom = list(build_tables(read_files(home), temporary, limits or QueryLimits()))
             counts = _finish(connection, temporary, custom)
         published = _check_file(temporary, counts)
         temporary.chmod(0o600)
         move_into_place(temporary, no_folder(target))
-        if schema_changes(target, "origin = 'published'"):
-            with warehouse() as connection:
-                fetch_rows(connection, f"attach {quote_text(str(target))} as before (read_only)")
-                fetch_rows(
-                    connection,
-                    f"insert into {SCHEMA_CHANGES.qualified} by name {load_query('lacking_changes')}",
-                )
-                fetch_rows(connection, "detach before")
     return published
 
 
@@ -157,7 +145,6 @@ def _finish(
     for file, problem in custom:
         _note_custom(connection, file, problem)
     with transaction(connection):
-        _note_changes(connection)
         counts = _count_rows(connection)
         totals = [len(counts), sum(counts.values())]
         fetch_rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
@@ -201,22 +188,6 @@ def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
             fetch_rows(connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry])
 
 
-def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
-    """List in the new file what readers of the one before can no longer count on, and what that one listed.
-
-    It has what a process listed that was killed before the warehouse knew.
-    """
-    sql = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'"
-    tables = {name for (name,) in fetch_rows(connection, sql)}
-    at = f"(select published_at from {FACTS.qualified})"
-    found = [f"select {at} as noticed_at, 'published' as origin, * from ({load_query('breaking_changes')})"]
-    if SCHEMA_CHANGES.qualified in tables:
-        found.append(load_query("lacking_changes"))
-    if tables:
-        changes = " union all by name ".join(found)
-        fetch_rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")
-
-
 def _check_file(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     with open_published(path) as connection:
@@ -230,9 +201,10 @@ def _check_file(path: Path, counts: dict[str, int]) -> Published:
     return published
 
 
-def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
-    """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and
-    what, in words."""
+def schema_changes(path: Path, since: dt.date) -> list[tuple[str, dt.datetime, str]]:
+    """Those of a published file from that day on, oldest first: the account, when it was noticed, and what,
+    in words."""
+    where = f"noticed_at >= date '{since}'"
     sql = f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all"
     return _rows_if_any(path, sql)
 
@@ -251,10 +223,6 @@ def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
     ):
         return fetch_rows(connection, sql)
     return []
-
-
-#: Of a file: what its publishing found.
-BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FACTS.qualified})"
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
 What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had
-again) and the tables of `tables.KEPT`. Not here: applying loads (`warehouse`)."""
+again) and the `sync` tables that are kept. Not here: applying loads (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -22,15 +22,14 @@ from warehouse.errors import ArchiveError
 from warehouse.loads.load import APPLIED, Load
 from warehouse.schema import columns_of, comment_statements, row_counts
 from warehouse.sql import fetch_rows, fetch_value, quote_name, quote_text, transaction
-from warehouse.tables import KEPT, SYNC_TABLES, TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
 _OWN = "database_name = current_database()"
 #: Made anew; everything else is taken over.
-_KEPT_ROWS = {("sync", table.name): table.kept for table in KEPT}
-_MADE_ANEW = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
+_MADE_ANEW = {table.name for table in SYNC_TABLES if not table.is_kept} | {"meta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +132,15 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     for schema, name in kept:
         with transaction(connection):
             fetch_rows(connection, f"create schema if not exists rebuilt.{quote_name(schema)}")
-            for statement in _copy_statements(schema, name, target="rebuilt."):
-                fetch_rows(connection, statement)
+            table = f"{quote_name(schema)}.{quote_name(name)}"
+            fetch_rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
+            fetch_rows(connection, f"insert into rebuilt.{table} by name from {table}")
     fetch_rows(connection, "use rebuilt")
     for statement in chain.from_iterable(commented.values()):
         fetch_rows(connection, statement)
     _make_views(connection, [sql for (sql,) in views])
     fetch_rows(connection, f"use {quote_name(own)}")
     fetch_rows(connection, "detach rebuilt")
-
-
-def _copy_statements(schema: str, name: str, *, source: str = "", target: str = "") -> tuple[str, str]:
-    """The statements that copy what is kept of a table from a catalog to another one."""
-    table, kept = f"{quote_name(schema)}.{quote_name(name)}", _KEPT_ROWS.get((schema, name), "true")
-    make = f"create table if not exists {target}{table} as from {source}{table} limit 0"
-    return make, f"insert into {target}{table} by name from {source}{table} where {kept}"
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ Everything can be killed at any moment and is then done by the next run. Not her
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,9 +83,9 @@ def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
             pass  # its tables are made
         with Warehouse(home, archive).open_for_writing() as connection:
             fetch_rows(connection, f"attach {quote_text(str(new.path))} as checkpoint")
-            for table, which in _list_tables():
+            for table in _list_tables():
                 names = ", ".join(quote_name(column.name) for column in table.columns)
-                copied = f"select {names} from {table.qualified} where {which}"
+                copied = f"select {names} from {table.qualified}"
                 fetch_rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
             # a rebuild tries them again
             fetch_rows(connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED])
@@ -96,13 +95,10 @@ def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
     return name
 
 
-def _list_tables() -> Iterator[tuple[Table | SyncTable, str]]:
-    """Tables that a rebuild makes by applying loads, each with the SQL condition of the rows."""
-    for table in TABLES.values():
-        yield table, "true"
-    for kept in SYNC_TABLES:
-        if kept not in (REQUESTS, ARCHIVE_FILES):
-            yield kept, f"not ({kept.kept or 'false'})"
+def _list_tables() -> list[Table | SyncTable]:
+    """Tables that a rebuild makes by applying loads."""
+    noted = [table for table in SYNC_TABLES if not table.is_kept and table not in (REQUESTS, ARCHIVE_FILES)]
+    return [*TABLES.values(), *noted]
 
 
 def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.datetime) -> None:

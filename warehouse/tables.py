@@ -357,17 +357,15 @@ WEBHOOKS = _declare_table(
 
 @dataclass(frozen=True, slots=True)
 class SyncTable:
-    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published.
-
-    `kept`: which of its rows a rebuild takes over (empty: none).
-    """
+    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published, and a
+    rebuild takes over one that is kept."""
 
     name: str
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     is_internal: bool = False
-    kept: str = ""
+    is_kept: bool = False
 
     @property
     def qualified(self) -> str:
@@ -424,5 +422,3 @@ ARCHIVE_FILES, COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACK
 #: SQL of a row of `sync.schema_changes` in words.
 IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
     '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
-#: Those that a rebuild cannot make anew from the archive.
-KEPT = tuple(table for table in SYNC_TABLES if table.kept)

@@ -10,7 +10,6 @@ from home.values import storage_url
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, declare_command, print_error
 from pipelines.publishing import (
-    breaking_changes,
     custom_table_problems,
     in_words,
     note_run,
@@ -41,17 +40,14 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         published = publish_home(settings)
     path, _, mailed = Reports().make_report(settings)
     uploaded = upload_published(settings, arguments.to) if arguments.to else None
-    breaking = breaking_changes(settings)
     problems = custom_table_problems(settings)
     code = exits.INCOMPLETE if problems else exits.DONE
     if arguments.json:
         made = published_document(settings, published)
         assert made is not None
-        output.print_json(output.Publication(made, str(path), uploaded, breaking, problems))
+        output.print_json(output.Publication(made, str(path), uploaded, problems))
         return code
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
-    for line in breaking:
-        print(f"  changed for its readers: {line}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     for line in problems:
         print_error(line)

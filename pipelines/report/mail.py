@@ -78,14 +78,10 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
 
 
 def _post_schema_changes(settings: Settings, folder: Path) -> None:
-    """How the service's responses, and what is published, differed in the last days from what they were
-    before."""
+    """How the service's responses differed in the last days from what they were before."""
     oldest = utc_now().date() - _RECENT
-    changes = schema_changes(published_path(settings.home), f"noticed_at >= date '{oldest}'")
-    found = [
-        (at.date(), line, f"{f'account {account}' if account else 'published file'}, {line}")
-        for account, at, line in changes
-    ]
+    changes = schema_changes(published_path(settings.home), oldest)
+    found = [(at.date(), line, f"account {account}, {line}") for account, at, line in changes]
     _post_once(settings, folder, "schema changes", found, oldest)
 
 

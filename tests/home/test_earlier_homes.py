@@ -148,7 +148,10 @@ _CHANGES = {
     ],
     "warehouse/sync_tables.toml": [
         ("expected_count", "yield_count"),
-        (r"\Z", '\n[notes]\ndoc = "Notes."\nkept = "true"\n[notes.columns]\nnote = ["VARCHAR", "A note."]\n'),
+        (
+            r"\Z",
+            '\n[notes]\ndoc = "Notes."\nis_kept = true\n[notes.columns]\nnote = ["VARCHAR", "A note."]\n',
+        ),
     ],
     "warehouse/queries/plan.sql": [("expected_count", "yield_count")],
     "home/versions.py": [(r'"outbox": \d+', f'"outbox": {VERSIONS["outbox"] + 1}')],

@@ -355,13 +355,13 @@ def test_schema_changes_of_the_last_days_are_posted_once_in_one_message(
 ) -> None:
     told = dataclasses.replace(settings, mail_url=None, alert_url=alerts.url)
     now = dt.datetime.now(dt.UTC)
-    changes = [("main", now, "lists: new field colour"), (None, now, "marts.sizes: table dropped")]
+    changes = [("main", now, "lists: new field colour"), ("main", now, "lists: field missing size")]
     for found in (changes[:1], changes, changes):
-        monkeypatch.setattr("pipelines.report.mail.schema_changes", lambda path, where, found=found: found)
+        monkeypatch.setattr("pipelines.report.mail.schema_changes", lambda path, since, found=found: found)
         make(monkeypatch, told, report_of(NIGHT, account(anomalies=[])))
     first, second = alerts.bodies
     assert first["text"] == "marketing-sync: schema changes\naccount main, lists: new field colour"
-    assert second["text"] == "marketing-sync: schema changes\npublished file, marts.sizes: table dropped"
+    assert second["text"] == "marketing-sync: schema changes\naccount main, lists: field missing size"
 
 
 def test_unusual_days_that_were_refused_are_posted_again(

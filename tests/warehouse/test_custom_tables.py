@@ -75,8 +75,6 @@ def test_what_a_deleted_file_made_goes(filled: Path, write: Write, ask: Ask) -> 
     assert write(one="select 11 as n") == []
     assert ask("select table_name from duckdb_tables() where schema_name = 'custom'") == [("one",)]
     assert ask("from custom.one") == [(11,)]
-    change = "select change from sync.schema_changes where table_name = 'custom.two'"
-    assert ask(change) == [("table dropped",)]
 
 
 def test_a_table_over_a_masked_copy_shows_what_the_copy_shows(write: Write, ask: Ask) -> None:

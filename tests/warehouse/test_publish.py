@@ -22,11 +22,9 @@ from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns
 from warehouse.policies import PersonalData
 from warehouse.publish import (
-    BREAKING,
     publish_copy,
     published_path,
     read_published_facts,
-    schema_changes,
 )
 from warehouse.tables import SYNC_TABLES, TABLES
 
@@ -290,46 +288,3 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     assert done
     thread.join()
     assert name_in(published_path(filled)) == "Loaded"
-
-
-@pytest.mark.slow
-def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> None:
-    publish_copy(filled)
-    with open_database(filled / "warehouse.duckdb") as connection:
-        for statement in (
-            "alter table source.lists rename column name to title",
-            "alter table source.lists drop column reply_to",
-            "alter table marts.sizes alter column contact_count set data type varchar",
-            "drop view marts.sizes_again",
-        ):
-            connection.execute(statement)
-    publish_copy(filled)
-    expected = [
-        "marts.sizes: column type changed contact_count (BIGINT → VARCHAR)",
-        "marts.sizes_again: table dropped",
-        "source.lists: column dropped reply_to (VARCHAR)",
-        "source.lists: column renamed name (name → title)",
-    ]
-    assert [words for _, _, words in schema_changes(published_path(filled), BREAKING)] == expected
-    assert len(
-        ask(filled / "warehouse.duckdb", "from sync.schema_changes where origin = 'published'")
-    ) == len(expected)
-    publish_copy(filled)
-    assert schema_changes(published_path(filled), BREAKING) == []
-    assert len(schema_changes(published_path(filled), "true")) == len(expected)
-
-
-@pytest.mark.slow
-def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(
-    filled: Path,
-) -> None:
-    publish_copy(filled)
-    with open_database(filled / "warehouse.duckdb") as connection:
-        connection.execute("drop view marts.sizes_again")
-    publish_copy(filled)
-    with open_database(filled / "warehouse.duckdb") as connection:
-        connection.execute("delete from sync.schema_changes")
-    publish_copy(filled)
-    assert ask(filled / "warehouse.duckdb", "select table_name, change from sync.schema_changes") == [
-        ("marts.sizes_again", "table dropped")
-    ]

@@ -82,7 +82,7 @@ order by request_id, table_name, field, kind, what;
 
 -- changes
 insert into sync.schema_changes by name
-select getvariable('account') as account, getvariable('as_of') as noticed_at, 'service' as origin,
+select getvariable('account') as account, getvariable('as_of') as noticed_at,
     table_name, change, before, request_id, listed as field,
     left(masked(after), 60) as after,
     left(masked(sample), 60) as sample

@@ -156,7 +156,7 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
 
     try:
         _check_size(content, budget)
-        lines, notes = read_sheet(name, content, title)
+        lines, notes = read_sheet(name, content, budget.take_bytes, title)
     except InputError:
         raise
     except Exception as problem:  # damaged files have many ways of it

@@ -7,7 +7,7 @@ import datetime as dt
 import io
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -18,7 +18,7 @@ from write_back.input.columns import suggest_names
 from write_back.input.number_formats import show_date, show_number
 from write_back.input.rows import CannotBeSent, InputError, show_name
 
-_TRUE = ("1", "true")
+_TRUE, _MOST_ROWS = ("1", "true"), 1 << 20
 #: What every package of this kind has.
 _TYPES = "[Content_Types].xml"
 _NOT_CALCULATED = "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
@@ -39,19 +39,24 @@ class _Scanned(NamedTuple):
     not_calculated: set[str]
 
 
-def read_sheet(name: str, content: bytes, title: str | None) -> tuple[list[Line], list[str]]:
-    """The rows of the sheet of that title, else of the first visible one, with notes for the plan. Raises
-    InputError, and what openpyxl, zipfile and ElementTree raise for damaged files."""
+def read_sheet(
+    name: str, content: bytes, take: Callable[..., None], title: str | None
+) -> tuple[list[Line], list[str]]:
+    """The rows of the sheet of that title, else of the first visible one, with notes for the plan. `take`:
+    `InputBudget.take_bytes`. Raises InputError, and what openpyxl, zipfile and ElementTree raise for damaged
+    files."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive, warnings.catch_warnings(action="ignore"):
         _check_is_workbook(name, archive)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         sheet, notes = _choose_sheet(name, book.worksheets, title)
         scanned = _scan_sheet(name, archive, sheet)
         sheet.reset_dimensions()  # some programs write wrong ones
-        lines = [
-            Line(number, [_show_cell(cell, scanned) for cell in row], number in scanned.hidden)
-            for number, row in enumerate(sheet.iter_rows(), 1)
-        ]
+        lines: list[Line] = []
+        for number, row in enumerate(sheet.iter_rows(), 1):
+            take(cells=len(row))
+            if row:
+                cells = [_show_cell(cell, scanned) for cell in row]
+                lines.append(Line(number, cells, number in scanned.hidden))
     return lines, notes
 
 
@@ -97,6 +102,8 @@ def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
             if tag != "row":
                 continue
             number = int(element.get("r") or number + 1)
+            if number > _MOST_ROWS:
+                raise ValueError("more rows than Excel has")
             if element.get("hidden") in _TRUE:
                 found.hidden.add(number)
             found.not_calculated.update(

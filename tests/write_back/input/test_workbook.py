@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
-from tests.write_back.input.test_files import reading, records
+from tests.write_back.input.test_files import reading, records, with_values
 from write_back.input.files import read_file
 from write_back.input.rows import InputError, Rows, Seen, cell_text, text_of
 
@@ -146,3 +146,9 @@ def test_a_sheet_that_is_not_there_is_said(sheet: str, said: str) -> None:
 def test_a_text_file_has_no_sheets() -> None:
     with pytest.raises(InputError, match="leave --sheet out"):
         read_sheets(b"email,tag\na@b.co,x", "People")
+
+
+def test_a_sheet_with_more_rows_than_excel_has_is_damaged() -> None:
+    content = with_values(book(("email", "tag"), ("a@b.co", "x")), rb'r="2"', b'r="999999999"')
+    with pytest.raises(InputError, match="cannot be read as an Excel workbook"):
+        reading(content)

@@ -161,7 +161,7 @@ class Settings:
     sandbox_url: str = setting(
         read.service_address, "", "address of a sandbox that is already running, instead of the embedded one"
     )
-    sandbox_contacts: int = setting(read.whole, 600, "contacts of the embedded sandbox")
+    sandbox_contacts: int = setting(read.whole, 150, "contacts of the embedded sandbox")
 
     @property
     def is_sandbox(self) -> bool:

@@ -158,9 +158,8 @@ class PlanEntry:
 
     @property
     def summary(self) -> str:
-        """How many are requested and why, and that the others are not due: for the run's log and the
-        terminal."""
-        rest = f"; {self.not_due:,} are not due, `--all` requests them too" if self.not_due else ""
+        """How many are requested and why, and that the others can wait: for the log and the terminal."""
+        rest = f"; {self.not_due:,} can wait, `--all` reads them too" if self.not_due else ""
         return f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)}){rest}"
 
     @property

@@ -23,7 +23,7 @@ class Options:
     port: int = 0
     key: str = DEFAULT_KEY
     seed: int = 1
-    contacts: int = 600
+    contacts: int = 150
     now: int | None = None
     timezone: str = "UTC"
     rate_limit: int | None = None  # as the service has it

@@ -5,7 +5,7 @@ from typing import Any
 
 from marketing_api.sandbox.mailing import Mail
 from marketing_api.sandbox.rules import CheckedCall
-from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.seed import WORDS, Thing
 
 _FORM = "iso-12h"
 
@@ -77,7 +77,7 @@ def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
 
 
 def _show_visits(call: CheckedCall, mail: Mail) -> list[Thing]:
-    """One visit per click."""
+    """One visit per click. Who clicks several times goes on to the pages of a goal."""
     found = []
     for position, times in mail.clicks if mail.clicked_at <= call.now else ():
         utm = {
@@ -87,6 +87,9 @@ def _show_visits(call: CheckedCall, mail: Mail) -> list[Thing]:
             "term": "",
             "content": f"link-{position + 1}",
         }
-        visit = {"link": mail.campaign.links[position][0], "utm": utm}
-        found += [_stamp(call, mail.clicked_at - 7 * repeat, visit) for repeat in range(times)]
+        pages = [mail.campaign.links[position][0]] * times
+        if times > 1:
+            pages[:0] = WORDS["booking_pages"][position % 3]
+        visits = enumerate({"link": page, "utm": utm} for page in pages)
+        found += [_stamp(call, mail.clicked_at - 7 * place, visit) for place, visit in visits]
     return found

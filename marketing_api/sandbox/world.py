@@ -30,7 +30,7 @@ class Origin:
     after its start."""
 
     seed: int = 1
-    contacts: int = 600
+    contacts: int = 150
     base: int = 0
     timezone: str = "UTC"
 

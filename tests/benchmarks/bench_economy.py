@@ -2,14 +2,13 @@
 contacts.
 
     python -m tests.benchmarks.bench_economy [--contacts 10000 100000 1000000] [--nights 60]
-        [--only nights habits shop mass guarantee quiet million]
+        [--only nights habits mass guarantee quiet million]
 
 Timelines only, no HTTP. "In time": of the timelines that changed in the day before a night, the share that is
 in the warehouse the next morning; "of stale": the same of all that differ from the warehouse; "left stale":
 the share of contacts that are not in it as they are then, and for how long they have not been. Goals: with a
-budget of a tenth of everybody at least 90 % of the oracle's share and three times that of oldest-first; in a
-shop that is built from published figures, 90 % of what is possible without knowing the future; the guarantee
-alone keeps everybody within 7 days; a quiet night costs at most 10 % (600 contacts) and 3 % (100,000) beside
+budget of a tenth of everybody at least 90 % of the oracle's share and three times that of oldest-first; the
+guarantee alone keeps everybody within 7 days; a quiet night costs at most 10 % (600 contacts) and 3 % (100,000) beside
 the seventh whose turn it is; a million contacts are planned within 10 s and 1 GiB. Exit code 1 on a miss."""
 
 from __future__ import annotations
@@ -38,12 +37,10 @@ from tests.simulators.simulated_nights import (
     Policy,
     Run,
     everybody,
-    informed,
     oldest_first,
     oracle,
     planner,
 )
-from tests.simulators.simulated_shop import calibration, shop_year
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
@@ -69,7 +66,7 @@ def compare(title: str, account: SimulatedAccount, nights: int, budget: int) -> 
     )
     print("  policy        in time  of stale  left stale    for  requests  found by one  oldest  planning")
     found = {}
-    for policy in _POLICIES + ((informed,) if account.foreseen else ()):
+    for policy in _POLICIES:
         ran = found[policy.__name__] = Run(account, policy, budget).nights(nights)
         requests = sum(night.requests for night in ran)
         left = np.mean([night.stale - night.found for night in ran]) / len(account)
@@ -108,26 +105,6 @@ def bursting(contacts: int, nights: int) -> bool:
     return judge("in time, of the oracle's", ours / best, 0.8) & judge(
         "in time, times oldest-first", ours / oldest, 3
     )
-
-
-def shop(contacts: int, nights: int) -> bool:
-    """A shop built from published figures. The oracle knows the future; the informed only all that can be
-    known of it, which makes its share the bound, as far as what it foresees is what happens."""
-    account = shop_year(contacts, nights)
-    found = compare("a shop", account, nights, contacts // 10)
-    tenths = [tenth for tenth in calibration(account, nights) if tenth.count]
-    print(
-        "  foreseen: "
-        + ", ".join(f"{tenth.foreseen:.3f} ({tenth.happened:.3f} happened)" for tenth in tenths)
-    )
-    ours, bound, best = (in_time(found[name]) for name in ("planner", "informed", "oracle"))
-    print(f"  in time, of the oracle's: {ours / best:.3f}, informed {bound / best:.3f}")
-    calm = [
-        in_time([night for night in found[name] if night.changed <= contacts // 10])
-        for name in ("planner", "informed")
-    ]
-    print(f"  in time, in nights whose changes fit into the budget: {calm[0]:.3f}, informed {calm[1]:.3f}")
-    return judge("in time, of what is possible without knowing the future", ours / bound, 0.9)
 
 
 def everybody_mailed(contacts: int, nights: int) -> bool:
@@ -235,7 +212,6 @@ def main() -> int:
     parts: dict[str, Callable[[], bool]] = {
         "nights": lambda: not [size for size in chosen.contacts if not lists_mailed(size, chosen.nights)],
         "habits": lambda: bursting(_MANY, chosen.nights),
-        "shop": lambda: shop(_MANY, chosen.nights),
         "mass": lambda: everybody_mailed(_MANY, chosen.nights),
         "guarantee": lambda: guarantee_alone(_MANY, min(chosen.nights, 30)),
         "quiet": lambda: quiet(600, 0.1) & quiet(_MANY, 0.03),

@@ -6,7 +6,7 @@ here: who is asked (`bench_economy`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,10 +75,6 @@ class SimulatedAccount:
     pushes: Moments
     visits: Moments  # what timelines show of contacts themselves and of automations; among `changes`
     mailings: list[Mailing] = field(default_factory=list)
-    #: By contact: how probably its timeline changes after the first and up to the second moment, for one who
-    #: knows the account's rules, all that happened before, and what the service shows since without
-    #: timelines; not the future.
-    foreseen: Callable[[float, float], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.registered)

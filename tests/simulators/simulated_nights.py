@@ -158,14 +158,6 @@ def oracle(run: Run, now: float, budget: int) -> Ints:
     return np.concatenate([run.today, older[np.argsort(missed[older], kind="stable")]])[:budget]
 
 
-def informed(run: Run, now: float, budget: int) -> Ints:
-    """Knows the account's rules and all that has happened, but not the future: asks for what has changed in
-    the last day most probably. Nobody who cannot see timelines gets more in time."""
-    assert run.account.foreseen is not None
-    listed = run.listed(now)
-    return listed[np.argsort(-run.account.foreseen(now - DAY, now)[listed], kind="stable")[:budget]]
-
-
 def planner(run: Run, now: float, budget: int) -> Ints:
     """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)

@@ -71,7 +71,9 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     console.print(make_grid("", columns, map(_table_cells, result.tables)))
     places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
     template = text_template(__file__, _as_it_is, clock=format_clock)
-    console.print(template.render(result=result, places=places, is_sandbox=not settings.accounts), end="", emoji=False)
+    console.print(
+        template.render(result=result, places=places, is_sandbox=not settings.accounts), end="", emoji=False
+    )
 
 
 def _as_it_is(value: Any) -> str:

@@ -110,7 +110,7 @@ def list_changes(account: AccountData) -> list[Change]:
     found = []
     for column, (name, _) in MEASURES.items():
         _, last, before, *_ = values = [row[column] for row in weeks]
-        is_usual = column.endswith("_count") and column != "sent_count"
+        is_usual = column.endswith("_count") and column not in ("sent_count", "automation_count")
         usual = usual_range(values[2 : 2 + _USUAL_WEEKS]) if is_usual and last is not None else None
         surprise = max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
         found.append(
@@ -140,6 +140,38 @@ def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
     spread = 1.4826 * statistics.median(abs(value - middle) for value in known)
     reach = 2 * max(spread, math.sqrt(middle), 1)
     return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
+
+
+#: Measures that follow from what two nights show.
+_NEED_TWO_NIGHTS = ("joined_count", "left_count", "social_click_count", "online_review_count")
+
+
+def explain_unknown(changes: Sequence[Change]) -> list[str]:
+    """Why measures of the last weeks are not known, reason by reason."""
+    unknown = {column: name.lower() for column, (name, _) in MEASURES.items()}
+    shown = {change.name.lower() for change in changes if change.is_known}
+    reasons: dict[str, list[str]] = {}
+    for column, name in unknown.items():
+        if name not in shown:
+            reasons.setdefault(_explain_column(column), []).append(name)
+    return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
+
+
+def _explain_column(column: str) -> str:
+    if column in _NEED_TWO_NIGHTS:
+        return "Known from the second night on"
+    if column in ("open_rate", "click_rate"):
+        return "No campaign was sent in these weeks"
+    if column == "average_rating":
+        return "No review was written in these weeks"
+    return "No automation has sent a message" if column == "automation_count" else "Not read yet"
+
+
+def find_newest_campaign(account: AccountData) -> Row | None:
+    """The campaign that was sent last."""
+    return next(
+        (row for row in account.rows["campaigns"] if row["type"] != "automated" and row["sent_at"]), None
+    )
 
 
 def describe_refusals(account: AccountData) -> str:
@@ -176,6 +208,8 @@ def _describe_week(account: AccountData) -> Iterator[str]:
         parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
     elif row.get("campaign_count") == 0:
         parts.append("no campaign was sent")
+    if row.get("automation_count"):
+        parts.append(f"{count_of(row['automation_count'], 'message')} of automations")
     pairs = (
         ("contacts joined", "joined_count", "left", "left_count"),
         ("good reviews on the feedback page", "good_count", "bad", "bad_count"),
@@ -211,13 +245,10 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
     """Of the newest campaign, when it is new and its openings are known."""
-    for row in account.rows["campaigns"][:1]:
+    if row := find_newest_campaign(account):
         sent, over = row["sent_at"], row["open_rate_over_median"]
-        if (
-            sent
-            and over is not None
-            and account.today - sent.astimezone(ZoneInfo(account.zone)).date() <= _NEWS_DAYS
-        ):
+        age = account.today - sent.astimezone(ZoneInfo(account.zone)).date()
+        if over is not None and age <= _NEWS_DAYS:
             against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
             against = against if abs(over) >= _LEAST_POINTS else "as usual"
             yield (

@@ -2,6 +2,7 @@
 looks (`templates/`)."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,13 +43,14 @@ class AccountData:
     rows: Mapping[str, Rows]
     made_at: dt.datetime
     has_texts: bool = True
+    is_namesake: bool = False
 
     @property
     def title(self) -> str:
-        """The business's name, else the account's."""
-        return next(
-            (str(row["business_name"]) for row in self.rows["business"] if row["business_name"]), self.name
-        )
+        """The business's name, else the account's; both, where another account has the same business name."""
+        names = (str(row["business_name"]) for row in self.rows["business"] if row["business_name"])
+        title = next(names, self.name)
+        return f"{title} ({self.name})" if self.is_namesake else title
 
     def is_read(self, subject: str, *parts: str) -> bool:
         """Whether the subject, and what there is of its parts, was read completely: only then an absence is
@@ -85,9 +87,14 @@ _NEWEST = (
 def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
     """The same from a connection whose time zone is UTC."""
     newest = fetch_rows(connection, _NEWEST, [published.published_at])
-    return ReportData(
-        published, [_read_account(connection, name, as_of, published, now) for name, as_of in newest]
-    )
+    accounts = [_read_account(connection, name, as_of, published, now) for name, as_of in newest]
+    return ReportData(published, mark_namesakes(accounts))
+
+
+def mark_namesakes(accounts: Sequence[AccountData]) -> list[AccountData]:
+    """The accounts, those marked whose business has the name of another one."""
+    counts = Counter(account.title for account in accounts)
+    return [replace(account, is_namesake=counts[account.title] > 1) for account in accounts]
 
 
 def _read_account(

@@ -102,12 +102,21 @@ def load_environment() -> Environment:
         "short_month": lambda value: f"{value:%b %y}",
     }
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    drawn = (charts.draw_swatch, charts.stack_opacity, charts.draw_sparkline, pictures_of, campaign_pictures)
+    drawn = (
+        rank_accounts,
+        charts.draw_swatch,
+        charts.stack_opacity,
+        charts.draw_sparkline,
+        pictures_of,
+        campaign_pictures,
+    )
     told = (
         key_figures,
         figures.write_headline,
         figures.describe_refusals,
         figures.list_changes,
+        figures.explain_unknown,
+        figures.find_newest_campaign,
         figures.last_week,
         figures.show_measure,
         figures.tiers_of,
@@ -118,6 +127,22 @@ def load_environment() -> Environment:
     made.globals |= {"TIERS": figures.TIERS, "MEASURES": figures.MEASURES, "SCRIPT": Markup(_SCRIPT)}  # noqa: S704 (ours)
     made.globals["script_hash"] = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     return made
+
+
+def rank_accounts(report: ReportData) -> list[tuple[AccountData, str]]:
+    """The accounts with what needs attention in each; those where something does come first."""
+    found = [(account, _find_attention(account)) for account in report.accounts]
+    return sorted(found, key=lambda pair: not pair[1])
+
+
+def _find_attention(account: AccountData) -> str:
+    if describe_standstill(account.as_of, account.made_at):
+        return "syncing has stopped"
+    if account.rows["refused"]:
+        return "not updated"
+    if any(map(figures.is_mostly_unread, account.rows["freshness"])):
+        return "not all data is there"
+    return "unusual week" if any(change.surprise for change in figures.list_changes(account)) else ""
 
 
 def as_of(account: AccountData) -> str:

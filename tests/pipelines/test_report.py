@@ -22,8 +22,8 @@ from home.folder import prepare_home
 from home.formatting import UNKNOWN
 from pipelines.report import charts
 from pipelines.report.charts import draw_sparkline
-from pipelines.report.figures import key_figures, list_changes, write_headline
-from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
+from pipelines.report.figures import explain_unknown, key_figures, list_changes, write_headline
+from pipelines.report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_report
 from pipelines.report.render import drop_unreadable, load_environment, render_preview, render_report
 from tests.fixtures import Command
 from warehouse.policies import PersonalData
@@ -58,7 +58,11 @@ def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "0.1 as click_rate, 4.5 as average_rating, 3 as rating_count, 2 as clicker_count, "
             f"{', '.join(f'sum({name}) as {name}' for name in SUMMED)} from marts.account_daily group by all"
         )
-        connection.execute(f"set variable today = date '{TODAY}'")
+        connection.execute(
+            "create table marts.contact_campaign as "
+            f"select 'main' as account, 'automated' as kind, timestamptz '{NOW}' as sent_at"
+        )
+        connection.execute(f"set variable today = date '{TODAY}'; set variable zone = 'Europe/Berlin'")
         return fetch_records(connection, QUERIES["weeks"], {"account": "main"})
 
 
@@ -194,6 +198,20 @@ FULL = {
             "joined_count": 4,
         }
         | {"online_review_count": 2, "average_rating": 2.5, "rating_count": 2, "redeemed_count": 1}
+    ],
+    "automations": [
+        {
+            "automation": "Welcome <i>",
+            "step": "Hello",
+            "channel": "email",
+            "last_sent_on": TODAY,
+            "week_count": 1,
+            "sent_count": 6,
+            "opened_count": 3,
+            "clicked_count": 0,
+            "open_rate": 0.5,
+            "click_rate": 0.0,
+        }
     ],
     "lists": [
         {
@@ -339,6 +357,51 @@ def test_a_campaign_has_a_page_with_its_name_beside_its_subject_and_its_funnel()
     assert "Sent: 100, 100.0 %; Delivered: 98, 98.0 %; Opened: 40, 40.0 %" in own
 
 
+def test_the_newest_campaign_is_on_top_however_old_it_is() -> None:
+    old = campaign("Autumn", sent_at=NOW - dt.timedelta(days=90))
+    automated = campaign("Welcome", type="automated")
+    html = page(account(campaigns=[automated, old]))
+    card = html[html.index('class="card"') : html.index('class="jumps"')]
+    assert "Autumn" in card
+    assert "20 Dec 2025 to 100 people" in card
+    assert "Welcome" not in card
+    assert 'class="card"' not in page(account(campaigns=[automated]))
+
+
+def test_automations_are_told_by_step_and_in_the_headline() -> None:
+    html = page(account(**FULL))
+    assert "Welcome &lt;i&gt;" in html
+    assert "Hello, email" in html
+    assert write_headline(account(**FULL))[0].count("of automations") == 0, "none in the last whole week"
+    weeks = [row | {"automation_count": 3} for row in weeks_of(FULL["days"])]
+    assert "3 messages of automations" in write_headline(account(**FULL | {"weeks": weeks}))[0]
+
+
+def test_columns_and_rows_without_any_value_are_left_out() -> None:
+    unknown = FULL["lists"][0] | {"joined_count": None}
+    assert ">Moved<" in page(account(**FULL))
+    assert ">Moved<" not in page(account(**FULL | {"lists": [unknown]}))
+    assert "LinkedIn" in page(account(**FULL))
+    silent = FULL["networks"][0] | {"post_count": None}
+    assert "LinkedIn" not in page(account(**FULL | {"networks": [silent, silent | {"network": "x"}]}))
+
+
+def test_accounts_that_need_attention_come_first_and_are_told_apart() -> None:
+    business = FULL["business"]
+    refused = [{"table_name": "lists", "list_name": None}]
+    accounts = [account("north", business=business), account("south", business=business, refused=refused)]
+    html = page(*mark_namesakes(accounts))
+    overview = html[: html.index('class="account"')]
+    assert overview.index("(south)") < overview.index("(north)")
+    assert "not updated" in overview
+
+
+def test_why_something_is_not_known_is_said() -> None:
+    found = explain_unknown([])
+    assert any(line.startswith("Known from the second night on: contacts joined") for line in found)
+    assert "No campaign was sent in these weeks: opened, clicked." in found
+
+
 def test_charts_say_what_they_show() -> None:
     pictures = [
         attributes
@@ -427,7 +490,7 @@ def test_the_preview_holds_numbers_only() -> None:
     said = render_preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
     assert said.startswith("**main**, 20 Mar 2026")
     assert "|  | 9–15 Mar 2026 | week before | change |" in said
-    assert "| Messages sent | 14 | 14 | ±0 |" in said
+    assert "| Campaign messages | 14 | 14 | ±0 |" in said
     assert "Harbor" not in said
     assert "Spring" not in said
 

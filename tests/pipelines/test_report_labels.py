@@ -336,7 +336,7 @@ def _columns(data: AccountData) -> Iterator[tuple[str, list[dict[str, Any]], dic
         "Good reviews, 28 days": "good_rate_28d", "Positive mentions, 28 days": "positive_rate_28d",
     }  # fmt: skip
     yield "months", list(data.rows["months"]), {
-        "Messages sent": "sent_count", "Opened": "open_rate", "Clicked": "click_rate", "Contacts joined": "joined_count",
+        "Campaign messages": "sent_count", "Opened": "open_rate", "Clicked": "click_rate", "Contacts joined": "joined_count",
         "Reviews on review sites": "online_review_count", "Rating on review sites": "average_rating",
         "Coupons redeemed": "redeemed_count",
     }  # fmt: skip

@@ -12,6 +12,11 @@ days as (
             and max(day_on) filter (social_click_change is not null) over (), 0, null)) as social_click_count
     from marts.account_daily where account = $account
 ),
+-- Of an account whose timelines show messages of automations, a week without any had none.
+automated as (
+    select date_trunc('week', timezone(getvariable('zone'), sent_at))::date as begins_on, count(*) as message_count
+    from marts.contact_campaign where account = $account and kind = 'automated' group by all
+),
 summed as (
     select begins_on,
         if(count(left_count) >= any_value(day_count), sum(left_count), null) as left_count,
@@ -22,7 +27,10 @@ summed as (
         if(count(social_click_count) >= any_value(day_count), sum(social_click_count), null) as social_click_count
     from weeks left join days on day_on between begins_on and least(begins_on + 6, today) group by begins_on
 )
-select begins_on, campaign_count, sent_count, opened_count, clicker_count, open_rate, click_rate, joined_count, left_count, visit_count,
+select begins_on, campaign_count, sent_count,
+    case when exists (from automated) then coalesce(message_count, 0) end as automation_count,
+    opened_count, clicker_count, open_rate, click_rate, joined_count, left_count, visit_count,
     good_count, bad_count, online_review_count, average_rating, rating_count, mention_count, social_click_count, redeemed_count
 from summed left join (from marts.period_summary where account = $account and period = 'week') using (begins_on)
+left join automated using (begins_on)
 order by begins_on desc

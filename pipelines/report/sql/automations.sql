@@ -1,0 +1,14 @@
+-- Messages of automations by step, with the newest first: those of the last whole week, and of the 13 weeks before today with what became of
+-- them. Of some messages it can't be known whether they were opened or clicked.
+with messages as (
+    select automation, coalesce(subject, message_text) as step, channel, is_opened, is_clicked,
+        timezone(getvariable('zone'), sent_at)::date as sent_on, date_trunc('week', getvariable('today')::date)::date as monday
+    from marts.contact_campaign where account = $account and kind = 'automated'
+)
+select coalesce(automation, '(no name)') as automation, step, channel, max(sent_on) as last_sent_on,
+    count(*) filter (sent_on between monday - 7 and monday - 1) as week_count, count(*) as sent_count,
+    count(*) filter (is_opened) as opened_count, count(*) filter (is_clicked) as clicked_count,
+    if(count(is_opened) > 0, opened_count / count(is_opened), null) as open_rate,
+    if(count(is_clicked) > 0, clicked_count / count(is_clicked), null) as click_rate
+from messages where sent_on between getvariable('today')::date - 91 and getvariable('today')::date
+group by automation, step, channel order by automation, sent_count desc, step limit 30

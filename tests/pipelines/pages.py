@@ -49,7 +49,7 @@ NOT_RUN = {
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
     "marketing-sync sandbox --port 8765 "
-    "--contacts 600": "a server that stays up; the page's requests go to another one",
+    "--contacts 150": "a server that stays up; the page's requests go to another one",
     "marketing-sync init": "it asks for the key of a real account",
 }
 #: Of docs/deployment.md: they need root, Docker, a cluster or a Dagster that runs. tests/test_deploy.py looks

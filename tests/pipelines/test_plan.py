@@ -70,7 +70,6 @@ def test_what_was_never_read_is_read_with_what_needs_it(
         "read first, since what was chosen needs it and it was never read: business, lists, contacts"
         in ran.out
     )
-    assert 'query "from source.timeline_' in ran.out
     assert query(home, "select count(distinct contact_id) from source.timeline_events")[0][0] > 0
     planned = command("sync", "--dry-run", "--only", "campaign_stats", sandbox=service).out
     assert "campaign_stats" in planned

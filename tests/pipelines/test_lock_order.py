@@ -28,7 +28,7 @@ NAMES = {"ACCOUNT": "*", "the home's folder": "home", "the state of the rate lim
 
 def order() -> list[str]:
     """The patterns of the page's table of locks, from the outermost lock on."""
-    table = PAGE.read_text().split("## Locks")[1].split("## What is durable")[0]
+    table = PAGE.read_text().split("## Locks")[1].split("## Files of a home")[0]
     rows = re.findall(r"^\| (?:`([^`]+)`|(the [^,|]+))", table, re.M)
     names = [quoted or NAMES[plain.strip()] for quoted, plain in rows]
     return list(dict.fromkeys(name.replace("ACCOUNT", "*") for name in names))

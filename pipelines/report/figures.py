@@ -201,15 +201,7 @@ def write_headline(account: AccountData) -> list[str]:
 def _describe_week(account: AccountData) -> Iterator[str]:
     """What happened in the last whole week, of what is known."""
     row = account.rows["weeks"][1] if account.rows["weeks"] else {}
-    parts = []
-    if row.get("campaign_count"):
-        opened = f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
-        messages = count_of(row["sent_count"], "message")
-        parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
-    elif row.get("campaign_count") == 0:
-        parts.append("no campaign was sent")
-    if row.get("automation_count"):
-        parts.append(f"{count_of(row['automation_count'], 'message')} of automations")
+    parts = _describe_messages(row)
     pairs = (
         ("contacts joined", "joined_count", "left", "left_count"),
         ("good reviews on the feedback page", "good_count", "bad", "bad_count"),
@@ -225,6 +217,19 @@ def _describe_week(account: AccountData) -> Iterator[str]:
         parts.append(f"{count_of(int(row['redeemed_count']), 'coupon')} redeemed")
     if parts:
         yield f"Last week, {days_of(last_week(account))}: {'; '.join(parts)}."
+
+
+def _describe_messages(row: Row) -> list[str]:
+    parts = []
+    if row.get("campaign_count"):
+        opened = f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        messages = count_of(row["sent_count"], "message")
+        parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
+    elif row.get("campaign_count") == 0:
+        parts.append("no campaign was sent")
+    if row.get("automation_count"):
+        parts.append(f"{count_of(row['automation_count'], 'message')} of automations")
+    return parts
 
 
 def _describe_unusual(account: AccountData) -> Iterator[str]:

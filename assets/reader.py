@@ -335,10 +335,10 @@ class Reader:
             # a batch without responses is about a list that is gone
             shrink_limit=self._shrink_limit if batch.request_ids else None,
         )
-        return self.warehouse.apply_load(load, urgency=self._urgency[asset.name])
+        return self.warehouse.apply_load(load)
 
     def _waiting_for(self, asset: SourceAsset) -> int:
-        """How many assets cannot begin before this one is loaded: its loads go first."""
+        """How many assets cannot begin before this one is loaded: its requests go first."""
         direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
         return len(direct) + sum(self._waiting_for(other) for other in direct)
 

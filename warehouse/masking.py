@@ -6,7 +6,6 @@ Nothing hangs on what a column is called. `source` and `sync` tables declare it 
 personal one is personal. Nobody has to mark anything, and an unknown column is published and personal."""
 
 import hashlib
-import hmac
 import json
 import re
 import secrets
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from marketing_api.address import normal_form
 from marketing_api.redaction import Secret
 from warehouse.disk import hold_lock, make_folder, write_file
 from warehouse.errors import WarehouseError
@@ -171,11 +169,6 @@ class Masking:
             outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
             return f"case when {text} = '' then '' when {text} is not null then {outer} end as {text}"
         return f"null::{column.sql_type} as {text}"
-
-
-def hash_text(text: str, key: Secret) -> str:
-    """What a personal text is in a copy that hashes, as `Masking.mask_column` works it out."""
-    return hmac.new(key.reveal().encode(), normal_form(text).encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
 
 def personal_key(home: Path, given: Secret | None = None) -> Secret:

@@ -120,12 +120,12 @@ class Warehouse:
 
     # -- loading
 
-    def apply_load(self, load: Load, *, urgency: int = 0) -> LoadReport:
+    def apply_load(self, load: Load) -> LoadReport:
         """Apply a load: log it, then one transaction. Its responses are read from the archive.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was applied
         before changes nothing. Whatever is raised, the tables are as before; a load that was logged is tried
-        again by the next one. Of those that wait in this process the one of the highest `urgency` goes first.
+        again by the next one.
         """
         staged: Staged | Exception
         try:
@@ -134,7 +134,7 @@ class Warehouse:
             raise
         except Exception as problem:  # logged all the same: a later version may read the responses
             staged = problem
-        return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged), urgency)
+        return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged))
 
     def _apply_staged(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
         if (report := session.recovered.pop(load.load_id, None)) is not None:

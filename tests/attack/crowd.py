@@ -94,7 +94,7 @@ class Crowd:
 
 
 #: A rebuild leaves the models to the next sync: who publishes in between is told so.
-_CLEAR = ("waiting for", "in use by", "under way", "has the warehouse", "nothing was published, the copy of")
+_CLEAR = ("waiting for", "in use by", "under way", "has the warehouse", "nothing was published")
 
 
 def understood(ran: Ran) -> bool:

@@ -1,13 +1,11 @@
-"""The loads of one process queue here for the file: one thread has it and works for all who wait, the most
-urgent first.
+"""The loads of one process queue here for the file: one thread has it and works for all who wait.
 
 So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other processes
 (`connection`)."""
 
-import heapq
-import itertools
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
@@ -24,13 +22,12 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-@dataclass(order=True)
+@dataclass
 class _Waiting:
     """Work that waits, and where its result or error goes."""
 
-    rank: tuple[int, int]
-    work: Callable[[Any], Any] = field(compare=False)
-    outcome: Future[Any] = field(compare=False, default_factory=Future)
+    work: Callable[[Any], Any]
+    outcome: Future[Any] = field(default_factory=Future)
 
 
 class LoadQueue(Generic[S]):
@@ -40,20 +37,16 @@ class LoadQueue(Generic[S]):
     def __init__(self, opened: Callable[[], AbstractContextManager[S]]) -> None:
         self._opened = opened
         self._lock = threading.Lock()
-        self._waiting: list[_Waiting] = []
-        self._arrivals = itertools.count()
+        self._waiting: deque[_Waiting] = deque()
         self._is_served = False
         self._server = threading.Thread()
 
-    def run_in_turn(self, work: Callable[[S], R], urgency: int = 0) -> R:
-        """What `work` returns or raises once it was its turn: the highest `urgency` first, equal ones in
-        order of arrival.
-
-        When opening fails, all who wait then raise that.
-        """
-        waiting = _Waiting((-urgency, next(self._arrivals)), work)
+    def run_in_turn(self, work: Callable[[S], R]) -> R:
+        """What `work` returns or raises once it was its turn, in order of arrival. When opening fails, all
+        who wait then raise that."""
+        waiting = _Waiting(work)
         with self._lock:
-            heapq.heappush(self._waiting, waiting)
+            self._waiting.append(waiting)
         while not waiting.outcome.done():
             # whoever waits sees to it: a thread that could not be started, or ended however it did, leaves
             # nobody waiting for ever
@@ -74,7 +67,7 @@ class LoadQueue(Generic[S]):
                     until = time.monotonic() + KEEP_S
                     while True:
                         with self._lock:
-                            served = heapq.heappop(self._waiting)
+                            served = self._waiting.popleft()
                         result = served.work(session)
                         if not self._waiting or time.monotonic() >= until:
                             break
@@ -82,10 +75,10 @@ class LoadQueue(Generic[S]):
             except (
                 BaseException
             ) as problem:  # whatever it is, those who wait have to know; the rest goes on with a new opening
-                failed = [served] if served else []
+                failed = deque([served] if served else [])
                 if not failed:
                     with self._lock:
-                        failed, self._waiting = self._waiting, []
+                        failed, self._waiting = self._waiting, deque()
                 for one in failed:
                     one.outcome.set_exception(problem)
             else:

@@ -47,7 +47,7 @@ class Crowd:
         self._first = self._pool.submit(self.queue.run_in_turn, lambda _: self._may_end.wait(HANGS_S))
         wait_until(lambda: file.is_open or file.problem is not None)
 
-    def comes(self, name: str, urgency: int = 0, problem: Exception | None = None) -> Future[int]:
+    def comes(self, name: str, problem: Exception | None = None) -> Future[int]:
         """Somebody more waits; the number of the opening is the result."""
 
         def work(opening: int) -> int:
@@ -57,7 +57,7 @@ class Crowd:
             return opening
 
         expected = len(self.queue._waiting) + 1
-        future = self._pool.submit(self.queue.run_in_turn, work, urgency)
+        future = self._pool.submit(self.queue.run_in_turn, work)
         wait_until(lambda: len(self.queue._waiting) == expected)
         return future
 
@@ -67,14 +67,12 @@ class Crowd:
         self._pool.shutdown()
 
 
-def test_the_most_urgent_goes_first_then_who_came_first_and_the_file_is_opened_once() -> None:
+def test_who_came_first_goes_first_and_the_file_is_opened_once() -> None:
     file = File()
     crowd = Crowd(file)
-    results = [
-        crowd.comes(name, urgency) for name, urgency in [("a", 0), ("b", 0), ("c", 3), ("d", 1), ("e", 3)]
-    ]
+    results = [crowd.comes(name) for name in "abcde"]
     crowd.go()
-    assert crowd.order == ["c", "e", "d", "a", "b"]
+    assert crowd.order == list("abcde")
     assert [result.result() for result in results] == [1] * 5
     assert not file.is_open
 
@@ -97,7 +95,7 @@ def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_t
     file = File()
     crowd = Crowd(file)
     waiting = [
-        crowd.comes("bad", urgency=1, problem=ValueError("broken")),
+        crowd.comes("bad", problem=ValueError("broken")),
         crowd.comes("a"),
         crowd.comes("b"),
     ]

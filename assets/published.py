@@ -1,7 +1,7 @@
 """What Dagster shows beside the source tables and models: the published file, the report, and the `sync`
 tables that models read.
 
-Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pipelines`).
+Not here: writing them (`warehouse.publish`, `report`), settings (`pipelines`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ def main() -> NoReturn:
     """Run one command, and end with its exit code."""
     use_packages()
     from home.interrupts import exit_process
-    from pipelines import cli
+    from marketing_sync import cli
 
     exit_process(cli.main())
 

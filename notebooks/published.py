@@ -26,9 +26,9 @@ import pandas as pd
 from home import formatting
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines.report.figures import TIERS as TIERS
-from pipelines.report.figures import write_headline
-from pipelines.report.queries import report_of
+from report.figures import TIERS as TIERS
+from report.figures import write_headline
+from report.queries import report_of
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_query import SEAL, bounded_memory

@@ -1,4 +1,4 @@
-"""Dagster, the commands and the report."""
+"""Dagster: assets, jobs, schedules, sensors, resources."""
 
 #: The code location: its module, and its name in the UI, under which schedules and runs are filed.
 CODE_MODULE, CODE_LOCATION = "marketing_sync.definitions", "marketing-sync"

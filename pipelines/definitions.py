@@ -29,10 +29,10 @@ from pipelines.publishing import (
     model_settings,
 )
 from pipelines.push_jobs import AudienceSyncs, explain_failures, push_jobs, standing_order
-from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly_schedule, shard_tags
 from pipelines.sensors import alert_sensor, dead_runs
+from report.mail import Reports
 from warehouse.errors import WarehouseError
 
 log = logging.getLogger(__name__)

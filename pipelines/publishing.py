@@ -18,7 +18,7 @@ from home.settings import Settings
 from home.values import size
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines.report.render import write_report
+from report.render import write_report
 from upkeep.backup import back_up, backup_folder
 from upkeep.retention import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run

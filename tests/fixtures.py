@@ -24,7 +24,7 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from pipelines import cli
+from marketing_sync import cli
 from pipelines.reading import open_reader
 from tests.conftest import BEGAN_AT, Once
 from tests.dialects.server import Options, serve
@@ -194,7 +194,7 @@ def unrecorded() -> Iterator[None]:
 def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. Those of `nights` do."""
     with patch(
-        "pipelines.report.mail.write_report",
+        "report.mail.write_report",
         lambda home: (published_path(home), SimpleNamespace(accounts=())),
     ):
         yield

@@ -22,6 +22,7 @@ PACKAGES = (
     "write_back",
     "upkeep",
     "pipelines",
+    "report",
 )
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
 NOT_IMPORTED = {"tzdata"}

@@ -1,5 +1,5 @@
 """What docs/versions.md calls public and the last release had is still there, or CHANGELOG.md says under
-"Removed" that it went. Fields of JSON output: tests/pipelines/test_json_output.py."""
+"Removed" that it went. Fields of JSON output: tests/marketing_sync/test_json_output.py."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def in_python() -> Iterator[str]:
 
 
 def public() -> set[str]:
-    from pipelines.cli import PROGRAM
+    from marketing_sync.cli import PROGRAM
 
     return {*options(PROGRAM, "marketing-sync"), *columns(), *in_dagster(), *in_python(), *VARIABLES}
 

@@ -16,7 +16,7 @@ from marketing_sync import __version__
 from tests.conftest import Once
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("assets", "home", "pipelines", "upkeep", "warehouse", "write_back")
+PACKAGES = ("assets", "home", "pipelines", "report", "upkeep", "warehouse", "write_back")
 #: Other processes write into it meanwhile.
 _COMPILED = shutil.ignore_patterns("__pycache__")
 

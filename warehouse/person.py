@@ -1,7 +1,7 @@
 """What the warehouse knows of one person, by key: rows of every table with one of their contact ids or
 addresses.
 
-Not here: who the command asks for (`pipelines.commands.person`), deleting rows (`upkeep.erasing`)."""
+Not here: who the command asks for (`marketing_sync.commands.person`), deleting rows (`upkeep.erasing`)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -2,7 +2,7 @@
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
 Readers may keep the published file open for as long as they like: it is never changed, a newer one takes its
-name. Not here: what becomes of personal data (`masking`), uploading (`upkeep.uploading`)."""
+name. Not here: what becomes of personal data (`masking`), uploading (`marketing_sync.uploading`)."""
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

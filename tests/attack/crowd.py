@@ -40,7 +40,7 @@ _FASTER = """
 import sys
 from tests.attack.hostile import faster
 from marketing_api.operations import ALL
-from pipelines import cli
+from marketing_sync import cli
 factor = float(sys.argv.pop(1))
 for operation in ALL.values():
     object.__setattr__(operation, "timeout", operation.timeout / factor)

@@ -30,7 +30,7 @@ from home import exits
 from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operations import lists
-from pipelines import cli
+from marketing_sync import cli
 from tests.dialects.server import Options, serve
 from tests.pipelines.running import Ran
 from tests.pipelines.sandboxes import KEY, Sandbox

@@ -44,10 +44,10 @@ _IMPORTED = (
     "home.failures",
     "home.logs",
     "home.settings",
-    "pipelines.push_terminal",
+    "marketing_sync.push_terminal",
     "write_back.push_service",
     "pipelines.push_jobs",
-    *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
+    *(f"marketing_sync.commands.{name}" for name in ("sync", "push", "publish", "status")),
     *("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
     *("marketing_api.client", "write_back.writebacks_export"),
 )

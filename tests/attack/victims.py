@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines import cli
+from marketing_sync import cli
 from tests.attack.stage import Action, Service, copy, run
 from warehouse.errors import WarehouseError
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import patch
 
-from pipelines import cli
+from marketing_sync import cli
 
 
 def main(words: Sequence[str]) -> int:

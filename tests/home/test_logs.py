@@ -26,8 +26,8 @@ from warehouse.disk import make_folder
 #: A command that meets everything that quotes values: a warning, a thread, a library's log, chained errors.
 PLANTED = f"""
 import logging, sys, threading, warnings
-from pipelines import cli
-from pipelines import commands
+from marketing_sync import cli
+from marketing_sync import commands
 
 def planted(arguments, settings):
     local = "unmistakable" + "-local"
@@ -41,7 +41,7 @@ def planted(arguments, settings):
     except ValueError as first:
         raise RuntimeError("second {UNMISTAKABLE} eve@example.com") from first
 
-from pipelines.commands import status
+from marketing_sync.commands import status
 status.status = commands.declare_command(name="status")(planted)
 sys.exit(cli.main(["status"]))
 """

@@ -35,7 +35,7 @@ from home.options import (
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
-from pipelines.commands import Command as TypedCommand
+from marketing_sync.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.launchpad import read_values
 from pipelines.push_jobs import push_jobs
@@ -247,7 +247,7 @@ def test_both_open_the_same_reader(
         opened.append({name: options[name] for name in ("max_requests", "until", "all", "accept_shrink")})
         raise Opened("opened")
 
-    monkeypatch.setattr("pipelines.commands.sync.open_reader", open_reader)
+    monkeypatch.setattr("marketing_sync.commands.sync.open_reader", open_reader)
     monkeypatch.setattr("pipelines.resources.open_reader", open_reader)
     command("sync", "--sandbox", *words_)
     launched(settings, config)

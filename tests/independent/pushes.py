@@ -42,7 +42,7 @@ def begin(service: Service, home: Path, *arguments: str, level: str = "INFO") ->
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     return warm.Command(
-        "pipelines.cli", arguments, elsewhere, environment(service, home) | {"MARKETING_LOG": level}
+        "marketing_sync.cli", arguments, elsewhere, environment(service, home) | {"MARKETING_LOG": level}
     )
 
 

@@ -41,7 +41,7 @@ def environment(service: Service, home: Path) -> dict[str, str]:
     }
 
 
-def start(service: Service, home: Path, *arguments: str, module: str = "pipelines.cli") -> warm.Command:
+def start(service: Service, home: Path, *arguments: str, module: str = "marketing_sync.cli") -> warm.Command:
     """`sync --reads-only`, not waited for; from an empty folder, so that nobody's `.env` is read."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ def sync(
     service: Service,
     home: Path,
     *arguments: str,
-    module: str = "pipelines.cli",
+    module: str = "marketing_sync.cli",
     patience: float = 2 * HANGS_S,
 ) -> Run:
     began = time.monotonic()

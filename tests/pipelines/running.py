@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from pipelines import cli
+from marketing_sync import cli
 from tests import warm
 from tests.pipelines.sandboxes import KEY, Sandbox
 
@@ -52,7 +52,7 @@ def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> 
 
 
 def start(
-    home: Path, sandbox: Sandbox | None, *words: str, module: str = "pipelines.cli", **settings: str
+    home: Path, sandbox: Sandbox | None, *words: str, module: str = "marketing_sync.cli", **settings: str
 ) -> warm.Command:
     """The command, not waited for; from an empty folder, so that nobody's `.env` is read."""
     return warm.Command(module, words, _elsewhere(home), environment(home, sandbox, **settings))

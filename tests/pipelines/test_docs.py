@@ -12,7 +12,7 @@ from marketing_api.operations import ALL
 from marketing_api.records.reputation import SentimentTotals
 from marketing_api.redaction import Secret
 from marketing_api.sandbox.faults import FAULTS
-from pipelines.cli import COMMANDS as COMMANDS_OF_PROGRAM
+from marketing_sync.cli import COMMANDS as COMMANDS_OF_PROGRAM
 from tests.pipelines.pages import ALL_PAGES, FILES, NOT_RUN, RUN, Told, blocks
 from tests.pipelines.running import parsed
 from tests.warehouse.test_masking import hashed

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.report.render import write_report
+from report.render import write_report
 from tests.fixtures import Night
 from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed

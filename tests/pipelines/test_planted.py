@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import duckdb
 import pytest
 
-from pipelines.report.render import write_report
+from report.render import write_report
 from tests.pipelines.planted import TOKEN, Planter, fill
 from warehouse.masking import Masking, personal_key
 from warehouse.models import ModelSettings

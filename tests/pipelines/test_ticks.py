@@ -21,7 +21,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from marketing_api.clock import SteadyClock, utc_now
-from pipelines.commands.ui import _is_set_back
+from marketing_sync.commands.ui import _is_set_back
 from pipelines.dagster_internals import _CODE_LOCATION, redate_ticks
 
 YEAR_S = 400 * 86_400.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from pipelines import cli
+from marketing_sync import cli
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from home.failures import explain_error
 from home.settings import Settings
-from upkeep.uploading import upload_published
+from marketing_sync.uploading import upload_published
 from warehouse.disk import make_folder
 from warehouse.publish import published_path
 

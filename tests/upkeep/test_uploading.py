@@ -12,9 +12,9 @@ import fsspec
 import pytest
 
 from home.settings import Settings
+from marketing_sync.uploading import upload_published
 from tests.fixtures import Command
-from tests.pipelines.test_publish_command import empty_warehouse, say_of_models, warehouse
-from upkeep.uploading import upload_published
+from tests.marketing_sync.test_publish_command import empty_warehouse, say_of_models, warehouse
 from warehouse.publish import published_path
 
 __all__ = ["empty_warehouse", "warehouse"]  # fixtures
@@ -57,7 +57,7 @@ def test_an_upload_that_ends_halfway_leaves_the_one_before(
         target.write_bytes(Path(source).read_bytes()[:100])
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr("upkeep.uploading.shutil.copyfile", copy_half)
+    monkeypatch.setattr("marketing_sync.uploading.shutil.copyfile", copy_half)
     ran = command("publish", "--to", str(place))
     assert (ran.code, "published, but not uploaded" in ran.err) == (1, True), ran.text
     assert (place / "marketing.duckdb").read_bytes() == before

@@ -15,9 +15,9 @@ from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from pipelines.push_jobs import AudienceSyncs, standing_order
 from tests.fixtures import Command
+from tests.marketing_sync.test_push_command import sent
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
-from tests.pipelines.test_push_command import sent
 from write_back.audience_syncs import AudienceSync, choose_syncs, read_audience_syncs
 from write_back.item import State
 from write_back.outbox.outbox import open_outbox

@@ -8,9 +8,9 @@ import duckdb
 import pytest
 
 from tests.fixtures import Command
+from tests.marketing_sync.test_push_command import sent, write
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
-from tests.pipelines.test_push_command import sent, write
 from tests.write_back.planner import rows_of
 from warehouse.archive.suppression import add_people
 from warehouse.forgetting import Forgotten, Person

@@ -20,10 +20,10 @@ from marketing_api.client import Connection, Secret
 from pipelines.push_jobs import AudienceSyncs
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
+from tests.marketing_sync.test_push_command import ACTIVE, sent
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.test_nightly import failures
-from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.write_back.test_push_jobs import job
 from write_back import push_service
 from write_back.item import RetryPolicy, State
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 #: The command, which says when everything was sent, and then never reads back.
 KILLED = """
 import sys, time
-from pipelines import cli
+from marketing_sync import cli
 from write_back.push_service import PushRun
 PushRun.read_back = lambda run: (print("sent", flush=True), time.sleep(600))
 cli.main(sys.argv[1:])

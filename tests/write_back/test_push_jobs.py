@@ -20,11 +20,11 @@ from pipelines.dagster_internals import OURS
 from pipelines.definitions import build_definitions
 from pipelines.push_jobs import push_jobs
 from tests.fixtures import Alerts
+from tests.marketing_sync.test_push_command import ACTIVE
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
-from tests.pipelines.test_push_command import ACTIVE
 from write_back import kinds
 from write_back.kinds import CONTACTS, KINDS, Kind
 

@@ -22,8 +22,8 @@ def imported(module: str, names: tuple[str, ...]) -> str:
 
 
 def test_a_plan_imports_neither_the_client_nor_dagster() -> None:
-    assert imported("pipelines.push_terminal", _LARGE) == "[]\n"
+    assert imported("marketing_sync.push_terminal", _LARGE) == "[]\n"
 
 
 def test_help_imports_nothing_of_what_a_plan_needs() -> None:
-    assert imported("pipelines.commands.push", _OF_A_PLAN + _LARGE) == "[]\n"
+    assert imported("marketing_sync.commands.push", _OF_A_PLAN + _LARGE) == "[]\n"

@@ -51,9 +51,7 @@ def exposures() -> list[Any]:
 
 def test_exposures_name_what_report_and_notebooks_read() -> None:
     texts = {
-        "report": "\n".join(
-            path.read_text(encoding="utf-8") for path in (ROOT / "pipelines/report/sql").glob("*.sql")
-        )
+        "report": "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "report/sql").glob("*.sql"))
     }
     notebooks = [
         path for path in (ROOT / "notebooks").glob("*.py") if path.stem != "published"
@@ -101,7 +99,7 @@ def test_metric_that_contradicts_itself_is_unknown(clickers: int, delivered: int
 
 
 def test_no_query_for_readers_writes_a_rate_again() -> None:
-    files = [*(ROOT / "pipelines/report/sql").glob("*.sql"), *(ROOT / "notebooks").glob("*.py")]
+    files = [*(ROOT / "report/sql").glob("*.sql"), *(ROOT / "notebooks").glob("*.py")]
     rates = [metric.expression for metric in metrics().values() if not isinstance(metric.expression, str)]
     again = [
         (file.name, part)

@@ -26,9 +26,9 @@ from home.formatting import (
     format_rating,
     format_share,
 )
-from pipelines.report.figures import MEASURES, format_measure, last_week
-from pipelines.report.queries import AccountData, ReportData, read_report
-from pipelines.report.render import load_environment, render_report
+from report.figures import MEASURES, format_measure, last_week
+from report.queries import AccountData, ReportData, read_report
+from report.render import load_environment, render_report
 from tests.warehouse.marts.test_notebooks import _stats
 from warehouse.publish import publish_copy, published_path
 

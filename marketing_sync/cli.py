@@ -1,0 +1,123 @@
+"""The command line: which commands there are, and exit codes of wrong usage. Each command is a file of its
+name in `commands/`, which opens with what it does.
+
+Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command
+needs."""
+
+import ast
+import codecs
+import gc
+import io
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from home import exits, interrupts
+from marketing_api import __version__
+from marketing_sync.usage import WithExamples
+
+#: In the order of use.
+COMMANDS = (
+    *("init", "doctor", "sync", "push", "status"),
+    *(
+        "publish",
+        "report",
+        "query",
+        "tables",
+        "person",
+        "forget",
+        "rebuild",
+        "backup",
+    ),
+    *("restore", "ui", "call", "sandbox"),
+)
+_FOLDER = Path(__file__).with_name("commands")
+_PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
+#: What most people come for; shown when nothing is typed behind the name.
+_FIRST_STEPS = f"""
+{_PURPOSE}
+
+  marketing-sync init                        connect an account; without one, a sandbox stands in
+  marketing-sync sync                        read everything, build the marts, publish, report
+  marketing-sync status                      how fresh and complete it is
+  marketing-sync ui                          runs, tables and the schedule in the browser
+  marketing-sync push contacts --from FILE   what would be sent back; with --apply it is sent
+
+marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
+_EPILOG = """
+\b
+Exit codes: 0 done, 1 something could not be read or sent (the output says what),
+2 wrong usage or configuration, 130 stopped by Ctrl-C.
+Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_source and fish_source
+alike."""
+
+
+def _read_purpose(name: str) -> str:
+    """The sentence that the command's file begins with, which is not imported for it."""
+    source = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+class _Listed(click.Command):
+    """A command for the list, suggestions and completion."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        words = _read_purpose(str(self.name))
+        return f"{words[0].lower()}{words[1:].removesuffix('.')}"
+
+
+class _LazyCommands(WithExamples, click.Group):
+    """Imports a command's module when it is typed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of use
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None:
+            command = getattr(import_module(f"marketing_sync.commands.{name}"), name)
+            assert isinstance(command, click.Command)
+            begins = f"{_read_purpose(name)}\n\n"
+            command.help = begins + (command.help or "").removeprefix(begins)
+        return name, command, rest
+
+
+def _first_steps() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        print(_FIRST_STEPS)
+
+
+PROGRAM = _LazyCommands(
+    "marketing-sync",
+    commands={name: _Listed(name) for name in COMMANDS},
+    help=_PURPOSE,
+    epilog=_EPILOG,
+    invoke_without_command=True,
+    callback=_first_steps,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+
+
+click.version_option(
+    __version__, "-V", "--version", prog_name="marketing-sync", message="%(prog)s %(version)s"
+)(PROGRAM)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    # records in millions and no circles among them: looking for some takes a sixth of a large listing
+    gc.set_threshold(50_000)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # data is never escaped
+    with interrupts.end_at_once():
+        try:
+            return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)
+        except click.ClickException as problem:
+            problem.show()
+            return problem.exit_code

@@ -1,0 +1,28 @@
+"""Copy the home to a folder now, as every run does where MARKETING_BACKUP_DIR is set.
+
+Not here: how the copy is made (`upkeep.backup`)."""
+
+from home import exits
+from home.folder import prepare_home
+from home.options import Option
+from home.settings import Settings
+from home.values import folder
+from marketing_sync.commands import Arguments, declare_command
+from upkeep.backup import back_up, backup_folder
+
+
+@declare_command(
+    Option(
+        "dir", "the folder (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
+    ),
+    needs_keys=False,
+)
+def backup(arguments: Arguments, settings: Settings) -> int:
+    """The snapshot replaces the previous one once all its files are checked. Safe while a sync runs."""
+    prepare_home(settings.home, settings.lock_seconds)
+    snapshot = back_up(settings, arguments.dir or "")
+    print(
+        f"{backup_folder(settings, arguments.dir or '')}: {len(snapshot.files):,} files, "
+        f"{snapshot.bytes / 1e6:,.1f} MB, all checked"
+    )
+    return exits.DONE

@@ -1,0 +1,139 @@
+"""Call any operation of the service, validated; writes ask first.
+
+Requests by hand are paced like all others, and no part of the archive."""
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from home import exits
+from home.accounts import choose_account, explain_refusal, open_connections
+from home.failures import explain_error
+from home.folder import in_use
+from home.identity import Recognition
+from home.options import ACCOUNT, Option
+from home.settings import Settings
+from marketing_api import operations
+from marketing_api.client import Client, Connection
+from marketing_api.contact_lookup import Directory
+from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations import account
+from marketing_api.rate_limit import RateLimiter
+from marketing_sync.commands import Arguments, declare_command, print_error, says_yes
+from write_back.refusals import find_refusal
+from write_back.single_write import find_raised
+
+#: Seconds; all tries together take less than two, since a person waits.
+_FIRST_PAUSE = 0.03
+
+
+@declare_command(
+    click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
+    click.Argument(
+        ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
+    ),
+    ACCOUNT,
+    Option("yes", "do not ask before a write"),
+    Option(
+        "resubscribe",
+        "with --yes: a status may also make somebody active who is unsubscribed, bounced or unconfirmed",
+    ),
+)
+def call(arguments: Arguments, settings: Settings) -> int:
+    """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
+    call = operations.find(arguments.operation).bind(**_read_parameters(arguments.parameters))
+    with in_use(settings.home), open_connections(settings) as accounts:
+        connection = choose_account(settings, accounts, arguments.account)
+        with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
+            try:
+                if not call.operation.is_read:
+                    raised = find_raised(call, Directory(client.fetch))
+                    if why := _why_unsent(call, connection, arguments, raised):
+                        return print_error(why, exits.INCOMPLETE)
+                    client.fetch(account.ME.bind())
+                return _print_response(client, call)
+            except MarketingApiError as problem:
+                refusal = None if call.operation.is_read else find_refusal(str(problem))
+                remedy = f"\nto do: {refusal.remedy}" if refusal else ""
+                return print_error(
+                    f"marketing-sync: {explain_refusal(connection, problem)}{remedy}",
+                    explain_error(problem)[1],
+                )
+
+
+def _print_response(client: Client, call: Call) -> int:
+    try:
+        response = client.fetch(call) if call.operation.is_read else client.write(call)
+    except OutcomeUnknown as problem:
+        return print_error(
+            f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.",
+            exits.INCOMPLETE,
+        )
+    print(json.dumps(response.envelope.document, indent=2, ensure_ascii=False))
+    return exits.DONE
+
+
+@contextmanager
+def client_by_hand(
+    connection: Connection,
+    accept: Callable[[Response], object] = lambda _: None,
+) -> Iterator[tuple[Client, RateLimiter]]:
+    """Paced as all, with short pauses before another try; its requests leave nothing behind."""
+    limiter = RateLimiter.share_limit(connection)
+    with (
+        tempfile.TemporaryDirectory() as spool,
+        Client(
+            connection,
+            limiter,
+            record=lambda _: None,
+            spool=Path(spool),
+            accept=accept,
+            first_pause=_FIRST_PAUSE,
+        ) as client,
+    ):
+        yield client, limiter
+
+
+def _read_parameters(words: Sequence[str]) -> dict[str, object]:
+    """`name=value` words as keyword values; `fields[3]=London` collects into the map `fields`."""
+    values: dict[str, object] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise InvalidCall(f"{word!r} is not name=value")
+        if name.endswith("]") and "[" in name:
+            name, _, key = name[:-1].partition("[")
+            group = values.setdefault(name, {})
+            if not isinstance(group, dict):
+                raise InvalidCall(f"{name} is given both as a value and as a map")
+            group[key] = value
+        else:
+            values[name] = value
+    return values
+
+
+def _why_unsent(call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]) -> str:
+    """Why the write is not sent; empty when somebody has agreed to it. `raised`: as `find_raised` has it."""
+    statuses = " and ".join(sorted(raised))
+    if arguments.yes:
+        if not raised or arguments.resubscribe:
+            return ""
+        return (
+            f"nothing was sent: this person is {statuses} on some list, and the request would subscribe them "
+            "again. Add --resubscribe if they have asked for it"
+        )
+    shown = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
+    lines = [
+        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}"
+    ]
+    if raised:
+        lines.append(f"This person is {statuses} on some list: the request subscribes them again.")
+    print(*lines, sep="\n", file=sys.stderr)
+    return "" if says_yes("Send it? [y/N] ") else "nothing was sent"

@@ -1,0 +1,222 @@
+"""Look at everything that could keep a sync from working, with what to do about it.
+
+It makes the home where there is none, and changes nothing else."""
+
+import datetime as dt
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from home import exits
+from home.accounts import open_connections
+from home.door import open_warehouse
+from home.exits import HomeError
+from home.failures import explain_error
+from home.folder import list_running, prepare_home, unfinished_erasure
+from home.formatting import count_of
+from home.freshness import format_age
+from home.identity import Recognition, check_kind, identity_of
+from home.options import JSON, Option
+from home.output import Finding, Findings, print_json
+from home.settings import Settings, SettingsError
+from marketing_api.clock import TOLERANCE, utc_now
+from marketing_api.redaction import plain
+from marketing_sync.account_check import IDENTITY, accept_business, check_account
+from marketing_sync.commands import Arguments, declare_command
+from pipelines.monitoring import find_silent, read_shards
+from pipelines.publishing import custom_table_problems, what_is_published
+from upkeep.backup import backup_folder, read_snapshot
+from warehouse.bookkeeping import died_condition
+from warehouse.errors import WarehouseError, WarehouseLocked
+from warehouse.publish import NEWEST_READING, published_path
+from warehouse.sql import fetch_rows, fetch_value
+from write_back.audience_syncs import FILE, check_nightly
+
+Look = Callable[[Settings], Iterator[Finding]]
+#: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
+_LEAST_DISK = 1_000_000_000
+_COPIES = 3
+#: Nightly backups: a night may be missed.
+_LATE = dt.timedelta(days=2)
+#: How long to wait for a warehouse that another program has open.
+_WAIT_S = 2
+
+
+@declare_command(
+    Option(
+        "accept_business",
+        "confirm that this account is another business now, or has another address, and keep its name",
+        str,
+        metavar="ACCOUNT",
+    ),
+    Option("yes", "with --accept-business: do not ask"),
+    JSON,
+    is_for_all_shards=True,
+)
+def doctor(arguments: Arguments, settings: Settings) -> int:
+    """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than
+    the settings name. Of shards, unless MARKETING_SHARD picks one, it only checks that every account is read
+    in time."""
+    if arguments.accept_business is not None:
+        return accept_business(settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes)
+    findings = []
+    for look in (_readings,) if settings.shards else _LOOKS:
+        for finding in _run_look(look, settings):
+            findings.append(finding)
+            if not arguments.json:
+                print(f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}", flush=True)
+    if arguments.json:
+        print_json(Findings(all(finding.is_well for finding in findings), findings))
+    return _exit_code(findings)
+
+
+def _exit_code(findings: Sequence[Finding]) -> int:
+    failed = [finding for finding in findings if not finding.is_well]
+    if any(finding.what == IDENTITY for finding in failed):
+        return exits.WRONG_USE
+    return exits.INCOMPLETE if failed else exits.DONE
+
+
+def _run_look(look: Look, settings: Settings) -> Iterator[Finding]:
+    """What the system refuses to one look keeps none of the others from looking."""
+    try:
+        yield from look(settings)
+    except OSError as problem:
+        yield Finding(look.__name__.strip("_"), False, explain_error(problem)[0])
+
+
+def _readings(settings: Settings) -> Iterator[Finding]:
+    """Of every shard whether its accounts are read in time, by the status file of its home."""
+    if not (settings.shards or settings.warehouse_path.exists()):
+        return
+    now = utc_now()
+    for name, shard in read_shards(settings).items():
+        late = find_silent(settings, shard, now)
+        what, read_at = name or "readings", [each.read_at for each in shard.accounts if each.read_at]
+        if not shard.is_here:
+            yield Finding(what, False, "its home is not here: run `doctor` where it is, or sync it here")
+        elif late:
+            for account, words in late.items():
+                advice = "is the schedule on? `marketing-sync sync` reads now"
+                yield Finding(what, False, f"account {account}: {words}: {advice}")
+        else:
+            yield Finding(
+                what, True, f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}"
+            )
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    for wrong in settings.unknown:
+        yield Finding("settings", False, wrong)
+    for name in (".env", "accounts.toml"):
+        if (file := settings.folder / name).exists():
+            is_open = name == ".env" and file.stat().st_mode & 0o077
+            text = f"can be read by others on this machine: chmod 600 {file}" if is_open else "is read"
+            yield Finding("secrets", not is_open, f"{file} {text}")
+
+
+def _home(settings: Settings) -> Iterator[Finding]:
+    try:
+        prepare_home(settings.home, completes=False)
+    except HomeError as problem:
+        yield Finding("home", False, str(problem))
+        return
+    yield Finding("home", True, f"{settings.home}, for you alone")
+    if left := unfinished_erasure(settings.home):
+        yield Finding("forgetting", False, left)
+    size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
+    free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
+    room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
+    advice = "" if free >= needed else ": free some, or move the home (MARKETING_HOME)"
+    yield Finding("disk", not advice, f"{room}{advice}")
+
+
+def _warehouse(settings: Settings) -> Iterator[Finding]:
+    if not settings.warehouse_path.exists():
+        yield Finding("warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it")
+        return
+    try:
+        with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
+            fetch_rows(connection, "set timezone = 'UTC'")
+            newest = fetch_value(connection, NEWEST_READING)
+            is_dead = died_condition(list_running(settings.home))
+            dead = fetch_rows(connection, f"from sync.runs select started_at where {is_dead}")
+    except WarehouseLocked as problem:
+        yield Finding("warehouse", True, f"in use by {problem.holder}, which others wait for")
+        return
+    except WarehouseError as problem:
+        yield Finding("warehouse", False, str(problem))
+        return
+    yield Finding(
+        "warehouse", True, f"read {format_age(newest, utc_now())}" if newest else "nothing was read yet"
+    )
+    for (started,) in dead:
+        when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without being recorded"
+        yield Finding("runs", False, f"{when}: `marketing-sync sync` resumes it")
+
+
+def _published(settings: Settings) -> Iterator[Finding]:
+    is_there = published_path(settings.home).exists() or not settings.warehouse_path.exists()
+    yield Finding("published", is_there, what_is_published(settings, utc_now()))
+    for problem in custom_table_problems(settings):
+        yield Finding("custom", False, f"{problem}; correct the file and run `marketing-sync publish`")
+
+
+def _activations(settings: Settings) -> Iterator[Finding]:
+    if not (settings.activations or (settings.folder / FILE).exists()):
+        return
+    try:
+        count = check_nightly(settings)
+    except SettingsError as problem:
+        yield Finding("activations", False, str(problem))
+        return
+    nightly = (
+        "every night" if settings.activations else "by `push activations` (MARKETING_ACTIVATIONS is off)"
+    )
+    yield Finding("activations", True, f"{count_of(count, 'activation')} of {FILE}, pushed {nightly}")
+
+
+def _backup(settings: Settings) -> Iterator[Finding]:
+    if settings.backup_dir:
+        try:
+            snapshot, now = read_snapshot(backup_folder(settings)), utc_now()
+        except WarehouseError as problem:
+            yield Finding("backup", False, str(problem))
+            return
+        is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
+        made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
+        yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
+
+
+def _accounts(settings: Settings) -> Iterator[Finding]:
+    try:
+        check_kind(settings)
+    except (SettingsError, HomeError) as problem:
+        yield Finding(IDENTITY, False, str(problem))
+        return
+    yield Finding(IDENTITY, True, plain(str(identity_of(settings.home))))
+    with open_connections(settings) as accounts:
+        if settings.is_sandbox:
+            yield Finding(
+                "account",
+                True,
+                "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours",
+            )
+        for connection in accounts:
+            found, skew = check_account(connection, Recognition(settings, connection))
+            yield found
+            if skew:
+                differs = f"this machine's clock differs from the service's by {abs(skew)}"
+                yield Finding("clock", False, f"{differs}: set it right, or let the system keep it")
+
+
+_LOOKS = (
+    _secrets,
+    _home,
+    _warehouse,
+    _readings,
+    _published,
+    _activations,
+    _backup,
+    _accounts,
+)

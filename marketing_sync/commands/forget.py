@@ -1,0 +1,103 @@
+"""Erase people from everything that is stored about them; a dry run without --apply.
+
+Nothing is requested of the service."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from home import exits, interrupts
+from home.door import archive_of
+from home.folder import in_use, prepare_home
+from home.formatting import count_of
+from home.options import Option
+from home.settings import Settings, SettingsError, account_of
+from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
+from pipelines.publishing import after_erasure
+from upkeep.erasing import count_places, find_people, forget_people, read_work_list
+from warehouse.archive.suppression import lift_person
+from warehouse.forgetting import Person
+
+_NOT_REACHED = (
+    "not reached, delete them there yourself: the service, backups in other folders, files that you exported "
+    "or pushed, and outputs of notebooks"
+)
+
+
+@declare_command(
+    ADDRESS,
+    CONTACT_ID,
+    Option("from", "a file with one address per line", str, Path, metavar="FILE"),
+    ACCOUNT,
+    Option("apply", "erase them (default: a dry run, which shows what would be erased)"),
+    Option("lift", "let them be read and sent again from now on; what was erased does not come back"),
+    needs_keys=False,
+)
+def forget(arguments: Arguments, settings: Settings) -> int:
+    """Rows about them are deleted, and keyed fingerprints keep them from coming back. Figures of the past
+    lose them. Stored responses are dropped: a checkpoint of the tables replaces them. An interrupted erasure
+    is finished first. Exit code 1 when a place was not reached."""
+    prepare_home(settings.home, settings.lock_seconds)
+    if arguments.lift and arguments.apply:
+        raise click.UsageError("give either --lift or --apply")
+    people = _find_people(arguments, settings)
+    if arguments.lift:
+        return _lift_people(settings, people)
+    if not arguments.apply:
+        return _show_places(settings, people)
+    # whatever is killed resumes; an exception would come out of a library's callback as another
+    with interrupts.end_at_once():
+        places = forget_people(settings, people, after_erasure(settings))
+    for each in places:
+        print(f"{each.place}: {each.rows:,} {each.outcome}")
+    print(_NOT_REACHED)
+    if all(each.is_reached for each in places):
+        print("forgotten; sync.erasures has the receipt")
+        return exits.DONE
+    again = "`marketing-sync forget --apply` tries again"
+    return print_error(f"not everything could be erased: {again}", exits.INCOMPLETE)
+
+
+def _show_places(settings: Settings, people: Sequence[Person]) -> int:
+    places = count_places(settings, people)
+    for each in places:
+        print(f"{each.place}: {each.rows:,}")
+    found = count_of(sum(each.rows for each in places), "row")
+    print(f"{found} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
+    return exits.DONE
+
+
+def _lift_people(settings: Settings, people: Sequence[Person]) -> int:
+    with in_use(settings.home):
+        lifted = sum(lift_person(archive_of(settings.home), person) for person in people)
+    if not lifted:
+        return print_error("nobody with this address or id was forgotten", exits.INCOMPLETE)
+    print(f"{count_of(lifted, 'person', 'people')} will be read again; the next sync requests them")
+    return exits.DONE
+
+
+def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
+    """Who is to be forgotten; nobody further where an interrupted erasure is to be finished."""
+    addresses = list(_read_addresses(arguments.address, vars(arguments)["from"]))
+    contacts = [] if arguments.contact_id is None else [arguments.contact_id]
+    if addresses or contacts:
+        account = account_of(settings, arguments.account) if arguments.account or contacts else None
+        return find_people(settings, account, addresses, contacts)
+    if arguments.lift or read_work_list(settings.home) is None:
+        raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
+    return []
+
+
+def _read_addresses(typed: str | None, path: Path | None) -> Iterator[str]:
+    """Raises SettingsError, or click.UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path else ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(
+            f"{path} cannot be read ({problem}): it takes text with one address per line"
+        ) from None
+    for line in filter(None, [typed, *map(str.strip, text.splitlines())]):
+        check_address(line)
+        yield line

@@ -1,0 +1,56 @@
+"""Write the copy that analysts open and its report."""
+
+import uuid
+
+from home import exits, output
+from home.folder import prepare_home
+from home.options import JSON, Option
+from home.settings import Settings
+from home.values import storage_url
+from marketing_api.clock import utc_now
+from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.uploading import upload_published
+from pipelines.publishing import (
+    custom_table_problems,
+    in_words,
+    note_run,
+    publish_home,
+    published_document,
+)
+from report.mail import Reports
+from warehouse.publish import published_path
+
+
+@declare_command(
+    Option(
+        "to",
+        "upload it, too, with the home's status.json, into this folder, of object storage like s3://BUCKET/MAIN",
+        str,
+        storage_url,
+        metavar="URL",
+    ),
+    JSON,
+    needs_keys=False,
+)
+def publish(arguments: Arguments, settings: Settings) -> int:
+    """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1. A custom
+    table that fails makes it 1, too."""
+    prepare_home(settings.home, settings.lock_seconds)
+    with note_run(settings, str(uuid.uuid4()), "publish"):
+        published = publish_home(settings)
+    path, _, mailed = Reports().make_report(settings)
+    uploaded = upload_published(settings, arguments.to) if arguments.to else None
+    problems = custom_table_problems(settings)
+    code = exits.INCOMPLETE if problems else exits.DONE
+    if arguments.json:
+        made = published_document(settings, published)
+        assert made is not None
+        output.print_json(output.Publication(made, str(path), uploaded, problems))
+        return code
+    print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
+    print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
+    for line in problems:
+        print_error(line)
+    if uploaded:
+        print(f"{uploaded}: uploaded")
+    return code

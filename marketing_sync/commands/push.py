@@ -1,0 +1,60 @@
+"""Send rows of a file or query back to the service; a dry run without --apply.
+
+Not here: what is then done (`push_terminal`, `push_maintenance`)."""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from home.options import (
+    ACTIVATIONS,
+    AFTERWARDS,
+    JSON,
+    OUT,
+    PERMANENT,
+    PUSH_OPTIONS,
+    REJECTED,
+    UNKNOWN,
+    Option,
+)
+from home.settings import Settings
+from marketing_sync.commands import Arguments, Group, declare_command
+
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+#: What looks after pushes that are in the outbox.
+_AFTERWARDS: dict[str, tuple[Option, ...]] = {
+    "status": (*AFTERWARDS, REJECTED, OUT, JSON),
+    "retry": (*AFTERWARDS, PERMANENT, JSON),
+    "cancel": (*AFTERWARDS, UNKNOWN),
+}
+#: Of the commands without rows of their own, those that send requests.
+_SENDING = ("activations", "retry")
+
+push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")
+
+
+def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
+    def run_command(arguments: Arguments, settings: Settings) -> int:
+        if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
+            raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
+        if name in _AFTERWARDS:
+            from marketing_sync.push_maintenance import run_maintenance as run
+        else:
+            from marketing_sync.push_terminal import run_push as run
+        return run(name, arguments, settings)
+
+    text = f"{doc[0].upper()}{doc[1:]}."
+    push.add_command(
+        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(run_command)
+    )
+
+
+for _kind, _typed in PUSH_OPTIONS.items():
+    _add_command(
+        _kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]"
+    )
+for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
+    _add_command(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)

@@ -1,0 +1,112 @@
+"""Run one SELECT on what is published, and show its rows.
+
+Not here: what keeps a query to the tables (`warehouse.sealed_query`), the forms of its rows
+(`marketing_sync.query_output`)."""
+
+import shutil
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+
+from home import exits, interrupts
+from home.exits import WrongUse
+from home.options import Option
+from home.settings import Settings
+from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.query_output import write_output
+from warehouse.disk import open_scratch, published_path, write_file
+from warehouse.errors import PublishedLocked
+from warehouse.publish import open_published
+from warehouse.sealed_query import QueryFailed, QueryLimits, limit_query, seal_connection
+
+_MEMORY_BYTES = 400_000_000
+#: Columns of a table that is not shown on a terminal.
+_WIDTH = 10_000
+_NOT_PUBLISHED = (
+    "nothing is published yet: this reads the warehouse itself, with all personal data, and a sync waits "
+    "until the query ends; a whole `marketing-sync sync` builds the marts and publishes a copy"
+)
+
+
+@declare_command(
+    Option(
+        "sql",
+        "the query; - reads it from standard input, a name that ends in .sql from that file",
+        str,
+        metavar="[QUERY]",
+        is_positional=True,
+    ),
+    Option("csv", "print CSV; lists and structures in it are JSON"),
+    Option("json", "print a JSON array with an object for each row"),
+    Option("excel", "write an Excel workbook; times in it are the account's", str, Path, metavar="FILE"),
+    needs_keys=False,
+)
+def query(arguments: Arguments, settings: Settings) -> int:
+    """Read-only, whatever it says. Times are in the zone of the accounts, in UTC where they have several. A
+    query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
+    sql = _read_sql(arguments.sql)
+    forms = [form for form in ("csv", "json", "excel") if getattr(arguments, form)]
+    if len(forms) > 1:
+        raise click.UsageError("choose one of --csv, --json and --excel")
+    if arguments.excel and arguments.excel.suffix.lower() != ".xlsx":
+        raise click.UsageError(f"{arguments.excel} is no name of a workbook: let it end in .xlsx")
+    with interrupts.end_quietly(), open_scratch(settings.home, "queries") as workspace:
+        result = workspace.place_file("result")
+        report = _write_result(settings, sql, result, forms[0] if forms else "table")
+        if arguments.excel:
+            write_file(arguments.excel, result.read_bytes())
+            print(f"{arguments.excel}: {report}")
+        else:
+            with result.open(encoding="utf-8", newline="") as rows:
+                shutil.copyfileobj(rows, sys.stdout)
+    return exits.DONE
+
+
+def _write_result(settings: Settings, sql: str, result: Path, form: str) -> str:
+    """Run the query and write its rows; returns what is to be said of a workbook."""
+    path = published_path(settings.home)
+    limits = QueryLimits(
+        seconds=settings.query_seconds,
+        memory_bytes=_MEMORY_BYTES,
+        zone=settings.timezone,
+        zones=settings.zones,
+        may_quote=True,
+    )
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    opened = open_published(path, result.parent) if path.exists() else open_unpublished(settings)
+    try:
+        with opened as connection:
+            seal_connection(connection, limits)
+            with limit_query(connection, sql, limits):
+                return write_output(connection, sql, result, form, width)
+    except (QueryFailed, PublishedLocked) as failure:
+        raise WrongUse(str(failure)) from None
+    except duckdb.Error as problem:
+        raise WrongUse(f"{path} cannot be read: {problem}") from None
+
+
+def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
+    """Hold the warehouse for what reads it as long as nothing is published, and say so."""
+    from home.door import open_warehouse  # half a second to import, for a home that publishes nothing
+
+    opened = open_warehouse(settings, is_unshared=True)
+    print_error(_NOT_PUBLISHED)
+    return opened
+
+
+def _read_sql(given: str | None) -> str:
+    if not given:
+        raise click.UsageError('write a query, like marketing-sync query "from marts.list_performance"')
+    if given == "-":
+        return sys.stdin.read()
+    path = Path(given)
+    if path.suffix == ".sql" and not given.strip().partition(" ")[2]:
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise WrongUse(f"{path} cannot be read as a query: {problem}") from None
+    return given

@@ -1,0 +1,52 @@
+"""Rebuild the warehouse from the archive, without sending a request."""
+
+from home import exits
+from home.door import outbox_of, waiting_options
+from home.folder import in_use, prepare_home
+from home.options import Option
+from home.settings import Settings
+from marketing_api.clock import unix_now
+from marketing_sync.commands import Arguments, declare_command, print_error
+from warehouse.rebuild import RebuildReport
+from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.store import restore_copy
+from write_back.writebacks_export import try_to_export
+
+
+@declare_command(
+    Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),
+    needs_keys=False,
+)
+def rebuild(arguments: Arguments, settings: Settings) -> int:
+    """Every load is replayed; the old file is replaced only when the new one is complete."""
+    home = prepare_home(settings.home, settings.lock_seconds, completes=False)
+    is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
+    with in_use(home):
+        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waiting_options(settings))
+    try_to_export(settings)
+    print(
+        f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "
+        "request sent"
+    )
+    if result.since:
+        print(
+            f"started at the checkpoint of {result.since}: responses from before it are not kept "
+            "(MARKETING_KEEP, or somebody was forgotten). Fields that this version reads for the first time "
+            "are empty in what came before then and never since"
+        )
+    if is_restored:
+        print(
+            "the outbox was damaged: its copy is in its place, and the next push finds out what "
+            "was sent since"
+        )
+    return exit_code(result)
+
+
+def exit_code(result: RebuildReport) -> int:
+    """Says what could not be applied."""
+    if not result.failed:
+        return exits.DONE
+    return print_error(
+        f"{result.failed:,} loads could not be applied; sync.loads has the reasons", exits.INCOMPLETE
+    )

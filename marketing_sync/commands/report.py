@@ -1,0 +1,16 @@
+"""Write the page about what is published, for the business owner."""
+
+from home import exits
+from home.folder import in_use, prepare_home
+from home.settings import Settings
+from marketing_sync.commands import Arguments, declare_command
+from report.render import write_report
+
+
+@declare_command(needs_keys=False)
+def report(arguments: Arguments, settings: Settings) -> int:
+    """Exit code 1 when nothing is published yet."""
+    with in_use(prepare_home(settings.home, settings.lock_seconds)):
+        path, _ = write_report(settings.home)
+    print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")
+    return exits.DONE

@@ -1,0 +1,42 @@
+"""Restore a home from its backup, on an empty machine."""
+
+import os
+
+from home import exits
+from home.door import outbox_of
+from home.freshness import format_age
+from home.options import Option
+from home.settings import Settings
+from home.values import folder
+from marketing_api.clock import utc_now
+from marketing_sync.commands import Arguments, declare_command
+from upkeep.backup import restore_backup as restore_home
+from write_back.outbox.store import held_note
+
+
+@declare_command(
+    Option(
+        "dir", "the backup (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
+    ),
+    Option("release", "allow pushes again, once you know what was sent since the backup"),
+    needs_keys=False,
+)
+def restore(arguments: Arguments, settings: Settings) -> int:
+    """Every file is compared with its hash. Resumes when it was interrupted."""
+    if arguments.release:
+        held_note(outbox_of(settings.home)).unlink(missing_ok=True)
+        print(
+            "pushes are allowed again: requests that the backup had open are looked up before they are sent"
+        )
+        return exits.DONE
+    os.umask(0o077)
+    snapshot = restore_home(settings, arguments.dir or "")
+    print(
+        f"{settings.home}: {len(snapshot.files):,} files as of {format_age(snapshot.made_at, utc_now())}, "
+        "all hashes verified; the next sync publishes"
+    )
+    print(
+        "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
+        "--release` allows them again"
+    )
+    return exits.DONE

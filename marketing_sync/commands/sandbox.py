@@ -1,0 +1,19 @@
+"""Run a stand-in for the service on this machine."""
+
+import click
+
+from home.settings import Settings
+from marketing_api.sandbox import server
+from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.usage import in_words
+
+
+@declare_command(
+    click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True, uses_home=False
+)
+def sandbox(arguments: Arguments, settings: Settings) -> int:
+    return server.main(arguments.words, f"\b\n{in_words('sandbox')}")
+
+
+sandbox.add_help_option = False
+sandbox.ignore_unknown_options = True

@@ -1,0 +1,184 @@
+"""Show how fresh and complete everything is, the last runs, rejected records."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from home import exits, output
+from home.folder import list_running, open_for_reading, unfinished_erasure
+from home.freshness import describe_standstill, format_age, format_due
+from home.identity import Owner, identity_of
+from home.options import JSON
+from home.output import Status, print_json
+from home.settings import Settings
+from home.versions import check_not_newer
+from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
+from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.texts import make_grid
+from pipelines.publishing import published_document, what_is_published
+from warehouse.bookkeeping import died_condition
+from warehouse.retention import measure_sizes
+from warehouse.sql import fetch_records, load_statements, quote_text
+from warehouse.tables import TABLES
+
+#: By the fields of `Status` that they fill.
+_QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
+_COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
+
+
+@declare_command(JSON, needs_keys=False)
+def status(arguments: Arguments, settings: Settings) -> int:
+    now = utc_now()
+    check_not_newer(settings.home)
+    if not settings.warehouse_path.exists():
+        nothing = (
+            f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
+        )
+        if arguments.json:
+            print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
+        else:
+            print(nothing)
+        return exits.DONE
+    with open_for_reading(settings) as connection:
+        queries = {
+            **_QUERIES,
+            "tables": _QUERIES["tables"].format(counted=_count_query()),
+            "runs": _QUERIES["runs"].format(died=died_condition(list_running(settings.home))),
+        }
+        read = {name: fetch_records(connection, sql) for name, sql in queries.items()}
+    by_account = {each["account"]: each for each in read.pop("accounts")}
+    found = msgspec.convert(read, Status)
+    found.accounts = list(_list_accounts(settings, by_account))
+    found.home, found.holds = (
+        _measure_parts(settings.home),
+        plain(str(identity_of(settings.home))),
+    )
+    unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
+    left = filter(None, [unfinished_erasure(settings.home)])
+    found.notices = [*unread, *_list_standstills(found.accounts, now, settings.alert_after), *left]
+    if arguments.json:
+        found.published = published_document(settings)
+        print_json(found)
+    else:
+        _print_status(found, settings, now)
+    return exits.DONE
+
+
+def _list_accounts(settings: Settings, read: Mapping[str, Mapping[str, Any]]) -> Iterator[output.Account]:
+    """The configured accounts and those that the home knows; `read` are the rows of the query."""
+    known = identity_of(settings.home).accounts
+    addresses = {each.account: each.url for each in settings.accounts}
+    for name in dict.fromkeys([*addresses, *known]):
+        owner, row = known.get(name, Owner()), read.get(name, {})
+        address = plain(addresses.get(name) or owner.address or "")
+        business = plain(owner.business_name or "")
+        yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
+
+
+def _count_query() -> str:
+    """The rows of every table: what was read of it, range by range, overlaps."""
+    return " union all ".join(
+        _COUNTED.format(name=quote_text(table.name), table=table.qualified, live=table.is_there)
+        for table in TABLES.values()
+    )
+
+
+def _measure_parts(home: Path) -> list[output.Part]:
+    """The largest first."""
+    sizes = sorted(measure_sizes(home).items(), key=lambda each: -each[1])
+    return [output.Part(part, size) for part, size in sizes if size]
+
+
+def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
+    console = Console(highlight=False, markup=False)
+
+    def print_line(line: str, style: str = "") -> None:
+        console.print(line, style=style, soft_wrap=True)
+
+    for line in found.notices:
+        print_line(f"{line}\n", "bold red")
+    if len(found.accounts) > 1:
+        columns = "account, address, business, read, >incomplete"
+        console.print(make_grid("accounts", columns, (_account_cells(each, now) for each in found.accounts)))
+    columns = "account, table, >rows, read, due, complete"
+    console.print(make_grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
+    for contacts in found.contacts:
+        print_line(_contact_line(contacts, now))
+    for plan in found.plans:
+        print_line(
+            f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests ({plan.why}); "
+            f"{plan.asked:,} read, {plan.changed:,} of them changed"
+        )
+    columns = "started, took, job, outcome, >requests, not read"
+    console.print(make_grid("last runs", columns, map(_run_cells, found.runs)))
+    rejected = ((each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected)
+    if found.rejected:
+        console.print(make_grid("rejected records", "account, table, >records, reason", rejected))
+    else:
+        print_line("no rejected records")
+    if found.schema_changes:
+        columns = "noticed, account, table, change, field, before, after, like"
+        console.print(make_grid("schema changes", columns, map(_change_cells, found.schema_changes)))
+    console.print(make_grid("home", "part, >MB", _home_cells(found.home)))
+    print_line(f"published: {what_is_published(settings, now)}")
+    print_line(f"holds: {found.holds}")
+
+
+def _account_cells(found: output.Account, now: dt.datetime) -> tuple[str, ...]:
+    read = format_age(found.read_at, now) if found.read_at else "never"
+    return found.account, found.url, found.business, read, f"{found.incomplete:,}"
+
+
+def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
+    for part in (*parts, output.Part("all", sum(part.bytes for part in parts))):
+        yield part.part, f"{part.bytes / 1e6:,.1f}"
+
+
+def _list_standstills(
+    accounts: list[output.Account], now: dt.datetime, within: dt.timedelta
+) -> Iterator[str]:
+    """The accounts that are not read any more, first thing to be seen."""
+    for account in accounts:
+        if words := describe_standstill(account.read_at, now, within):
+            yield (
+                f"account {account.account}: {words}. Is the schedule on (`marketing-sync ui`)? "
+                "`marketing-sync sync` reads now"
+            )
+
+
+def _table_cells(table: output.Table, now: dt.datetime) -> tuple[str, ...]:
+    whole = "yes"
+    if table.incomplete:
+        parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts"
+        whole = parts if table.parts > 1 else "no"
+    read = format_age(table.newest, now) if table.newest else ""
+    return table.account, table.table, f"{table.rows:,}", read, format_due(table.due, now), whole
+
+
+def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
+    def format_share(count: int) -> str:
+        return f"{100 * count / found.contacts:.1f} %"
+
+    oldest = f", the oldest {format_age(found.oldest, now)}" if found.oldest else ""
+    cut = f", {found.cut:,} cut by the service" if found.cut else ""
+    return (
+        f"account {found.account}: {found.contacts:,} contacts, timelines of "
+        f"{format_share(found.timelines)}{oldest}{cut}, "
+        f"coupons of {format_share(found.coupons)}\n"
+    )
+
+
+def _change_cells(each: output.SchemaChange) -> tuple[str, ...]:
+    cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
+    return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(plain(cell or "") for cell in cells)
+
+
+def _run_cells(run: output.Run) -> tuple[str, ...]:
+    took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
+    started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or ""

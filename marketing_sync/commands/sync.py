@@ -1,0 +1,80 @@
+"""Run the nightly sync, or parts of it.
+
+Reading begins before Dagster, which takes seconds to import, is there to record it."""
+
+import datetime as dt
+
+from assets.days import FIRST_ZONE, ChosenDays, today_in
+from assets.reader import Reader
+from home import exits, interrupts
+from home.folder import dagster_home, prepare_home
+from home.options import JSON, SYNC
+from home.output import SyncResult, print_json
+from home.progress import Progress, stop_stages
+from home.settings import Settings, SettingsError
+from marketing_api.clock import utc_now
+from marketing_api.errors import OtherBusiness
+from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.night_plan import show_plan
+from marketing_sync.summary import print_summary, result_of
+from pipelines.reading import named_assets, open_reader
+from write_back.writebacks_export import try_to_export
+
+
+@declare_command(*SYNC, JSON)
+def sync(arguments: Arguments, settings: Settings) -> int:
+    if arguments.dry_run:
+        return _dry_run(arguments, settings)
+    return interrupts.run_stoppable(lambda stop: _run_sync(arguments, settings, stop))
+
+
+def _dry_run(arguments: Arguments, settings: Settings) -> int:
+    if vars(arguments)["from"] or arguments.to:
+        raise SettingsError("--dry-run plans a night: leave out --from and --to, a few requests in any case")
+    return show_plan(arguments, settings)
+
+
+def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
+    chosen, options = named_assets(arguments.only), vars(arguments)
+    days = _choose_days(options["from"], options["to"])
+    has_models = not (arguments.only or arguments.reads_only)
+    prepare_home(settings.home, settings.lock_seconds)
+    with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
+        stop.call_on_stop(reader.stop_fetching)
+        stop.call_on_stop(stop_stages)
+        with Progress(reader, is_quiet=arguments.quiet):
+            reader.begin_reading()
+            # takes seconds to import: reading has begun
+            from pipelines.definitions import Following, run_in_dagster
+
+            following = Following(settings)
+            stop.raise_if_stopped()
+            run_id, failed = run_in_dagster(settings, reader, following, has_models)
+            if not stop.is_set:
+                reader.finish_reading()
+            reader.note_run(run_id, "nightly_sync", failed)
+            try_to_export(settings)
+        result = result_of(reader, settings, following, failed)
+        code = _exit_code(reader, result, has_models=has_models)
+        if not stop.is_set and (code or not arguments.quiet):
+            print_json(result) if arguments.json else print_summary(result, settings)
+    return code
+
+
+def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
+    if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
+        return exits.WRONG_USE
+    is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
+    return exits.DONE if is_done else exits.INCOMPLETE
+
+
+def _choose_days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
+    if first is None and last is None:
+        return None
+    if first is None:
+        raise SettingsError("--to needs --from")
+    if last is None and first > today_in(FIRST_ZONE, utc_now()):
+        raise SettingsError(f"--from {first} is still to come: give --to, too")
+    if last is not None and first > last:
+        raise SettingsError(f"--from {first} is after --to {last}; swap them")
+    return ChosenDays(first, last)

@@ -1,0 +1,97 @@
+"""List the tables that can be queried, or the columns of one."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import duckdb
+from rich.console import Console
+
+from home import exits, interrupts
+from home.exits import WrongUse
+from home.options import JSON, Option
+from home.output import Column, ListedTable, TableColumns, Tables, print_json
+from home.settings import Settings
+from home.values import did_you_mean
+from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands.query import open_unpublished
+from marketing_sync.texts import make_grid
+from warehouse.publish import open_published, published_path
+from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, quote_text
+
+_QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
+_COUNT = "select count(*) from {}.{}"
+_WIDTH = 200  # where nothing says how wide the terminal is
+
+
+@declare_command(
+    Option("table", "one of them, with or without its schema", str, metavar="[TABLE]", is_positional=True),
+    JSON,
+    needs_keys=False,
+)
+def tables(arguments: Arguments, settings: Settings) -> int:
+    """With the rows of each and what it holds; of one table the columns, their types and what they mean."""
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
+    path = published_path(settings.home)
+    opened = open_published(path) if path.exists() else open_unpublished(settings)
+    with interrupts.end_quietly(), opened as connection:
+        if arguments.json and arguments.table:
+            print_json(describe_table(connection, arguments.table))
+        elif arguments.json:
+            print_json(Tables(list_tables(connection)))
+        elif arguments.table:
+            _print_columns(console, describe_table(connection, arguments.table))
+        else:
+            _print_tables(console, list_tables(connection))
+    return exits.DONE
+
+
+def _print_columns(console: Console, table: TableColumns) -> None:
+    console.print(f"{table.table}: {table.comment or ''}\n")
+    cells = ((column.name, column.type, column.comment or "") for column in table.columns)
+    console.print(make_grid("", "column, type, what it is", cells))
+
+
+def _print_tables(console: Console, tables: Iterable[ListedTable]) -> None:
+    for schema, members in groupby(tables, lambda table: table.table.partition(".")[0]):
+        cells = ((table.table, f"{table.rows:,}", _first_sentence(table.comment)) for table in members)
+        console.print(make_grid(f"\n{schema}", "table, >rows, what it is", cells))
+
+
+def _first_sentence(comment: str | None) -> str:
+    first, point, _ = (comment or "").partition(". ")
+    return first + point.strip()
+
+
+def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
+    """All tables and views, marts first: rows, and what is in them."""
+    return [
+        ListedTable(
+            f"{schema}.{name}",
+            fetch_value(connection, _COUNT.format(quote_name(schema), quote_name(name))),
+            comment,
+        )
+        for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
+    ]
+
+
+def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableColumns:
+    """What is in the table, named with or without its schema, and its columns. Raises WrongUse."""
+    found = {
+        f"{schema}.{name}": (schema, name, comment)
+        for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
+    }
+    qualified = _find_table(table, list(found))
+    schema, name, comment = found[qualified]
+    columns = [Column(*row) for row in fetch_rows(connection, _QUERIES["columns"], (schema, name))]
+    return TableColumns(qualified, comment, columns)
+
+
+def _find_table(table: str, names: Sequence[str]) -> str:
+    """The table that is meant, with or without its schema: the first of that name."""
+    wanted = table.strip().lower().replace('"', "")
+    for name in names:
+        if wanted in (name, name.partition(".")[2]):
+            return name
+    raise WrongUse(f"there is no table {quote_text(table)}{did_you_mean(wanted, names)}")

@@ -1,0 +1,149 @@
+"""What a sync came to, as one value (`output.SyncResult`), and how it reads on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from assets.reader import Reader
+from assets.result import AccountResult, done_to, share_read
+from assets.sources import SOURCE_ASSETS
+from home.door import report_of
+from home.output import Built, SyncAccount, SyncResult, SyncTable
+from home.progress import format_clock
+from home.settings import Settings
+from marketing_api.exchange import Outcome
+from marketing_api.redaction import plain
+from marketing_sync.texts import make_grid, text_template
+from pipelines.publishing import custom_table_problems, what_is_published
+from warehouse.models import BuildReport, Status
+
+if TYPE_CHECKING:
+    from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
+
+_COUNTS = ("new", "changed", "deleted", "rejected")
+
+
+def result_of(
+    reader: Reader, settings: Settings, following: Following, failed: Mapping[str, str]
+) -> SyncResult:
+    """What was read, built, published and sent back. `failed`: steps after the reading, with the reasons."""
+    with reader.warehouse.open_for_reading():
+        tables = list(_summarize_tables(reader))
+    report, reports = following.models.report, following.reports
+    is_published = following.publishing.published is not None
+    days = {
+        key: [f"days read: {result.days_in_words}"]
+        for key, result in reader.results.items()
+        if result.days_in_words
+    }
+    mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
+    return SyncResult(
+        seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
+        accounts=list(_summarize_accounts(reader)),
+        tables=tables,
+        read=[*_describe_needed(reader), *group_lines(days), *_describe_plans(reader.results)],
+        not_read=list(group_lines(reader.list_problems())),
+        schema_changes=list(_schema_changes(reader)),
+        notices=reader.list_notices(),
+        models=_summarize_models(report) if report else None,
+        is_published=is_published,
+        published=what_is_published(settings, reader.now()),
+        mail=mail,
+        activations=following.activations.lines,
+        problems=[
+            *(f"{step}: {reason}" for step, reason in failed.items()),
+            *(custom_table_problems(settings) if is_published else ()),
+        ],
+    )
+
+
+def print_summary(result: SyncResult, settings: Settings) -> None:
+    """Tables, requests, what could not be read, the models, and where the files are."""
+    console = Console(highlight=False, soft_wrap=True)
+    columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
+    names = ", ".join(account.account for account in result.accounts)
+    console.print(f"read from {names if settings.accounts else 'the sandbox'}")
+    console.print(make_grid("", columns, map(_table_cells, result.tables)))
+    places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
+    template = text_template(__file__, _as_it_is, clock=format_clock)
+    console.print(
+        template.render(result=result, places=places, is_sandbox=not settings.accounts), end="", emoji=False
+    )
+
+
+def _as_it_is(value: Any) -> str:
+    """What the template is filled with is displayed, whatever is in it."""
+    return escape(plain(value))
+
+
+def _summarize_models(report: BuildReport) -> Built:
+    done = report.with_status(Status.OK)
+    tests = sum(each.node.is_test for each in done)
+    problems = list(filter(None, [report.problem]))
+    return Built(
+        len(done) - tests, tests, len(report.with_status(Status.UNCHANGED)), report.warnings, problems
+    )
+
+
+def _summarize_accounts(reader: Reader) -> Iterator[SyncAccount]:
+    for session in reader.sessions:
+        spent, limit = session.client.statistics, session.limiter.limit
+        failures = {
+            outcome.value: spent.outcomes[outcome]
+            for outcome in Outcome
+            if outcome is not Outcome.OK and spent.outcomes[outcome]
+        }
+        yield SyncAccount(session.account, spent.requests, spent.waited_s, limit, failures)
+
+
+def _summarize_tables(reader: Reader) -> Iterator[SyncTable]:
+    for asset in SOURCE_ASSETS.values():
+        results = [result for (name, _), result in reader.results.items() if name == asset.name]
+        for table in asset.tables if results else ():
+            rows, done = reader.warehouse.row_count(table), done_to(table, results)
+            counts = {name: getattr(done, name) for name in _COUNTS}
+            yield SyncTable(table.name, rows, **counts, share_read=share_read(results))
+
+
+def _table_cells(table: SyncTable) -> tuple[str, ...]:
+    read = "–" if table.share_read is None else f"{math.floor(100 * table.share_read)} %"
+    counts = [getattr(table, name) for name in _COUNTS]
+    return table.table, f"{table.rows:,}", *(f"{count:,}" if count else "·" for count in counts), read
+
+
+def _describe_needed(reader: Reader) -> Iterator[str]:
+    if names := ", ".join(asset.name for asset in reader.needed):
+        yield f"read first, since what was chosen needs it and it was never read: {names}"
+
+
+def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
+    for (asset, account), result in results.items():
+        if result.plan:
+            yield f"account {account}, {asset}: {result.plan.summary}"
+    for result in results.values():
+        yield from (f"account {result.account}: {line}" for line in result.learnt)
+
+
+def _schema_changes(reader: Reader) -> Iterator[str]:
+    """How the service's responses differ from what they were."""
+    for result in reader.results.values():
+        for loaded in result.reports:
+            for report in loaded.tables.values():
+                yield from report.drift
+
+
+def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
+    """Texts by (asset, account) → a line per account and text: an account that cannot be reached has one for
+    all assets."""
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for (asset, account), several in texts.items():
+        for text in several:
+            by_text.setdefault((account, text), []).append(asset)
+    yield from (
+        f"{', '.join(names)}, account {account}: {text}" for (account, text), names in by_text.items()
+    )

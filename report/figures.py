@@ -1,0 +1,344 @@
+"""What the report computes: key figures, the headline. Pure. Not here: SQL (`queries`), looks
+(`templates/`)."""
+
+import datetime as dt
+import math
+import statistics
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from home.formatting import (
+    UNKNOWN,
+    change_of,
+    count_of,
+    cut_text,
+    days_of,
+    format_day,
+    format_number,
+    format_points,
+    format_rating,
+    format_share,
+    short_day,
+)
+from report.queries import AccountData, Row, Rows
+
+#: A newer campaign is news; how much more or less than usual is worth a word.
+_NEWS_DAYS, _LEAST_POINTS = dt.timedelta(days=14), 0.01
+#: How many refused listings are named.
+_NAMED = 4
+#: Whole weeks of the key figures, and those that say what is usual.
+SPAN_WEEKS, _USUAL_WEEKS, _YEAR_WEEKS = 13, 8, 52
+
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+#: Tiers in the order of worth, with their rule in words.
+TIERS: Mapping[str, str] = _TEXTS["tiers"]
+#: Column → its name and what it counts of whom, in the order of the page.
+MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
+
+
+class Figure(NamedTuple):
+    """One large number: its name, the number as shown, of whom and when, what to compare it with, and a
+    series beside it, oldest first, with what that is."""
+
+    name: str
+    value: str
+    below: str
+    compared: str = ""
+    trend: tuple[float, ...] = ()
+    trend_name: str = ""
+
+
+class Change(NamedTuple):
+    """A measure in the last whole week, the one before, 52 weeks before, and so far in the running one, as
+    shown; which whole numbers are usual, and how far the last week is outside of that, in its widths."""
+
+    name: str
+    last: str
+    before: str
+    difference: str
+    year_before: str
+    so_far: str
+    usual: tuple[int, int] | None
+    surprise: float
+    is_known: bool
+
+
+def last_week(account: AccountData) -> dt.date:
+    """The Monday of the last whole week."""
+    return account.today - dt.timedelta(days=account.today.weekday() + 7)
+
+
+def format_measure(column: str, value: float | None) -> str:
+    """A measure in words."""
+    return (
+        format_share(value)
+        if column.endswith("_rate")
+        else format_rating(value)
+        if column == "average_rating"
+        else format_number(value)
+    )
+
+
+def show_measure(row: Row, column: str) -> str:
+    """A measure of a period in words; a mean rating with the number of its reviews."""
+    value = format_measure(column, row.get(column))
+    return (
+        f"{value} ({format_number(row['rating_count'])})"
+        if column == "average_rating" and value != UNKNOWN
+        else value
+    )
+
+
+def difference_of(column: str, value: float | None, before: float | None) -> str:
+    """Between two values of a measure, in words."""
+    if value is None or before is None:
+        return UNKNOWN
+    if column.endswith("_rate"):
+        return format_points(value - before)
+    return change_of(value - before, 1 if column == "average_rating" else 0)
+
+
+def list_changes(account: AccountData) -> list[Change]:
+    """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these nothing is
+    usual."""
+    weeks = account.rows["weeks"]
+    if not weeks:
+        return []
+    found = []
+    for column, (name, _) in MEASURES.items():
+        _, last, before, *_ = values = [row[column] for row in weeks]
+        is_usual = column.endswith("_count") and column not in ("sent_count", "automation_count")
+        usual = usual_range(values[2 : 2 + _USUAL_WEEKS]) if is_usual and last is not None else None
+        surprise = max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
+        found.append(
+            Change(
+                name,
+                show_measure(weeks[1], column),
+                show_measure(weeks[2], column),
+                difference_of(column, last, before),
+                show_measure(weeks[1 + _YEAR_WEEKS], column),
+                show_measure(weeks[0], column),
+                usual,
+                surprise,
+                is_known=any(value is not None for value in values[:3]),
+            )
+        )
+    return found
+
+
+def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
+    """Around the middle of earlier weeks, twice their median absolute deviation (1.4826 of which are one
+    standard deviation of a normal distribution) or a count's own root; nothing is usual with less than four
+    weeks."""
+    known = [value for value in values if value is not None]
+    if len(known) < _USUAL_WEEKS / 2:
+        return None
+    middle = statistics.median(known)
+    spread = 1.4826 * statistics.median(abs(value - middle) for value in known)
+    reach = 2 * max(spread, math.sqrt(middle), 1)
+    return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
+
+
+#: Measures that follow from what two nights show.
+_NEED_TWO_NIGHTS = ("joined_count", "left_count", "social_click_count", "online_review_count")
+
+
+def explain_unknown(changes: Sequence[Change]) -> list[str]:
+    """Why measures of the last weeks are not known, reason by reason."""
+    unknown = {column: name.lower() for column, (name, _) in MEASURES.items()}
+    shown = {change.name.lower() for change in changes if change.is_known}
+    reasons: dict[str, list[str]] = {}
+    for column, name in unknown.items():
+        if name not in shown:
+            reasons.setdefault(_explain_column(column), []).append(name)
+    return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
+
+
+def _explain_column(column: str) -> str:
+    if column in _NEED_TWO_NIGHTS:
+        return "Known from the second night on"
+    if column in ("open_rate", "click_rate"):
+        return "No campaign was sent in these weeks"
+    if column == "average_rating":
+        return "No review was written in these weeks"
+    return "No automation has sent a message" if column == "automation_count" else "Not read yet"
+
+
+def find_newest_campaign(account: AccountData) -> Row | None:
+    """The campaign that was sent last."""
+    return next(
+        (row for row in account.rows["campaigns"] if row["type"] != "automated" and row["sent_at"]), None
+    )
+
+
+def describe_refusals(account: AccountData) -> str:
+    """Which listings the shrink check refused; empty without any."""
+    names = [_name_listing(row) for row in account.rows["refused"]]
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"Most rows of {', '.join(names[:_NAMED])}{more} were suddenly gone, so the rows from before are "
+        "still counted. Compare this with the service. If it is correct, run marketing-sync sync "
+        "--accept-shrink."
+    )
+
+
+def _name_listing(row: Row) -> str:
+    name = str(row["table_name"]).replace("_", " ")
+    return f"{name} of “{cut_text(row['list_name'], 60)}”" if row["list_name"] else name
+
+
+def write_headline(account: AccountData) -> list[str]:
+    """What a person would say first: last week in figures, what of it was unusual, and the newest
+    campaign."""
+    return [*_describe_week(account), *_describe_unusual(account), *_describe_newest(account)]
+
+
+def _describe_week(account: AccountData) -> Iterator[str]:
+    """What happened in the last whole week, of what is known."""
+    row = account.rows["weeks"][1] if account.rows["weeks"] else {}
+    parts = _describe_messages(row)
+    pairs = (
+        ("contacts joined", "joined_count", "left", "left_count"),
+        ("good reviews on the feedback page", "good_count", "bad", "bad_count"),
+    )
+    for name, column, other, second in pairs:
+        if row.get(column) is not None:
+            more = f", {format_number(row[second])} {other}" if row[second] is not None else ""
+            parts.append(f"{format_number(row[column])} {name}{more}")
+    if (count := row.get("online_review_count")) is not None:
+        mean = f", {format_rating(row['average_rating'])} of 5" if row["average_rating"] is not None else ""
+        parts.append(f"{count_of(int(count), 'review')} on review sites{mean}")
+    if row.get("redeemed_count") is not None:
+        parts.append(f"{count_of(int(row['redeemed_count']), 'coupon')} redeemed")
+    if parts:
+        yield f"Last week, {days_of(last_week(account))}: {'; '.join(parts)}."
+
+
+def _describe_messages(row: Row) -> list[str]:
+    parts = []
+    if row.get("campaign_count"):
+        opened = f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        messages = count_of(row["sent_count"], "message")
+        parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
+    elif row.get("campaign_count") == 0:
+        parts.append("no campaign was sent")
+    if row.get("automation_count"):
+        parts.append(f"{count_of(row['automation_count'], 'message')} of automations")
+    return parts
+
+
+def _describe_unusual(account: AccountData) -> Iterator[str]:
+    """What left its usual range most, in up to two sentences. Visits and the like follow from campaigns."""
+    known = [change for change in list_changes(account) if change.usual]
+    moved = sorted((change for change in known if change.surprise), key=lambda change: -change.surprise)[:2]
+    after = (
+        " A campaign was sent in that week." if moved and account.rows["weeks"][1]["campaign_count"] else ""
+    )
+    for change in moved:
+        least, most = change.usual or (0, 0)
+        usual = f"where {format_number(least)} to {format_number(most)} a week are usual"
+        yield f"{change.name}: {change.last} last week, {usual}.{after}"
+    if known and not moved:
+        counts = f"none of {count_of(len(known), 'count')}"
+        yield f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
+
+
+def _describe_newest(account: AccountData) -> Iterator[str]:
+    """Of the newest campaign, when it is new and its openings are known."""
+    if row := find_newest_campaign(account):
+        sent, over = row["sent_at"], row["open_rate_over_median"]
+        age = account.today - sent.astimezone(ZoneInfo(account.zone)).date()
+        if over is not None and age <= _NEWS_DAYS:
+            against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
+            against = against if abs(over) >= _LEAST_POINTS else "as usual"
+            yield (
+                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}, was opened by "
+                f"{format_share(row['open_rate'])} so far: {against}."
+            )
+
+
+def key_figures(account: AccountData) -> list[Figure]:
+    """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks to last
+    Sunday."""
+    return [_contacts_figure(account), *_of_span(account)]
+
+
+def _contacts_figure(account: AccountData) -> Figure:
+    days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
+    first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
+    trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
+    before = next((row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None)
+    now = days[-1]["active_member_count"] if days else None
+    compared = f"{change_of(now - before['active_member_count'])} in 7 days" if before else ""
+    of_all = (
+        f"of {format_number(days[-1]['member_count'])}, on {format_day(days[-1]['day_on'])}" if days else ""
+    )
+    return Figure(
+        "Active contacts",
+        format_number(now),
+        of_all,
+        compared,
+        trend,
+        f"since {format_day(max(first, days[0]['day_on']))}" if days else "",
+    )
+
+
+def span_words(account: AccountData) -> str:
+    return f"{SPAN_WEEKS} weeks to {short_day(last_week(account) + dt.timedelta(days=6))}"
+
+
+def _of_span(account: AccountData) -> Iterator[Figure]:
+    """Each with the 13 weeks before, and the same a year before."""
+    spans = account.rows["spans"] or [{}] * 3
+    ends = span_words(account)
+    weeks = account.rows["weeks"][SPAN_WEEKS:0:-1]
+    for column, of, one in (
+        ("open_rate", "campaign_count", "campaign"),
+        ("average_rating", "rating_count", "review"),
+        ("redeemed_count", "", "coupon"),
+    ):
+        now = format_measure(column, _read_value(spans[0], column))
+        _, before, year = (
+            show_measure({**span, column: _read_value(span, column)}, column) for span in spans
+        )
+        count = spans[0].get(of)
+        below = f"{ends}: {count_of(int(count), one)}" if count is not None else ends
+        trend = tuple(row[column] for row in weeks if row[column] is not None)
+        compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
+        yield Figure(
+            MEASURES[column][0], now, below, compared, trend, f"each week with a {one}" if of else "each week"
+        )
+
+
+def _read_value(span: Row, column: str) -> float | None:
+    if column == "open_rate":
+        return span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
+    value: float | None = span.get(column)
+    return value
+
+
+def sum_column(rows: Rows, column: str) -> float:
+    return sum(row[column] or 0 for row in rows)
+
+
+def tiers_of(account: AccountData) -> dict[str, int]:
+    """How many addresses are in each tier, in the order of worth; tiers that this version does not know come
+    last."""
+    counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
+    return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
+
+
+def is_lacking(row: Row) -> bool:
+    """Whether something of it was not read, cannot be read, is late, or has a date that can't be right."""
+    flaws = (row["rejected_count"], row["is_overdue"], row["odd_date_count"])
+    return (row["coverage_rate"] or 0) < 1 or any(flaws)
+
+
+def is_mostly_unread(row: Row) -> bool:
+    """Whether less than half of it was read."""
+    return (row["coverage_rate"] or 0) < 0.5

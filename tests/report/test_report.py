@@ -1,0 +1,681 @@
+"""The report: every text is a text, nothing comes from elsewhere, what is not there is said, and every query
+fits the models."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hashlib
+import re
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from home import formatting
+from home.folder import prepare_home
+from home.formatting import UNKNOWN
+from report import charts
+from report.charts import draw_sparkline
+from report.figures import explain_unknown, key_figures, list_changes, write_headline
+from report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_report
+from report.render import drop_unreadable, load_environment, render_preview, render_report
+from tests.fixtures import Command
+from warehouse.policies import PersonalData
+from warehouse.publish import Published
+from warehouse.sql import fetch_records
+
+TODAY = dt.date(2026, 3, 20)
+NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
+HOSTILE = (
+    "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202egnirts \x00 javascript:alert(3)"
+)
+
+
+COUNTS = ("left_count", "visit_count", "good_count", "bad_count", "mention_count", "social_click_change")
+SUMMED = ("joined_count", "online_review_count", "redeemed_count", "sent_count", "opened_count")
+
+
+def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What `weeks.sql` finds of these days of `account_daily`; `period_summary` adds up its own columns of
+    them."""
+    with duckdb.connect() as connection:
+        connection.execute("create schema marts")
+        columns = ", ".join(f"{name} bigint" for name in (*COUNTS, *SUMMED))
+        connection.execute(f"create table marts.account_daily (account text, day_on date, {columns})")
+        if days:
+            marks = ", ".join("?" for _ in range(2 + len(COUNTS) + len(SUMMED)))
+            rows = [["main", row["day_on"], *(row.get(name) for name in (*COUNTS, *SUMMED))] for row in days]
+            connection.executemany(f"insert into marts.account_daily values ({marks})", rows)
+        connection.execute(
+            "create table marts.period_summary as select account, 'week' as period, "
+            "date_trunc('week', day_on)::date as begins_on, 1 as campaign_count, 0.5 as open_rate, "
+            "0.1 as click_rate, 4.5 as average_rating, 3 as rating_count, 2 as clicker_count, "
+            f"{', '.join(f'sum({name}) as {name}' for name in SUMMED)} from marts.account_daily group by all"
+        )
+        connection.execute(
+            "create table marts.contact_campaign as "
+            f"select 'main' as account, 'automated' as kind, timestamptz '{NOW}' as sent_at"
+        )
+        connection.execute(f"set variable today = date '{TODAY}'; set variable zone = 'Europe/Berlin'")
+        return fetch_records(connection, QUERIES["weeks"], {"account": "main"})
+
+
+def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
+    if "days" in rows:
+        rows = {"weeks": weeks_of(rows["days"])} | rows
+    return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, NOW, has_texts)
+
+
+def page(*accounts: AccountData) -> str:
+    return render_report(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), accounts))
+
+
+def campaign(subject: str, **values: Any) -> dict[str, Any]:
+    counts = {"sent_count": 100, "delivered_count": 98, "opened_count": 40, "clicker_count": 9}
+    counts |= {"bounced_count": 2, "unsubscribed_count": 1}
+    rates = {"open_rate": 0.41, "click_rate": 0.09, "bounce_rate": 0.02, "unsubscribe_rate": 0.01}
+    return {
+        "campaign_id": zlib.crc32(subject.encode()),
+        "campaign_count": 1,
+        "comparable_count_90d": 4,
+        "subject": subject,
+        "name": None,
+        "type": "standard",
+        "sent_at": NOW,
+        "created_at": NOW,
+        **counts,
+        **rates,
+        "median_open_rate_90d": 0.3,
+        "open_rate_over_median": 0.11,
+        "opened_percent": 41.0,
+        "is_percent_inconsistent": False,
+        **values,
+    }
+
+
+def review(words_: str, username: str | None = None) -> dict[str, Any]:
+    return {
+        "reviewed_at": NOW,
+        "channel": "Yelp",
+        "rating": "4.0 of 5",
+        "username": username,
+        "inquiry": words_,
+    }
+
+
+FULL = {
+    "business": [{"business_name": "Harbor & Sons", "timezone": "Europe/Berlin"}],
+    "campaigns": [
+        campaign("Spring <b>menu</b>"),
+        campaign("No rate", open_rate=None, open_rate_over_median=None),
+        campaign("Third"),
+    ],
+    "days": [
+        dict.fromkeys((*COUNTS, *SUMMED), 2)
+        | {
+            "day_on": TODAY - dt.timedelta(days=back),
+            "member_count": 500 - back,
+            "active_member_count": 400 - back,
+        }
+        for back in reversed(range(20))
+    ],
+    "spans": [
+        {"begins_on": TODAY, "campaign_count": 2, "delivered_count": 98, "opened_count": 40}
+        | {
+            "clicker_count": 9,
+            "online_review_count": 3,
+            "average_rating": 4.1,
+            "rating_count": 3,
+            "redeemed_count": 5,
+        },
+        *[
+            dict.fromkeys(
+                (
+                    "begins_on",
+                    "campaign_count",
+                    "delivered_count",
+                    "opened_count",
+                    "clicker_count",
+                    "online_review_count",
+                    "average_rating",
+                    "rating_count",
+                    "redeemed_count",
+                )
+            )
+        ]
+        * 2,
+    ],
+    "site_months": [
+        {
+            "channel": "Yelp",
+            "begins_on": TODAY.replace(day=1),
+            "review_count": 2,
+            "average_rating": 2.5,
+        }
+    ],
+    "campaign_links": [
+        {"campaign_id": zlib.crc32(b"Third"), "link": "Menu", "clicker_count": 4, "click_count": 5}
+    ],
+    "campaign_days": [
+        {
+            "campaign_id": zlib.crc32(b"Third"),
+            "observed_on": TODAY - dt.timedelta(days=back),
+            "opened_count": 9 - back,
+        }
+        for back in (2, 1, 0)
+    ],
+    "lifecycle_weeks": [
+        {"begins_on": TODAY - dt.timedelta(days=7 * back + 6), "gained": 21, "lost": 7} for back in (2, 1, 0)
+    ],
+    "lifecycle_messages": [{"message": "Spring menu", "at_risk": 3, "unsubscribed": 1, "bounced": 0}],
+    "lifecycle_regained": [{"message": "Spring menu", "won_back": 2}],
+    "waiting": [
+        {
+            "reviewed_at": NOW,
+            "days_since_review": 0,
+            "email": "ann@example.com",
+            "phone": None,
+            "inquiry": "Cold soup.",
+        }
+        | {"engagement_tier": None, "message_count": 0, "waiting": 1}
+    ],
+    "months": [
+        {
+            "begins_on": TODAY.replace(day=1),
+            "is_over": False,
+            "campaign_count": 1,
+            "sent_count": 12,
+            "opened_count": 6,
+            "clicker_count": 1,
+            "open_rate": 0.5,
+            "click_rate": None,
+            "joined_count": 4,
+        }
+        | {"online_review_count": 2, "average_rating": 2.5, "rating_count": 2, "redeemed_count": 1}
+    ],
+    "automations": [
+        {
+            "automation": "Welcome <i>",
+            "step": "Hello",
+            "channel": "email",
+            "last_sent_on": TODAY,
+            "week_count": 1,
+            "sent_count": 6,
+            "opened_count": 3,
+            "clicked_count": 0,
+            "open_rate": 0.5,
+            "click_rate": 0.0,
+        }
+    ],
+    "lists": [
+        {
+            "name": "News",
+            "size": 500,
+            "active_size": 400,
+            "joined_count": 1,
+            "left_count": None,
+            "moved_count": None,
+        }
+    ],
+    "tiers": [
+        {"engagement_tier": "engaged", "addresses": 3, "without_timeline": 1},
+        {"engagement_tier": "odd", "addresses": 1, "without_timeline": 1},
+    ],
+    "channels": [
+        {
+            "channel": "Yelp",
+            "kind": "review site",
+            "average_rating": 4.25,
+            "average_rating_change_28d": -0.1,
+            "served_review_count_before": 1,
+            "served_review_count": 11,
+            "review_count": 9,
+            "review_count_28d": 2,
+            "good_rate_28d": None,
+            "positive_rate_28d": 0.5,
+            "last_review_at": NOW,
+        }
+    ],
+    "reviews": [review("Fine.", "Ann L.")],
+    "networks": [{"network": "linkedin", "mention_count": None, "post_count": 1}],
+    "posts": [{"network": "facebook", "published_at": NOW, "message": "Look!", "click_count": None}],
+    "coupons": [
+        {
+            "issued_month": "2026-03",
+            "issued_count": 4,
+            "redeemed_count": 1,
+            "redemption_rate": 0.25,
+            "median_days_to_redeem": 2.0,
+        }
+    ],
+    "freshness": [
+        {
+            "subject": "contact timelines",
+            "as_of": NOW,
+            "coverage_rate": 0.4,
+            "part_count": 10,
+            "read_part_count": 4,
+            "is_overdue": True,
+            "rejected_count": 0,
+            "odd_date_count": 0,
+            "reason": "not asked yet",
+        }
+    ],
+}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, whether they are closed, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "br", "wbr"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_hostile_review_stays_text() -> None:
+    html = page(
+        account(
+            **FULL
+            | {
+                "reviews": [review(HOSTILE, HOSTILE)],
+                "campaigns": [campaign(HOSTILE)],
+                "posts": [FULL["posts"][0] | {"message": HOSTILE}],
+                "business": [{"business_name": HOSTILE, "timezone": "UTC"}],
+                "lists": [FULL["lists"][0] | {"name": HOSTILE}],
+                "freshness": [FULL["freshness"][0] | {"reason": HOSTILE}],
+            }
+        )
+    )
+    elements = Elements(html)
+    names = {name for name, _ in elements.found}
+    assert not names & {"img", "iframe", "link", "object", "form", "base"}
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    assert script == load_environment().globals["SCRIPT"], "ours, and no other may run"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}';" in html
+    assert not [key for _, attributes in elements.found for key in attributes if key.startswith("on")]
+    assert "<script>alert(1)</script>" in "".join(elements.texts), "it can be read as it was written"
+    assert not {"\x00", "\u202e"} & set(html)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_every_element_is_closed() -> None:
+    html = page(account(**FULL), account("hill", **FULL))
+    elements = Elements(html)
+    assert elements.open == []
+    assert "url(" not in html
+    assert "@import" not in html
+    addresses = [
+        value for _, attributes in elements.found for key in ("src", "href") if (value := attributes.get(key))
+    ]
+    assert addresses
+    assert all(address.startswith("#") for address in addresses)
+    anchors = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(anchors) == len(set(anchors))
+    assert {address[1:] for address in addresses} <= set(anchors)
+
+
+def test_a_share_that_the_service_contradicts_is_marked_beside_what_it_states() -> None:
+    said = "".join(Elements(page(account(**FULL))).texts)
+    assert "loaded, by machines" in said
+    assert " *" not in said.partition("const text")[0]
+    doubted = campaign("Odd", opened_percent=366.67, is_percent_inconsistent=True)
+    said = "".join(Elements(page(account(**FULL | {"campaigns": [*FULL["campaigns"], doubted]}))).texts)
+    assert "stated as 366.67 % opened" in said
+    assert said.partition("const text")[0].count(" *") == 1
+    assert "* The service states another share" in said
+
+
+def test_a_campaign_has_a_page_with_its_name_beside_its_subject_and_its_funnel() -> None:
+    named = campaign("News", name="News of May <1>")
+    html = page(account(campaigns=[named, campaign("Else")]))
+    assert "".join(Elements(html).texts).count("named “News of May <1>”") == 1
+    assert f'href="#main-campaign-{named["campaign_id"]}"' in html
+    own = html.partition(f'id="main-campaign-{named["campaign_id"]}"')[2].partition("</article>")[0]
+    assert "Sent: 100, 100.0 %; Delivered: 98, 98.0 %; Opened: 40, 40.0 %" in own
+
+
+def test_the_newest_campaign_is_on_top_however_old_it_is() -> None:
+    old = campaign("Autumn", sent_at=NOW - dt.timedelta(days=90))
+    automated = campaign("Welcome", type="automated")
+    html = page(account(campaigns=[automated, old]))
+    card = html[html.index('class="card"') : html.index('class="jumps"')]
+    assert "Autumn" in card
+    assert "20 Dec 2025 to 100 people" in card
+    assert "Welcome" not in card
+    assert 'class="card"' not in page(account(campaigns=[automated]))
+
+
+def test_automations_are_told_by_step_and_in_the_headline() -> None:
+    html = page(account(**FULL))
+    assert "Welcome &lt;i&gt;" in html
+    assert "Hello, email" in html
+    assert write_headline(account(**FULL))[0].count("of automations") == 0, "none in the last whole week"
+    weeks = [row | {"automation_count": 3} for row in weeks_of(FULL["days"])]
+    assert "3 messages of automations" in write_headline(account(**FULL | {"weeks": weeks}))[0]
+
+
+def test_columns_and_rows_without_any_value_are_left_out() -> None:
+    unknown = FULL["lists"][0] | {"joined_count": None}
+    assert ">Moved<" in page(account(**FULL))
+    assert ">Moved<" not in page(account(**FULL | {"lists": [unknown]}))
+    assert "LinkedIn" in page(account(**FULL))
+    silent = FULL["networks"][0] | {"post_count": None}
+    assert "LinkedIn" not in page(account(**FULL | {"networks": [silent, silent | {"network": "x"}]}))
+
+
+def test_accounts_that_need_attention_come_first_and_are_told_apart() -> None:
+    business = FULL["business"]
+    refused = [{"table_name": "lists", "list_name": None}]
+    accounts = [account("north", business=business), account("south", business=business, refused=refused)]
+    html = page(*mark_namesakes(accounts))
+    overview = html[: html.index('class="account"')]
+    assert overview.index("(south)") < overview.index("(north)")
+    assert "not updated" in overview
+
+
+def test_why_something_is_not_known_is_said() -> None:
+    found = explain_unknown([])
+    assert any(line.startswith("Known from the second night on: contacts joined") for line in found)
+    assert "No campaign was sent in these weeks: opened, clicked." in found
+
+
+def test_charts_say_what_they_show() -> None:
+    pictures = [
+        attributes
+        for name, attributes in Elements(page(account(**FULL))).found
+        if name == "svg" and "aria-hidden" not in attributes
+    ]
+    assert len(pictures) >= 7
+    assert all(len(picture["aria-label"] or "") > 20 and picture["role"] == "img" for picture in pictures)
+
+
+@pytest.mark.parametrize(
+    "accounts", [(), (account(),), (account(), account("hill"))], ids=["nobody", "one", "two"]
+)
+def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[AccountData, ...]) -> None:
+    html = page(*accounts)
+    assert Elements(html).open == []
+    assert "None" not in html
+    assert ("Not known yet: this was not read completely." in html) is bool(accounts)
+    assert ("Nothing has been read yet." in html) is not bool(accounts)
+
+
+@pytest.mark.parametrize(("coverage", "is_said"), [(1.0, True), (0.5, False), (None, False)])
+def test_that_there_is_none_is_only_said_of_what_was_read(coverage: float | None, is_said: bool) -> None:
+    html = page(
+        account(freshness=[FULL["freshness"][0] | {"subject": "campaigns", "coverage_rate": coverage}])
+    )
+    assert ("No campaign has been sent yet." in html) is is_said
+    assert "There are no reviews yet." not in html
+
+
+def test_rating_is_compared_with_the_number_of_its_reviews() -> None:
+    html = page(account(**FULL))
+    assert "1 → 11" in html
+    assert "4.5 (3)" in html, "weeks"
+    assert "2.5 (2)" in html, "months"
+    unknown = {**FULL["channels"][0], "served_review_count_before": None, "average_rating_change_28d": None}
+    assert "→ 11" not in page(account(**FULL | {"channels": [unknown]}))
+
+
+def test_refused_listings_are_named_at_the_top() -> None:
+    refused = [
+        {"table_name": "contacts", "list_name": "Regulars"},
+        *({"table_name": name, "list_name": None} for name in ("campaigns", "goals", "users", "webhooks")),
+    ]
+    top = page(account(**FULL, refused=refused)).partition('class="figure-name"')[0]
+    assert "Not updated." in top
+    assert "contacts of “Regulars”, campaigns, goals, users and 1 more" in top
+    assert "--accept-shrink" in top
+    assert "Not updated." not in page(account(**FULL))
+
+
+@pytest.mark.parametrize(("unknown", "posts"), [((0,), 28), ((0, 5), None)])
+def test_networks_sum_the_28_whole_days_to_yesterday(unknown: tuple[int, ...], posts: int | None) -> None:
+    """Today's posts are never known before it is over. One network shows its mentions each day, the other
+    one only the days with posts."""
+    backs = range(40)
+    series = [("facebook", back, 2, None if back in unknown else 1) for back in backs]
+    series += [("linkedin", back, None, 1) for back in (3, 30)]
+    with duckdb.connect() as connection:
+        connection.execute("create schema marts")
+        connection.execute("create table days (network text, back int, mention_count int, post_count int)")
+        connection.executemany("insert into days values (?, ?, ?, ?)", series)
+        day = f"'main' as account, date '{TODAY}' - back as day_on"
+        connection.execute(f"create table marts.social_daily as select *, {day} from days")
+        connection.execute(
+            "create table marts.account_daily as from marts.social_daily where network = 'facebook'"
+        )
+        connection.execute(f"set variable today = date '{TODAY}'")
+        rows = connection.execute(QUERIES["networks"], {"account": "main"}).fetchall()
+    assert rows == [("facebook", 56, posts), ("linkedin", None, posts and 1)]
+
+
+@pytest.mark.parametrize("left_out", sorted(FULL))
+def test_any_part_may_be_missing(left_out: str) -> None:
+    assert Elements(page(account(**FULL | {left_out: []}))).open == []
+
+
+def test_names_and_words_of_people_are_left_out_when_they_are_hashed_or_dropped() -> None:
+    html = page(account(has_texts=False, **FULL | {"reviews": [review("9f2c1d", "77ab12")]}))
+    assert "9f2c1d" not in html
+    assert "77ab12" not in html
+    assert "Names and words of reviewers are left out" in html
+
+
+def test_the_preview_holds_numbers_only() -> None:
+    said = render_preview(ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account(**FULL)]))
+    assert said.startswith("**main**, 20 Mar 2026")
+    assert "|  | 9–15 Mar 2026 | week before | change |" in said
+    assert "| Campaign messages | 14 | 14 | ±0 |" in said
+    assert "Harbor" not in said
+    assert "Spring" not in said
+
+
+def test_a_week_is_from_monday_to_sunday_and_unknown_until_it_was_seen_whole() -> None:
+    """Of Friday, 20 March: the running week began on the 16th."""
+    rows = [
+        {"day_on": TODAY - dt.timedelta(days=back), "good_count": 1, "social_click_change": 10}
+        for back in range(1, 15)
+    ]
+    assert counted(rows, "good_count") == (4, 7, None), "three days of the week before are known"
+    assert counted([{"day_on": TODAY, "good_count": 5}, *rows], "good_count") == (9, 7, None)
+    assert counted(rows, "social_click_count") == (40, 70, None)
+    rows[5]["good_count"] = rows[5]["social_click_change"] = None
+    assert counted(rows, "good_count") == (4, None, None)
+    assert counted(rows, "social_click_count") == (40, 60, None), "the next night shows what one missed"
+
+
+def counted(days: list[dict[str, Any]], column: str) -> tuple[float | None, ...]:
+    """In the running week, the last one and the one before."""
+    return tuple(row[column] for row in weeks_of(days)[:3])
+
+
+def test_what_is_not_known_is_a_dash_and_is_compared_with_nothing() -> None:
+    rows = [{"day_on": TODAY - dt.timedelta(days=back), "good_count": 1} for back in range(1, 12)]
+    found = {change.name: change for change in list_changes(account(days=rows))}
+    assert found["Good reviews"][1:6] == ("7", UNKNOWN, UNKNOWN, UNKNOWN, "4")
+    assert not found["Contacts left"].is_known
+    assert found["Rating on review sites"].last == "4.5 (3)"
+
+
+def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
+    assert [row["begins_on"] for row in weeks_of([])] == [
+        TODAY - dt.timedelta(days=TODAY.weekday() + 7 * back) for back in range(66)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (formatting.format_number(1234.4), "1,234"),
+        (formatting.format_number(None), "–"),
+        (formatting.format_share(0.2345), "23.4 %"),
+        (formatting.change_of(-3), "−3"),
+        (formatting.change_of(0.04, 1), "±0"),
+        (formatting.format_points(0.021), "+2.1 pts"),
+        (formatting.format_day(TODAY), "20 Mar 2026"),
+        (formatting.days_of(dt.date(2026, 11, 30)), "30 Nov – 6 Dec 2026"),
+        (formatting.days_of(dt.date(2026, 12, 28)), "28 Dec 2026 – 3 Jan 2027"),
+        (formatting.count_of(1, "address", "addresses"), "1 address"),
+        (formatting.cut_text("a" * 9, 5), "aaaa…"),
+        (
+            load_environment()
+            .from_string('<b title="{{ title }}">{{ text }}</b>')
+            .render(title='"', text="<"),
+            '<b title="&#34;">&lt;</b>',
+        ),
+        (drop_unreadable("a\x07\u2066b"), "ab"),
+    ],
+)
+def test_a_value_in_words(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+@pytest.mark.parametrize(
+    "values", [(0, 0), (5, 5), (-1, 1), (0.001, 0.002), (0, 1_000_000), (999_999, 1_000_000)]
+)
+def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None:
+    ticks = charts._round_ticks(*values)
+    assert ticks[0] <= values[0] <= values[1] <= ticks[-1]
+    assert 2 <= len(ticks) <= 7
+
+
+def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None:
+    ran = command("report")
+    assert ran.code == 1
+    assert "a whole `marketing-sync sync` publishes it" in ran.err
+
+
+def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
+    path: Path = rough_night.home / "published" / "marketing.duckdb"
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for sql in QUERIES.values():
+            connection.execute(sql, {"account": "main"}).fetchall()
+    report = read_report(path, dt.datetime.now(dt.UTC))
+    assert [one.name for one in report.accounts] == ["main"]
+    assert [name for name, rows in report.accounts[0].rows.items() if not rows] == ["refused"]
+    assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import report.render as write
+
+write.read_report = lambda path, now: None
+write.render_report = lambda report: "<html>"
+write.render_preview = lambda report: ""
+if sys.argv[2] == "killed":
+    write.move_into_place = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
+write.write_report(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
+    for ending, left in (("killed", True), ("", False)):
+        prepare_home(tmp_path)  # as every command does
+        subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), ending], check=not left)
+        assert any(path.read_text() for path in (tmp_path / "tmp").rglob("*") if path.is_file()) is left
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
+
+
+# -- the headline
+
+
+def weeks(*counts: int) -> list[dict[str, Any]]:
+    """A row a day with the reviews of these weeks, oldest first, the last of which ends last Sunday."""
+    days = [count if day == 0 else 0 for count in counts for day in range(7)]
+    monday = TODAY - dt.timedelta(days=TODAY.weekday())
+    return [
+        {"day_on": monday - dt.timedelta(days=len(days) - place), "good_count": count}
+        for place, count in enumerate(days)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "usual", "is_surprise"),
+    [
+        ((50, 52, 48, 50, 51, 49, 50, 50, 90), (35, 65), True),
+        ((50, 52, 48, 50, 51, 49, 50, 50, 60), (35, 65), False),
+        ((0, 0, 0, 0, 0, 0, 0, 0, 1), (0, 2), False),
+        ((0, 0, 0, 0, 0, 0, 0, 0, 9), (0, 2), True),
+        ((10, 100, 20, 90, 30, 80, 40, 70, 100), (0, 144), False),  # it varies that much
+        ((5, 5, 5, 90), None, False),  # too few weeks
+    ],
+)
+def test_what_is_usual_is_told_by_earlier_weeks(
+    counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool
+) -> None:
+    (found,) = [each for each in list_changes(account(days=weeks(*counts))) if each.name == "Good reviews"]
+    assert found.last == str(counts[-1])
+    assert found.usual == usual
+    assert bool(found.surprise) is is_surprise
+
+
+def test_the_headline_says_what_happened_what_moved_most_and_the_newest_campaign() -> None:
+    sent = {
+        **FULL["campaigns"][0],
+        "sent_at": dt.datetime.combine(TODAY, dt.time(), dt.UTC),
+        "open_rate_over_median": 0.034,
+    }
+    unknown: dict[str, Any] = dict.fromkeys((*COUNTS, *SUMMED))
+    rows = {
+        "days": [
+            {**unknown, **row, "member_count": None, "active_member_count": None, "sent_count": 100}
+            for row in weeks(50, 52, 48, 50, 51, 49, 50, 50, 90)
+        ],
+        "campaigns": [{**sent, "open_rate": 0.4, "subject": "<b>Sale</b>"}],
+    }
+    said = write_headline(account(**FULL | rows))
+    assert said == [
+        "Last week, 9–15 Mar 2026: 1 campaign of 700 messages, 50.0 % opened; 90 good reviews on the feedback "
+        "page.",
+        "Good reviews: 90 last week, where 35 to 65 a week are usual. A campaign was sent in that week.",
+        f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}, was opened by 40.0 % so far: "
+        "3.4 points more than usual.",
+    ]
+    assert "“&lt;b&gt;Sale" in page(account(**FULL | rows))
+
+
+def test_unusual_days_are_told_below_what_changed_by_the_names_of_the_page() -> None:
+    sentence = "Visits: 60 on Friday, usually 2 to 26"
+    unusual = {"anomalies": [{"day_on": TODAY, "figure": "visit_count", "sentence": sentence}]}
+    assert "<li>Visits to your pages: 60 on Friday, usually 2 to 26</li>" in page(account(**FULL | unusual))
+    assert "Unusual days" not in page(account(**FULL))
+
+
+def test_a_figure_shows_how_it_came_to_be() -> None:
+    assert draw_sparkline("People", [1, 3, 2]).count("L") == 2
+    assert not draw_sparkline("People", [2, 2, 2])
+    assert not draw_sparkline("People", [])
+
+
+def test_the_contacts_of_a_figure_are_those_of_its_line() -> None:
+    figure = key_figures(account(**FULL))[0]
+    assert (figure.value, figure.below, figure.compared) == ("400", "of 500, on 20 Mar 2026", "+7 in 7 days")
+    assert figure.trend[-1] == 400

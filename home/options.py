@@ -259,6 +259,9 @@ PUSH = (
     CONFIRM,
     Option("all", "send unchanged rows, too; activities never twice"),
     Option(
+        "first", "take only the first N rows of the input, and read all of them back", int, count, metavar="N"
+    ),
+    Option(
         "verify",
         "how much is read back after sending (default: a sample)",
         str,
@@ -299,6 +302,12 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         ),
         Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
         Option("fill_only", "send custom fields only where they are empty, as of the last sync"),
+        Option(
+            "keep",
+            "of rows that contradict each other about a person, take the last one (default: reject them)",
+            str,
+            choices=("last",),
+        ),
         Option(
             "resubscribe",
             "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: "

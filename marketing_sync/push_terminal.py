@@ -80,7 +80,11 @@ def _push_kind(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop:
     ran.push_id = enqueue_push(settings, planned, run=ran.run)
     with open_outbox(settings.home) as outbox:
         document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
-    return print_results(document, is_json=arguments.json)
+    code = print_results(document, is_json=arguments.json)
+    if planned.order.first and not arguments.json:
+        typed = vars(arguments) | {"first": None, "apply": False}
+        print_lines(_command_lines("to send the other rows:", str(kind), PUSH_OPTIONS[kind].options, typed))
+    return code
 
 
 def print_results(document: output.Push, *, is_json: bool) -> int:
@@ -106,15 +110,20 @@ def _without_sending(
             print_lines(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
             kind = planned.order.kind
-            print_lines(_to_send(kind, PUSH_OPTIONS[kind].options, vars(arguments)))
+            print_lines(_command_lines(_NOT_SENT, kind, PUSH_OPTIONS[kind].options, vars(arguments)))
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 
-def _to_send(action: str, options: Sequence[Option], typed: Mapping[str, object]) -> list[str]:
-    """With the same command with --apply, as it can be pasted."""
+_NOT_SENT = "nothing was sent; to send it:"
+
+
+def _command_lines(
+    title: str, action: str, options: Sequence[Option], typed: Mapping[str, object]
+) -> list[str]:
+    """The command that was typed, with --apply, as it can be pasted."""
     command = ["marketing-sync", "push", action, *typed_words(options, typed), "--apply"]
     piped = "… | " if str(typed.get("from")) == "-" else ""
-    return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(command)}"]
+    return ["", title, f"  {piped}{shlex.join(command)}"]
 
 
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
@@ -133,7 +142,7 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     if not codes:
         print_lines([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif left:
-        print_lines(_to_send("activations", ACTIVATIONS, vars(arguments)))
+        print_lines(_command_lines(_NOT_SENT, "activations", ACTIVATIONS, vars(arguments)))
     return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE
 
 

@@ -35,7 +35,7 @@ from warehouse.sealed_query import SEAL, bounded_memory
 from warehouse.sql import fetch_value, not_one_select
 
 _PROJECT = Path(__file__).parent.parent
-_LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_text()
+_LOOKS = (_PROJECT / "report" / "templates" / "looks.css").read_text()
 #: The light ones: on a dark page they keep 3:1 to it, too.
 ACCENT, SECOND = (re.findall(rf"--{name}:(#\w+)", _LOOKS)[0] for name in ("accent", "second"))
 #: Hours after which the newest answer is too old: a night, and six hours of grace.

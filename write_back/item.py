@@ -39,6 +39,7 @@ class Options:
     `resubscribe`: a status may make somebody active who is not (`consent`). `is_standing`: it says again and
     again how everything should be (an audience sync); of rows that are so, and of those that were rejected
     before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where they are empty.
+    `keep` is "last" where the last of rows that contradict each other counts.
     `if_plan`: the only plans (`plan_id`) that are sent, if any are named."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Options:
     resubscribe: bool = False
     is_standing: bool = False
     fill_only: bool = False
+    keep: str | None = None
     if_plan: Sequence[str] = ()
 
 

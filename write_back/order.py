@@ -20,7 +20,8 @@ _FEW = 100
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the file."""
+    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the file;
+    `first`: how many of its rows, None for all."""
 
     kind: Kind
     account: str
@@ -31,6 +32,7 @@ class Order:
     verify: str = "sample"
     encoding: str | None = None
     sheet: str | None = None
+    first: int | None = None
 
 
 @dataclass(frozen=True)

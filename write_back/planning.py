@@ -34,6 +34,10 @@ FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 REACHES_PEOPLE = "adding people to a list sends them the mails of automations that start there, at once"
 
 
+class Superseded(BadValue):
+    """A later row says what counts."""
+
+
 class _OfSomebody(Protocol):
     @property
     def number(self) -> int: ...
@@ -88,7 +92,8 @@ class Planning(ABC):
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
         read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
-        for index, number in enumerate(self.rows.numbers):
+        places = list(enumerate(self.rows.numbers))
+        for index, number in places[::-1] if self.options.keep else places:
             if number in faults:
                 self.reject_row(number, faults[number])
             elif (row := self.try_row(number, read_row, index, number)) is not None:
@@ -127,8 +132,10 @@ class Planning(ABC):
         self, row: int, subjects: Mapping[S, object], otherwise: Callable[[S], str] = lambda subject: ""
     ) -> list[S]:
         """The subjects about which no earlier row says the same. BadValue when none is left, or when an
-        earlier row says `otherwise`, in words."""
+        earlier row says `otherwise`, in words; Superseded where the last row counts, which is read first."""
         earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
+        if earlier and self.options.keep:
+            raise Superseded(f"row {next(iter(earlier.values()))[0]} is later and counts")
         for subject, (number, said) in earlier.items():
             if said != subjects[subject]:
                 raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
@@ -158,12 +165,14 @@ class Planning(ABC):
     # ---- fates
 
     def try_row(self, row: int, do: Callable[..., T], *given: object) -> T | None:
-        """What it returns; None, and the row is rejected, when it raises BadValue."""
+        """What it returns; None, and the row is left or rejected, when it raises Superseded or BadValue."""
         try:
             return do(*given)
+        except Superseded as problem:
+            self.leave_row(row, str(problem))
         except BadValue as problem:
             self.reject_row(row, str(problem))
-            return None
+        return None
 
     def reject_row(self, row: int, reason: str, *, by_service: bool = False) -> None:
         self._bad.setdefault(row, Reason((row,), reason, by_service))

@@ -76,9 +76,10 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
         typed["sql"],
         Options(**own),
         typed["reject_limit"],
-        typed["verify"],
+        "all" if typed["first"] else typed["verify"],
         typed["encoding"],
         typed["sheet"],
+        typed["first"],
     )
 
 
@@ -87,7 +88,8 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     WarehouseError, OutboxError."""
     check_kind(settings)
     with in_use(settings.home), open_outbox(settings.home) as outbox:
-        return _make_plan(settings, order, _read_rows(settings, order) if rows is None else rows, outbox)
+        rows = _read_rows(settings, order) if rows is None else rows
+        return _make_plan(settings, order, rows.take_rows(range(len(rows))[: order.first]), outbox)
 
 
 def _read_rows(settings: Settings, order: Order) -> Rows:

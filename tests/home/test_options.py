@@ -205,6 +205,8 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "map": [("email", "E-Mail"), ("list", "a list")],
         "ignore": ["x", "y z"],
         "verify": "all",
+        "first": 3,
+        "keep": "last",
         "reject_limit": 0.2,
         "if_plan": ["0123abcd"],
         "sql": "select 'it''s'",

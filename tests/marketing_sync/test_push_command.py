@@ -191,6 +191,16 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
     assert service.count == 13
 
 
+def test_a_few_rows_first_then_the_others(command: Command, service: Sandbox, home: Path) -> None:
+    ran = command(*TAGS, "--first", "3", "--apply", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert sent(service) == ["app/me", *["addtag"] * 3]
+    rest = shlex.split(ran.out.partition("to send the other rows:")[2])
+    assert rest == ["marketing-sync", *TAGS, "--apply"]
+    assert command(*rest[1:], sandbox=service).code == 0
+    assert sent(service).count("addtag") == 12
+
+
 def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
     name = write(
         folder,

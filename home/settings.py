@@ -56,7 +56,7 @@ class Settings:
     history_start: dt.date = setting(read.day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting(read.whole, 7, "days that every night reads again")
     goal_domains: tuple[int, ...] = setting(
-        read.numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
+        read.numbers, (), "ids of tracked domains, comma-separated, beside the ids that webhooks name"
     )
     timezone: str = setting(read.zone, "UTC", "time zone of an account that does not report its own")
     max_rate: float | None = setting(
@@ -113,7 +113,7 @@ class Settings:
         str, "", "webhook address that failed runs, pushes that need a person, and unusual days are posted to"
     )
     alert_after_hours: int = setting(
-        read.count, 30, "hours after which an account is reported of which nothing was read completely"
+        read.count, 30, "hours without a complete reading after which an account is reported"
     )
     mail_url: read.MailServer | None = setting(
         read.mail_server,
@@ -135,7 +135,7 @@ class Settings:
     run_tags: str = setting(
         read.tags,
         "",
-        "tags of the scheduled runs as JSON, for their launcher; {shard} in them stands for the shard's name",
+        "tags of the scheduled runs as JSON, for their launcher; {shard} in them is replaced by the shard's name",
     )
     network_home: bool = setting(
         read.switch, False, "on: the home may be on a network file system that only this machine uses"

@@ -152,7 +152,7 @@ def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
     data = f", newest data {format_age(published.data_as_of, now)}" if published.data_as_of else ""
     personal = {
-        "keep": "personal data as it is",
+        "keep": "personal data unmasked",
         "hash": "personal data hashed",
         "drop": "without personal data",
     }[published.personal_data]

@@ -31,7 +31,7 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 #: Of rows that put somebody on a list (observation 52).
-REACHES_PEOPLE = "adding people to a list sends them the mails of automations that start there, at once"
+REACHES_PEOPLE = "adding people to a list sends them the mails of automations that start there, immediately"
 
 
 class Superseded(BadValue):

@@ -82,7 +82,7 @@ class SocialLink(Record):
     link_id: int = key("The service's id of the link.", "id")
     short_url: MaybeText = field("The short link.", "shortenurl", link=True)
     real_url: MaybeText = field("Where it leads.", "realurl", link=True)
-    message: MaybeText = field("Text of the post that it stands in.", link=True)
+    message: MaybeText = field("Text of the post that contains it.", link=True)
     created_at: MaybeMoment = field("When it was made, UTC.", "date")
     track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
 

@@ -71,7 +71,7 @@ def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -
 @pytest.mark.slow
 def test_a_copy_says_what_becomes_of_personal_data(command: Command, warehouse: Path) -> None:
     say_of_models(warehouse, "")
-    assert "published just now, personal data as it is\n" in command("publish").out
+    assert "published just now, personal data unmasked\n" in command("publish").out
     assert command("publish", MARKETING_PERSONAL_DATA="hash").code == 0
     assert "personal data hashed" in command("status").out
     assert "Personal data is left out." in (warehouse.parent / "report" / "index.html").read_text()

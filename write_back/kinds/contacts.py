@@ -516,7 +516,7 @@ class Contacts(Kind):
     )
     effect = EffectKind.JOINS
     planning = ContactsPlanning
-    unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
+    unknown_addresses = "new to the warehouse: the service adds them, or updates the ones that it has by now"
 
     def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
         """Whoever could be subscribed is looked up first."""

@@ -14,8 +14,8 @@ days as (
 ),
 -- Of an account whose timelines show messages of automations, a week without any had none.
 automated as (
-    select date_trunc('week', timezone(getvariable('zone'), sent_at))::date as begins_on, count(*) as message_count
-    from marts.contact_campaign where account = $account and kind = 'automated' group by all
+    select date_trunc('week', triggered_on)::date as begins_on, sum(triggered_count)::bigint as message_count
+    from marts.automation_activity where account = $account group by all
 ),
 summed as (
     select begins_on,

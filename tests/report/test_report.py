@@ -59,10 +59,10 @@ def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
             f"{', '.join(f'sum({name}) as {name}' for name in SUMMED)} from marts.account_daily group by all"
         )
         connection.execute(
-            "create table marts.contact_campaign as "
-            f"select 'main' as account, 'automated' as kind, timestamptz '{NOW}' as sent_at"
+            "create table marts.automation_activity as "
+            f"select 'main' as account, date '{TODAY}' as triggered_on, 1 as triggered_count"
         )
-        connection.execute(f"set variable today = date '{TODAY}'; set variable zone = 'Europe/Berlin'")
+        connection.execute(f"set variable today = date '{TODAY}'")
         return fetch_records(connection, QUERIES["weeks"], {"account": "main"})
 
 

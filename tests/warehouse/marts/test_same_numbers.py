@@ -154,6 +154,12 @@ def of_marts(account: AccountData, connection: duckdb.DuckDBPyConnection) -> Ite
                 f"select period, begins_on, {column} from marts.period_summary where account = ?",
                 [account.name],
             ).fetchall()
+        elif column == "automation_count":
+            found = connection.execute(
+                "select 'week', date_trunc('week', triggered_on)::date, sum(triggered_count) "
+                "from marts.automation_activity where account = ? group by 2",
+                [account.name],
+            ).fetchall()
         else:
             daily = "social_click_change" if column == "social_click_count" else column
             is_known = f"count({daily}) = 7"

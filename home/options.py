@@ -304,9 +304,10 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         Option("fill_only", "send custom fields only where they are empty, as of the last sync"),
         Option(
             "keep",
-            "of rows that contradict each other about a person, take the last one (default: reject them)",
+            "of rows that contradict each other about a person, take the last one (default: none)",
             str,
-            choices=("last",),
+            default="none",
+            choices=("none", "last"),
         ),
         Option(
             "resubscribe",

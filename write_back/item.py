@@ -49,7 +49,7 @@ class Options:
     resubscribe: bool = False
     is_standing: bool = False
     fill_only: bool = False
-    keep: str | None = None
+    keep: str = "none"
     if_plan: Sequence[str] = ()
 
 

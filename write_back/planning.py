@@ -93,7 +93,7 @@ class Planning(ABC):
         read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
         places = list(enumerate(self.rows.numbers))
-        for index, number in places[::-1] if self.options.keep else places:
+        for index, number in places[::-1] if self.options.keep == "last" else places:
             if number in faults:
                 self.reject_row(number, faults[number])
             elif (row := self.try_row(number, read_row, index, number)) is not None:
@@ -134,7 +134,7 @@ class Planning(ABC):
         """The subjects about which no earlier row says the same. BadValue when none is left, or when an
         earlier row says `otherwise`, in words; Superseded where the last row counts, which is read first."""
         earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
-        if earlier and self.options.keep:
+        if earlier and self.options.keep == "last":
             raise Superseded(f"row {next(iter(earlier.values()))[0]} is later and counts")
         for subject, (number, said) in earlier.items():
             if said != subjects[subject]:

@@ -135,7 +135,7 @@ class Settings:
     run_tags: str = setting(
         read.tags,
         "",
-        "tags of the scheduled runs as JSON, for their launcher; {shard} in them is replaced by the shard's name",
+        "tags of the scheduled runs as JSON, for their launcher; {shard} becomes the shard's name",
     )
     network_home: bool = setting(
         read.switch, False, "on: the home may be on a network file system that only this machine uses"

@@ -1,6 +1,6 @@
 -- When each campaign that exists was requested and moved last, the newest first; one row per campaign.
 -- row_at: when its entry in the listing changed last. asked_at: of its statistics, NULL for never. moved_on:
--- the last day on which its totals differed from those before.
+-- the last day on which its totals differed from those before, or were seen first.
 with moves as (
     select campaign_id, observed_on, opened_count, bounced_count, unsubscribed_count,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,
@@ -10,8 +10,7 @@ with moves as (
 ),
 moved as (
     select campaign_id, max(observed_on) as moved_on from moves
-    where before is not null
-        and before is distinct from (reached, opened_count, bounced_count, unsubscribed_count)
+    where before is distinct from (reached, opened_count, bounced_count, unsubscribed_count)
     group by 1
 ),
 latest as (

@@ -82,11 +82,6 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
     return tuple(_with_address(response, email))
 
 
-def address_of(fetch: Fetch, contact_id: int) -> str | None:
-    """Raises what `fetch` raises, also when there is no such contact."""
-    return next((one.email for one in read_found(fetch(contacts.GETCONTACT.bind(id=contact_id)))), None)
-
-
 def is_nobody(refusal: Refused) -> bool:
     return says_absent(str(refusal)) or says_absent(words_in(refusal.detail))
 

@@ -81,7 +81,8 @@ def _push_kind(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop:
     with open_outbox(settings.home) as outbox:
         document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
     code = print_results(document, is_json=arguments.json)
-    if planned.order.first and not arguments.json:
+    first = planned.order.first
+    if first and len(planned.rows) == first and not arguments.json:  # or there are no others
         typed = vars(arguments) | {"first": None, "apply": False}
         print_lines(_command_lines("to send the other rows:", str(kind), PUSH_OPTIONS[kind].options, typed))
     return code

@@ -66,8 +66,9 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     """Tables, requests, what could not be read, the models, and where the files are."""
     console = Console(highlight=False, soft_wrap=True)
     columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
-    names = ", ".join(account.account for account in result.accounts)
-    console.print(f"read from {names if settings.accounts else 'the sandbox'}")
+    names = [account.account for account in result.accounts]
+    few = ", ".join(names) if len(names) < 5 else f"{len(names)} accounts"
+    console.print(f"read from {few if settings.accounts else 'the sandbox'}")
     console.print(make_grid("", columns, map(_table_cells, result.tables)))
     places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
     template = text_template(__file__, _as_it_is, clock=format_clock)

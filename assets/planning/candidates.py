@@ -87,7 +87,7 @@ def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
         history_began = unix_seconds(rows["first_asked_at"], now)
     return Candidates(
         requested=requested,
-        deadline=np.where(np.isnan(requested), first_seen, requested) + max_age_s,
+        deadline=np.where(np.isnan(requested), np.fmin(first_seen, now), requested) + max_age_s,
         registered=np.where(np.isnan(registered), first_seen, registered),
         changes=changes,
         history_days=np.maximum(np.nan_to_num((requested - history_began) / DAY_S), 0.0),

@@ -109,6 +109,14 @@ def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come()
     assert line.is_whole
 
 
+def test_who_was_first_seen_in_the_future_and_is_left_out_is_due_like_the_others() -> None:
+    later = [NOW + dt.timedelta(days=10)] * 3
+    candidates = {TIMELINES: partial(rows, [-10.0, None, 1.0], first_seen_at=later)}
+    entry = plan_contacts(candidates, Rules(limit=1), NOW).entries[TIMELINES]
+    assert (len(entry.keys), entry.waiting) == (1, 1)
+    assert entry.due_at == NOW + dt.timedelta(days=6)
+
+
 def test_what_was_noticed_by_a_clock_that_was_ahead_is_no_news_every_night() -> None:
     later = [NOW + dt.timedelta(days=9), NOW - dt.timedelta(hours=1)]
     candidates = {TIMELINES: partial(rows, [1.0, 1.0], row_at=later)}

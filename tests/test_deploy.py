@@ -10,7 +10,6 @@ import http.client
 import json
 import re
 import shutil
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ import yaml
 from home.settings import SHARD_TAG, VARIABLES, load_settings
 from marketing_sync import __version__
 from pipelines.schedules import shard_tags
+from tests.ports import free_port, is_served
 from tests.waiting import HANGS_S, wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -416,18 +416,16 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         pytest.skip("needs nginx: apt-get install nginx-light")
     Upstream.arrived = []
     folder = tmp_path_factory.mktemp("nginx")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream, socket.socket() as probe:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream:
         threading.Thread(target=upstream.serve_forever, daemon=True).start()
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+        port = free_port()
         _write_configuration(folder, port, upstream.server_port)
         process = subprocess.Popen(
             [program, "-p", str(folder), "-c", str(folder / "main.conf"), "-e", "stderr"],
             stderr=subprocess.DEVNULL,
         )
         try:
-            _wait_for(port)
+            wait_until(lambda: is_served(port), "nginx does not listen")
             yield port
         finally:
             process.terminate()
@@ -454,14 +452,6 @@ def _write_configuration(folder: Path, port: int, upstream: int) -> None:
         f"{folder}/nginx.conf;\n}}\n"
     )
     (folder / "main.conf").write_text(main, encoding="utf-8")
-
-
-def _wait_for(port: int) -> None:
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return not probe.connect_ex(("127.0.0.1", port))
-
-    wait_until(listens, "nginx does not listen")
 
 
 def ask(

@@ -26,8 +26,9 @@ from typing import Any
 from tests.attack import judging, lies
 from tests.attack.judging import Columns, Row, Verdict
 from tests.attack.places import CHANGING, DATABASES, LOOK, ROOT, WIRE, Place, Places
-from tests.attack.stage import Ended, Service, asked, copy, free_port, run, warm
+from tests.attack.stage import Ended, Service, asked, copy, run, warm
 from tests.attack.victims import VICTIMS, Victim, prepare
+from tests.ports import free_port
 
 CONTACTS = 20
 LEAST = 3  # cases of a command, however slow the machine is

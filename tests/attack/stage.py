@@ -217,12 +217,6 @@ class Service:
             os.waitpid(process, 0)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _await_port(port: int) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

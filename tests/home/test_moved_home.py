@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.fixtures import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import finish, run, start
 from tests.pipelines.sandboxes import move_account
+from tests.ports import free_port
 from tests.waiting import HANGS_S
 from tests.warm import Command
 
@@ -84,9 +84,7 @@ def test_a_copied_home_goes_on_where_it_is(
 def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(
     copied: Path, start_sandbox: StartSandbox
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     service = start_sandbox("--key", UNMISTAKABLE)
     move_account(copied, service.url)
     process = start(copied, service, "ui", "--port", str(port), MARKETING_API_KEY=UNMISTAKABLE)

@@ -309,7 +309,8 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
 
         result = run(dict(request.tags))
         assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]
-        _business, reviews, *_ = result.asset_materializations_for_node(READ_STEP)
+        read = {made.asset_key: made for made in result.asset_materializations_for_node(READ_STEP)}
+        reviews = read[asset_key(sources.direct_reviews.tables[0])]
         assert reviews.metadata["days read"].value == f"main: 2015-01-01 to {today}"
         run({"dagster/partition": str(today)})
         assert asked(service, "reputation/direct")[1:] == [(str(today), str(today))]

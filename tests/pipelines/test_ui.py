@@ -20,6 +20,7 @@ from websockets.typing import Origin, Subprotocol
 from home.door import report_of
 from tests.pipelines.browser import CHROMIUM, Browser, browser
 from tests.pipelines.running import finish, start
+from tests.ports import free_port
 from tests.waiting import HANGS_S, wait_until
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `apt-get install chromium`")
@@ -64,9 +65,7 @@ class Ui:
 
 @pytest.fixture(scope="module")
 def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     home = tmp_path_factory.mktemp("ui") / "home"
     process = start(
         home,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port, is_served
 from tests.waiting import wait_until
 
 _HERE = Path(__file__).parent
@@ -36,9 +37,7 @@ class Redis:
         program = shutil.which("redis-server")
         if program is None:
             pytest.fail("redis-server is missing: apt-get install redis-server")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [
             program,
@@ -57,7 +56,7 @@ class Redis:
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        _wait_for("127.0.0.1", self.port)
+        wait_until(lambda: is_served(self.port), "redis-server does not listen")
 
     def stop(self) -> None:
         """It keeps its connections and responds to nothing, until it goes on."""
@@ -125,11 +124,3 @@ def bucket(_object_storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
     name = f"bucket-{uuid.uuid4().hex[:8]}"
     fsspec.filesystem("s3", skip_instance_cache=True).mkdir(name)
     return f"s3://{name}/data"
-
-
-def _wait_for(host: str, port: int) -> None:
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return not probe.connect_ex((host, port))
-
-    wait_until(listens, f"nothing listens at {host}:{port}")

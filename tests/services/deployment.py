@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any
 import psycopg2
 import requests
 
+from tests.ports import free_port, is_served
 from tests.waiting import HANGS_S, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +27,6 @@ ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 LOCATION = "marketing-sync"
 SHARD, DAYS = "marketing-sync/shard", "marketing-sync/days"
 _BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/bin"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Postgres:
@@ -113,6 +107,8 @@ class Deployment:
         self.programs: dict[str, subprocess.Popen[bytes]] = {}
         for name in self._commands:
             self.start(name)
+            if name == "code":
+                wait_until(lambda: is_served(code), "the code server does not listen")
 
     def start(self, name: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -162,14 +158,16 @@ class Deployment:
             "{__typename ... on LaunchRunSuccess {run {runId}} ... on PythonError {message}}}"
         )
         launched: list[str] = []
+        replies: list[object] = []
 
         def launch() -> bool:
             with contextlib.suppress(requests.RequestException, ValueError):
                 reply = self.ask(mutation, parameters=parameters)["launchRun"]
+                replies.append(reply)
                 launched.extend([reply["run"]["runId"]] if "run" in reply else [])
             return bool(launched)
 
-        wait_until(launch, f"{job} could not be launched")
+        wait_until(launch, f"{job} could not be launched: {replies[-1:]}")
         return launched[0]
 
     # -- what the database says, whichever program is up

@@ -1,5 +1,5 @@
-"""One account during one run: its client, its time zone, what its requests cost, and which archived responses
-it may reuse."""
+"""One account during one run: its client, its time zone, what its requests cost, and which archived
+responses it may reuse."""
 
 import datetime as dt
 import logging
@@ -33,15 +33,16 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy
-#: up to a second of latency.
+#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of
+#: 15/s busy up to a second of latency.
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: An unfinished sync uses its responses again unless they are older.
 _RESUMED = dt.timedelta(hours=12)
-#: How far the clock may have been set back since a response was requested for it to count as recent.
+#: How far the clock may have been set back since a response was requested for it to count as
+#: recent.
 _AT_ONCE = dt.timedelta(minutes=5)
-#: What tells one account from another where the service names nobody: listings that are short, and that every
-#: night reads.
+#: What tells one account from another where the service names nobody: listings that are short, and
+#: that every night reads.
 _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
     (LISTS, lists.GETLISTS, {}),
     (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
@@ -51,9 +52,9 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
 def others_account(what: str) -> OtherBusiness:
     """The error of listings in which nothing is left that is known; `what` is."""
     return OtherBusiness(
-        f"none of the {what}: key or address are another account's, or all of them were replaced there. "
-        "Nothing of it was loaded. "
-        "If it is right, `marketing-sync sync --accept-shrink` loads it"
+        f"none of the {what}: key or address are another account's, or all of them were replaced "
+        "there. Nothing of it was loaded. If it is right, `marketing-sync sync --accept-shrink` "
+        "loads it"
     )
 
 
@@ -67,12 +68,12 @@ class Recognition(Protocol):
 
 
 class AccountSession:
-    """`open` makes the first request; it must succeed before anything else is fetched. It may be under way
-    while other accounts are read.
+    """`open` makes the first request; it must succeed before anything else is fetched. It may be
+    under way while other accounts are read.
 
-    `recognition` raises OtherBusiness when that is not the business whose data the home holds. `accounts`:
-    how many share the process; `accepts_shrinking`: a person said that listings which lost their rows are
-    right."""
+    `recognition` raises OtherBusiness when that is not the business whose data the home holds.
+    `accounts`: how many share the process; `accepts_shrinking`: a person said that listings which
+    lost their rows are right."""
 
     def __init__(
         self,
@@ -145,7 +146,8 @@ class AccountSession:
         return today_in(self.zone, self.now())
 
     def clock_notice(self) -> str:
-        """That the clocks of machine and service differ, with both times; empty while they agree."""
+        """That the clocks of machine and service differ, with both times; empty while they
+        agree."""
         if not self.client.clock.skew:
             return ""
         ours, theirs = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (self._now(), self.now()))
@@ -155,8 +157,8 @@ class AccountSession:
         )
 
     def request_identity(self) -> None:
-        """Request who the account is. Without this response nothing else is worth a request, and `problem` is
-        why there is none."""
+        """Request who the account is. Without this response nothing else is worth a request, and
+        `problem` is why there is none."""
         try:
             self._me = self.client.fetch(account.ME.bind())
             self.business = business_of(self._me)
@@ -175,8 +177,8 @@ class AccountSession:
             self.opened.set()
 
     def _recognise_account(self) -> None:
-        """By its listings, ahead of all else, so that nothing of another account is loaded; who reads them
-        has these responses again.
+        """By its listings, ahead of all else, so that nothing of another account is loaded; who
+        reads them has these responses again.
 
         None is taken from the archive: it may be what another account's key brought last.
         """
@@ -194,11 +196,15 @@ class AccountSession:
         try:
             self.zone = ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError):
-            log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
+            log.warning(
+                "account %s names a time zone that is not known; %s is used",
+                self.account,
+                self.zone,
+            )
 
     def record_exchange(self, exchange: Exchange) -> Exchange:
-        """Archive one request and count it for its operation; returns it as it is archived, which is what is
-        loaded."""
+        """Archive one request and count it for its operation; returns it as it is archived, which
+        is what is loaded."""
         exchange = self.warehouse.archive.record_exchange(exchange)
         name = exchange.call.operation.name
         with self._counting:
@@ -210,15 +216,18 @@ class AccountSession:
         """Requests, retries included, and waiting of these operations in this run."""
         with self._counting:
             each = [self._spent[operation.name] for operation in operations]
-            return Spent(sum(spent.requests for spent in each), sum(spent.waited_s for spent in each))
+            return Spent(
+                sum(spent.requests for spent in each), sum(spent.waited_s for spent in each)
+            )
 
     def find_response(self, asset: str, call: Call) -> Response | None:
-        """A whole response of this run, or of one that died reading `asset`; or the account's own."""
+        """A whole response of this run, or of one that died reading `asset`; or the account's
+        own."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me
         return self._archived.get(call.key, self._unused_since.get(asset, sys.maxsize))
 
     def left_behind(self, asset: str, call: Call) -> int | None:
-        """The request of the archived response that a run which died reading `asset` has left to the call;
-        None without one."""
+        """The request of the archived response that a run which died reading `asset` has left to
+        the call; None without one."""
         return self._archived.request_id(call.key, self._unused_since[asset])

@@ -1,14 +1,15 @@
-"""Which days a date-ranged read requests, what day it is, and what the response to a daily series proves of
-the days.
+"""Which days a date-ranged read requests, what day it is, and what the response to a daily series
+proves of the days.
 
-The first sync backfills from the start of history, later ones read the last days; a person can choose any
-days (a backfill).
+The first sync backfills from the start of history, later ones read the last days; a person can
+choose any days (a backfill).
 
-Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without
-an entry had none or was left out, unless the series lists every day: where a week or more is listed without a
-gap, the days beyond its end lack. Its late beginning may be the account's own, or the service listed the
-newest days only: a request for the days before settles it. Where all that came is less than a week in a row,
-the service may have cut it to that: a request for the days on either side settles that, too."""
+Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a
+day without an entry had none or was left out, unless the series lists every day: where a week or
+more is listed without a gap, the days beyond its end lack. Its late beginning may be the account's
+own, or the service listed the newest days only: a request for the days before settles it. Where all
+that came is less than a week in a row, the service may have cut it to that: a request for the days
+on either side settles that, too."""
 
 import datetime as dt
 import itertools
@@ -21,7 +22,8 @@ FIRST_ZONE = "Etc/GMT-14"
 _DAY = dt.timedelta(days=1)
 #: Days in a row after which a series counts as one that lists every day.
 _DENSE_DAYS = 7
-#: Today is not over, and a service that counts in a zone of its own may be a day behind the account.
+#: Today is not over, and a service that counts in a zone of its own may be a day behind the
+#: account.
 NOT_YET = dt.timedelta(days=2)
 
 
@@ -31,7 +33,8 @@ def today_in(zone: str | ZoneInfo, moment: dt.datetime) -> dt.date:
 
 @dataclass(frozen=True, slots=True, order=True)
 class DateRange:
-    """Whole days in the account's time zone, both ends included; none when the first is after the last."""
+    """Whole days in the account's time zone, both ends included; none when the first is after the
+    last."""
 
     first: dt.date
     last: dt.date
@@ -39,7 +42,9 @@ class DateRange:
     def split_years(self) -> Iterator["DateRange"]:
         """The same days, cut at the turns of the years."""
         for year in range(self.first.year, self.last.year + 1):
-            yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))
+            yield DateRange(
+                max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31))
+            )
 
     def list_days(self) -> Iterator[dt.date]:
         return (self.first + _DAY * number for number in range(len(self)))
@@ -97,8 +102,8 @@ def days_to_fetch(
 ) -> DateRange:
     """The days of one read: exactly those that a person chose, `ahead` or not.
 
-    Otherwise from the first day that was never read (history on the first night, the nights that were missed
-    later), and at least `lookback_days`, to today and as many days `ahead`."""
+    Otherwise from the first day that was never read (history on the first night, the nights that
+    were missed later), and at least `lookback_days`, to today and as many days `ahead`."""
     if chosen is not None:
         return chosen.limit_to(today)
     first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
@@ -107,8 +112,8 @@ def days_to_fetch(
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`days`: what the response proves, listed or not; None: nothing. `before` and `after` lack and are to be
-    requested again."""
+    """`days`: what the response proves, listed or not; None: nothing. `before` and `after` lack and
+    are to be requested again."""
 
     days: DateRange | None
     before: DateRange | None = None
@@ -122,17 +127,20 @@ def prove_days(
     covered: Sequence[DateRange],
     today: dt.date,
 ) -> Proof:
-    """What the response to `requested` proves that has these days of each series; `known` were listed by
-    others, `covered` read before.
+    """What the response to `requested` proves that has these days of each series; `known` were
+    listed by others, `covered` read before.
 
-    A response proves no more of any of its series than of the dense ones: what has few entries is cut later.
-    Without a dense one, a few days in a row may be what a cut left of one.
-    A series with nothing beside others that have something ended before, as has one that was requested on its
-    own and listed nothing more."""
+    A response proves no more of any of its series than of the dense ones: what has few entries is
+    cut later. Without a dense one, a few days in a row may be what a cut left of one. A series with
+    nothing beside others that have something ended before, as has one that was requested on its own
+    and listed nothing more."""
     series = list(zip(served, known, strict=True))
     has_dense = any(_has_dense_end(days, days | others) for days, others in series)
     first = max(
-        [requested.first, *(min(days) for days, others in series if _may_be_cut(days, others, has_dense))]
+        [
+            requested.first,
+            *(min(days) for days, others in series if _may_be_cut(days, others, has_dense)),
+        ]
     )
     last = _last_proven(requested, series, covered, has_dense=has_dense)
     before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
@@ -148,8 +156,8 @@ def _last_proven(
     *,
     has_dense: bool,
 ) -> dt.date:
-    """The end of the series (its days, and those that others listed) that ends first, of those that may have
-    been cut."""
+    """The end of the series (its days, and those that others listed) that ends first, of those that
+    may have been cut."""
     is_empty, ends = not any(days for days, _ in series), [requested.last]
     for days, others in series:
         end = max(days, default=requested.first - _DAY)

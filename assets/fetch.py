@@ -1,4 +1,5 @@
-"""What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
+"""What an asset function is given: ways to fetch from one account, each returning batches that can
+be loaded.
 
 Not here: the functions (`sources`), who runs them (`reader`), the rate limit and retries
 (`marketing_api.client`)."""
@@ -34,20 +35,22 @@ from warehouse.bookkeeping import load_requests
 from warehouse.loads.listing import needs_detail
 from warehouse.tables import Table, Window
 
-#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work
-#: in the tables.
+#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps
+#: its work in the tables.
 BATCH_RESPONSES = 500
 BATCH_SECONDS = 30.0
 #: Requests of one run for what the service left out of a series; the next run goes on.
 _MOST_AGAIN = 50
-#: Days that lack for longer, and were requested again in vain, are no news: they are shown, and fail no run.
+#: Days that lack for longer, and were requested again in vain, are no news: they are shown, and
+#: fail no run.
 _NEWS = dt.timedelta(days=28)
 #: Rows of a daily series from so long before the requested days show whether it lists every day.
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 #: Why nothing of a listing of several pages is marked as deleted.
 _UNCONFIRMED = (
-    "rows are gone from several pages, which were not read a second time to confirm it: nothing was "
+    "rows are gone from several pages, which were not read a second time to confirm it: nothing "
+    "was "
 )
 _UNCONFIRMED += "marked as deleted"
 
@@ -60,7 +63,9 @@ Params = Callable[[Any], Mapping[str, Any]]
 def refuse_paged(operation: Operation) -> None:
     """Raises InvalidCall where one request would take the first page for the whole listing."""
     if operation.is_paged:
-        raise InvalidCall(f"{operation.name} has pages: declare an asset that reads them with `fetch.pages`")
+        raise InvalidCall(
+            f"{operation.name} has pages: declare an asset that reads them with `fetch.pages`"
+        )
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,8 @@ class FetchSettings:
 
 @dataclass(eq=False)
 class Fetcher:
-    """Fetches from one account for the asset of this name, counting in `result`. Of several the one of the
-    highest `urgency` goes first."""
+    """Fetches from one account for the asset of this name, counting in `result`. Of several the one
+    of the highest `urgency` goes first."""
 
     session: AccountSession
     name: str
@@ -107,13 +112,14 @@ class Fetcher:
         return Batch.from_responses([response])
 
     def fetch_days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
-        """A date-ranged read: the whole range at once, or year by year where the service refuses so much."""
+        """A date-ranged read: the whole range at once, or year by year where the service refuses so
+        much."""
         for _, batch in self._fetch_ranges(operation, deque(self._wanted_days(ahead)), params):
             yield batch
 
     def fetch_series(self, operation: Operation, **params: Any) -> Batches:
-        """A date-ranged read of daily series; what a response left out of them is requested again, in a range
-        of its own."""
+        """A date-ranged read of daily series; what a response left out of them is requested again,
+        in a range of its own."""
         whole = self._wanted_days()
         covered = [] if self.chosen_days else self._covered_ranges()
         lacking = {days.first for days in self._covered_ranges(is_complete=False)}
@@ -137,7 +143,8 @@ class Fetcher:
                     yield self._note_lacking(batch, operation, again, is_known=is_known)
 
     def _days_listed(self, ranges: Iterable[DateRange]) -> list[set[dt.date]]:
-        """For each range and table, the days in it, and shortly before it, that the table has rows of."""
+        """For each range and table, the days in it, and shortly before it, that the table has rows
+        of."""
         lists = self.warehouse.listed_days
         return [
             set(lists(table, self.account, days.first - _SERIES_BEFORE, days.last))
@@ -148,8 +155,8 @@ class Fetcher:
     def _fetch_ranges(
         self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]
     ) -> Iterator[tuple[DateRange, Batch]]:
-        """Each range and its responses, or its years' where the service refuses so much. Whoever takes them
-        may add to `todo`."""
+        """Each range and its responses, or its years' where the service refuses so much. Whoever
+        takes them may add to `todo`."""
         while todo:
             days = todo.popleft()
             wanted = {**params, "from": days.first, "to": days.last}
@@ -167,8 +174,8 @@ class Fetcher:
                 yield days, replace(batch, days=days)
 
     def _wanted_days(self, ahead: int = 0) -> list[DateRange]:
-        """The days that this run reads again, or for the first time; none of an account where those that were
-        chosen are still to come."""
+        """The days that this run reads again, or for the first time; none of an account where those
+        that were chosen are still to come."""
         days = days_to_fetch(
             self._covered_ranges(),
             self.today,
@@ -180,17 +187,23 @@ class Fetcher:
         return [days] if days else []
 
     def _covered_ranges(self, *, is_complete: bool = True) -> list[DateRange]:
-        """Ranges of days that were read completely, after they had ended in the account's zone; or that were
-        not."""
+        """Ranges of days that were read completely, after they had ended in the account's zone; or
+        that were not."""
         zone = str(self.session.zone)
-        ranges = self.warehouse.covered_days(self.tables[0], self.account, zone, is_complete=is_complete)
+        ranges = self.warehouse.covered_days(
+            self.tables[0], self.account, zone, is_complete=is_complete
+        )
         return [DateRange(first, last) for first, last in ranges]
 
     def _list_days(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
-        """The requested days that the response lists, by table; None when an entry cannot be read: it may be
-        of any day."""
+        """The requested days that the response lists, by table; None when an entry cannot be read:
+        it may be of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
-        columns = {table.record: table.load.column for table in self.tables if isinstance(table.load, Window)}
+        columns = {
+            table.record: table.load.column
+            for table in self.tables
+            if isinstance(table.load, Window)
+        }
         for response in self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self.session.zone, self.today):
                 if rows.rejected or rows.missing:
@@ -202,39 +215,53 @@ class Fetcher:
                 }
         return list(listed.values())
 
-    def _note_lacking(self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool) -> Batch:
+    def _note_lacking(
+        self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool
+    ) -> Batch:
         """Days of a series that were left out and did not come in a range of their own either."""
         days = DateRange(days.first, min(days.last, self.today - NOT_YET))
         reason = "left out by the service, which lists the days around them"
         is_news = not is_known or days.first > self.today - _NEWS
         problem = f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
-        return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
+        return replace(
+            batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem
+        )
 
     def fetch_pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
-        """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
+        """Every page of a listing; when a page does not come, the pages before it as an incomplete
+        batch.
 
-        A listing may change between two of its pages. Where something is gone from several, it is read once
-        more: a row is gone when neither reading shows it, and none is when the second one does not come
-        whole.
+        A listing may change between two of its pages. Where something is gone from several, it is
+        read once more: a row is gone when neither reading shows it, and none is when the second one
+        does not come whole.
 
-        `views`: parameters of several listings that are one together; the first shows everything, the others
-        a part each."""
+        `views`: parameters of several listings that are one together; the first shows everything,
+        the others a part each."""
         wanted = [{**params, **view} for view in views or ({},)]
         listings, batch = self._read_listings(operation, wanted)
         if len(batch.request_ids) == 1 and self.is_recognised:
             return batch
         batch = self._compare_keys(batch, listings)
-        if len(batch.request_ids) == 1 or batch.known == batch.kept or batch.failures or batch.problem:
+        if (
+            len(batch.request_ids) == 1
+            or batch.known == batch.kept
+            or batch.failures
+            or batch.problem
+        ):
             return batch
         try:
             _, second = self._read_listings(operation, wanted, reuses=False)
         except MarketingApiError as problem:
-            second = Batch(is_complete=False, failures=(Failure(operation.bind(**wanted[0]), problem),))
+            second = Batch(
+                is_complete=False, failures=(Failure(operation.bind(**wanted[0]), problem),)
+            )
         count = second.service_count or batch.service_count
         batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
         if second.is_complete:
             return batch
-        return replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
+        return replace(
+            batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}"
+        )
 
     def _read_listings(
         self, operation: Operation, wanted: Iterable[Mapping[str, Any]], *, reuses: bool = True
@@ -253,7 +280,9 @@ class Fetcher:
                 self.result.failures.append(Failure(operation.bind(**listing.params), refusal))
         is_complete = all(batch.is_complete for batch in batches)
         problem = "; ".join(filter(None, (batch.problem for batch in batches)))
-        return listings, replace(sum(batches[1:], batches[0]), is_complete=is_complete, problem=problem)
+        return listings, replace(
+            sum(batches[1:], batches[0]), is_complete=is_complete, problem=problem
+        )
 
     def _read_view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
         operation, ids = listing.operation, list[int]()
@@ -284,21 +313,26 @@ class Fetcher:
         )
 
     def _compare_keys(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
-        """With how many of the rows that are known of its scope the listings have, and how many others."""
+        """With how many of the rows that are known of its scope the listings have, and how many
+        others."""
         params, zone = listings[0].params, str(self.session.zone)
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
         listed = {key for listing in listings for key in listing.keys}
         shown = Counter(key in listed for key in keys)
-        return replace(batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True])
+        return replace(
+            batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True]
+        )
 
     def hold_until_recognised(self, batches: Batches) -> Batches:
-        """Listings that tell one account from another, each held back until one of them has a row that is
-        known.
+        """Listings that tell one account from another, each held back until one of them has a row
+        that is known.
 
         Raises OtherBusiness when none has, though others came: nothing of them is loaded.
         """
         name = self.tables[0].name
-        self.is_recognised = self.is_recognised or not self.warehouse.has_rows(self.tables[0], self.account)
+        self.is_recognised = self.is_recognised or not self.warehouse.has_rows(
+            self.tables[0], self.account
+        )
         held: list[Batch] = []
         for batch in batches:
             held.append(batch)
@@ -319,14 +353,18 @@ class Fetcher:
             try:
                 return self.fetch_pages(operation, **params)
             except (Transient, Refused) as problem:
-                return Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
+                return Batch(
+                    is_complete=False, failures=(Failure(operation.bind(**params), problem),)
+                )
 
-        with ThreadPoolExecutor(self.session.listings_at_once, thread_name_prefix="listing") as pool:
+        with ThreadPoolExecutor(
+            self.session.listings_at_once, thread_name_prefix="listing"
+        ) as pool:
             yield from pool.map(read_one, many)
 
     def fetch_batches(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
-        """One request for each of `many`, in about that order, in batches of some hundred responses; of
-        nothing, a batch that notes it."""
+        """One request for each of `many`, in about that order, in batches of some hundred
+        responses; of nothing, a batch that notes it."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
         self.result.planned += len(calls)
@@ -365,12 +403,14 @@ class Fetcher:
             # Until the last of them is there, the next night has to go on.
             is_last = through >= len(many)
             yield replace(
-                batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None
+                batch,
+                is_complete=is_last and entry.is_whole,
+                due_at=entry.due_at if is_last else None,
             )
 
     def learn_refusals(self) -> None:
-        """Take refusals of addresses by which the service reports that there is nothing as what they are: by
-        the requests of all runs, this one's included."""
+        """Take refusals of addresses by which the service reports that there is nothing as what
+        they are: by the requests of all runs, this one's included."""
         result, archive = self.result, self.warehouse.archive
         if not result.failures:
             return
@@ -384,8 +424,8 @@ class Fetcher:
     def _left_behind(
         self, operation: Operation, params: Params, planned: set[Any]
     ) -> list[Mapping[str, Any]]:
-        """Requests outside the plan whose archived response is newer than what is loaded: responses must not
-        be lost."""
+        """Requests outside the plan whose archived response is newer than what is loaded: responses
+        must not be lost."""
         rows = self.plan.find_candidates(self.name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
@@ -400,13 +440,14 @@ class Fetcher:
         return found
 
     def fetch_all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
-        """One request for each of `many`, all in one batch: details beside the listing they belong to."""
+        """One request for each of `many`, all in one batch: details beside the listing they belong
+        to."""
         first, *others = self.fetch_batches(operation, many)
         return sum(others, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
-        """A listing for the first table, and the details of its entries that are new, or differ from when
-        theirs were last fetched."""
+        """A listing for the first table, and the details of its entries that are new, or differ
+        from when theirs were last fetched."""
         (listing,) = self.hold_until_recognised(iter([listing]))
         table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
         changed = needs_detail(
@@ -420,19 +461,24 @@ class Fetcher:
             raise result.error
         return result
 
-    def _fetch_results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
-        """What need not be requested, since it was refused in this run or is in the archive and unused, and
-        what the client fetches."""
+    def _fetch_results(
+        self, calls: Iterable[Call], *, reuses: bool = True
+    ) -> Iterator[Response | Failure]:
+        """What need not be requested, since it was refused in this run or is in the archive and
+        unused, and what the client fetches."""
         session, refused, unavailable = self.session, self.session.refused, self.session.unavailable
 
         def find_known(call: Call) -> Response | Failure | None:
-            if found := refused.get(call.key) or (session.find_response(self.name, call) if reuses else None):
+            if found := refused.get(call.key) or (
+                session.find_response(self.name, call) if reuses else None
+            ):
                 return found
             error = unavailable.get(call.operation.name)
             return Failure(call, error) if error else None
 
         for result in session.client.fetch_many(calls, known=find_known, urgency=self.urgency):
-            if isinstance(result, Failure):  # a second try of this run would be refused like the first
+            # a second try of this run would be refused like the first
+            if isinstance(result, Failure):
                 if isinstance(result.error, Refused):
                     refused[result.call.key] = result
                 elif isinstance(result.error, NotAvailable):
@@ -440,8 +486,11 @@ class Fetcher:
             yield result
 
 
-def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
-    """Calls, and a failure for each value that the declaration does not allow (an address without @, say)."""
+def _bind_all(
+    operation: Operation, many: Iterable[Mapping[str, Any]]
+) -> tuple[list[Call], list[Failure]]:
+    """Calls, and a failure for each value that the declaration does not allow (an address without
+    @, say)."""
     calls, bad = list[Call](), list[Failure]()
     for params in many:
         try:

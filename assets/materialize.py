@@ -25,28 +25,33 @@ from warehouse.warehouse import Warehouse
 #: The step's name in Dagster's runs.
 READ_STEP = "read"
 
-#: Tag of runs whose outputs Dagster takes for no materializations: their steps log those of what changed.
+#: Tag of runs whose outputs Dagster takes for no materializations: their steps log those of what
+#: changed.
 DEFERRED = {"dagster/defer_asset_events": "true"}
 
 #: The data version that Dagster has of an asset which it knows nothing of: here, of all.
 ONE_VERSION = "INITIAL"
 
-#: In Dagster, the reading of all tables: how fresh they are, since unchanged ones are not materialized anew.
+#: In Dagster, the reading of all tables: how fresh they are, since unchanged ones are not
+#: materialized anew.
 READINGS_KEY = dg.AssetKey(["sync", READINGS.name])
 
-#: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and
-#: how bad it is otherwise.
+#: The checks that every table gets, evaluated with the step that filled it: what each holds the
+#: table to, and how bad it is otherwise.
 _CHECKS = {
     "unique_keys": ("No two rows have the same key.", dg.AssetCheckSeverity.ERROR),
     "complete": (
         "Everything that was requested came, and no fewer rows than the service counts.",
         dg.AssetCheckSeverity.ERROR,
     ),
-    "shrink": ("No listing was refused because it lost too many of its rows.", dg.AssetCheckSeverity.ERROR),
+    "shrink": (
+        "No listing was refused because it lost too many of its rows.",
+        dg.AssetCheckSeverity.ERROR,
+    ),
     "readable": ("No record was set aside.", dg.AssetCheckSeverity.WARN),
     "same_schema": (
-        "The service's responses have the fields, types and words that they had before; what no column "
-        "holds is kept in `extra`.",
+        "The service's responses have the fields, types and words that they had before; what no "
+        "column holds is kept in `extra`.",
         dg.AssetCheckSeverity.WARN,
     ),
 }
@@ -54,8 +59,8 @@ _CHECKS = {
 
 #: What is said where people look for missing days.
 _PARTITIONS = (
-    "**Partitions** are days. Those that were read of every account are *materialized*, whichever run read "
-    "them; a run of chosen ones reads exactly these."
+    "**Partitions** are days. Those that were read of every account are *materialized*, whichever "
+    "run read them; a run of chosen ones reads exactly these."
 )
 
 
@@ -65,9 +70,11 @@ def asset_key(table: Table) -> dg.AssetKey:
 
 
 def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
-    """One partition per day that the data is about, up to today where the day begins first: every account's
-    today is one."""
-    return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1)
+    """One partition per day that the data is about, up to today where the day begins first: every
+    account's today is one."""
+    return dg.DailyPartitionsDefinition(
+        start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1
+    )
 
 
 def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
@@ -87,7 +94,9 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         required_resource_keys={"reader", "settings"},
         description="Reads the chosen tables of all accounts at once, under each account's limit.",
     )
-    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    def step(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         run = context.resources.reader
         reader: Reader = run.reader_of(context)
         failed: dict[str, str] = {}
@@ -101,7 +110,9 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
                     context, _materialize_tables(reader, asset, results, run.find_settled(context))
                 )
                 if asset.is_daily:
-                    run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
+                    run.note_days(
+                        context.instance, asset.tables, _read_by_all(reader, asset, partitions)
+                    )
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
         if failed:
@@ -115,8 +126,14 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
 
 def chosen_assets(context: dg.AssetExecutionContext) -> list[SourceAsset]:
     """Those that fill a table which the step is to materialize, or to check."""
-    keys = context.selected_asset_keys | {check.asset_key for check in context.selected_asset_check_keys}
-    return [asset for asset in SOURCE_ASSETS.values() if not keys.isdisjoint(map(asset_key, asset.tables))]
+    keys = context.selected_asset_keys | {
+        check.asset_key for check in context.selected_asset_check_keys
+    }
+    return [
+        asset
+        for asset in SOURCE_ASSETS.values()
+        if not keys.isdisjoint(map(asset_key, asset.tables))
+    ]
 
 
 def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
@@ -128,7 +145,9 @@ def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
 def failures_behind(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     """The same of the steps behind the one that reads, whose assets have results of their own."""
     own = {READ_STEP, *SOURCE_ASSETS}
-    return {name: reason for name, reason in failures_of(instance, run_id).items() if name not in own}
+    return {
+        name: reason for name, reason in failures_of(instance, run_id).items() if name not in own
+    }
 
 
 def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
@@ -142,7 +161,9 @@ def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
         elif data.user_failure_data and data.user_failure_data.description:
             failed[event.step_key or "run"] = data.user_failure_data.description
         else:
-            failed[event.step_key or "run"] = _find_cause(data.error) if data.error else "no reason given"
+            failed[event.step_key or "run"] = (
+                _find_cause(data.error) if data.error else "no reason given"
+            )
     return failed
 
 
@@ -156,8 +177,9 @@ def _find_cause(error: Any) -> str:
 def report_check(
     context: dg.AssetExecutionContext, result: dg.AssetCheckResult
 ) -> Iterator[dg.AssetCheckResult]:
-    """The result of a check that the run has as a step's output, or else a line in the run's log: one event
-    in place of three, and of the moment of the evaluation where Dagster shows the run's beginning."""
+    """The result of a check that the run has as a step's output, or else a line in the run's log:
+    one event in place of three, and of the moment of the evaluation where Dagster shows the run's
+    beginning."""
     assert result.asset_key is not None  # Dagster's types allow both
     assert result.check_name is not None
     key = dg.AssetCheckKey(result.asset_key, result.check_name)
@@ -182,7 +204,8 @@ def is_deferred(context: dg.AssetExecutionContext) -> bool:
 def report_table(
     context: dg.AssetExecutionContext, made: dg.MaterializeResult[Any], note: str = ""
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """The output that steps behind it wait for; in a run whose outputs are none, with the materialization."""
+    """The output that steps behind it wait for; in a run whose outputs are none, with the
+    materialization."""
     assert made.asset_key is not None  # Dagster's type allows it
     key = dg.AssetKey.from_coercible(made.asset_key)
     if is_deferred(context) or key not in context.selected_asset_keys:
@@ -195,8 +218,9 @@ def report_table(
 
 
 def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
-    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes them: what
-    has to be made anew, our reading and building decide. It still marks what other code made."""
+    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes
+    them: what has to be made anew, our reading and building decide. It still marks what other code
+    made."""
     tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
     for dep in spec.deps:
         name = dep.asset_key.to_user_string()
@@ -210,9 +234,9 @@ def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
 def _select_tables(
     context: dg.AssetExecutionContext, tables: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """Those of the tables that were chosen, with their checks. The others, which the same requests filled or
-    the chosen ones need, are noted as such in the run's log. One of which there is nothing to tell (no
-    metadata) was read, and did not change."""
+    """Those of the tables that were chosen, with their checks. The others, which the same requests
+    filled or the chosen ones need, are noted as such in the run's log. One of which there is
+    nothing to tell (no metadata) was read, and did not change."""
     for made in tables:
         key = dg.AssetKey.from_coercible(made.asset_key or ())
         note = "" if key in context.selected_asset_keys else "read by the same run"
@@ -225,7 +249,9 @@ def _select_tables(
             yield from report_check(context, result)
 
 
-def _table_spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition) -> dg.AssetSpec:
+def _table_spec(
+    asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition
+) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key(table),
         deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
@@ -245,13 +271,18 @@ def _table_spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitions
 def _describe_table(asset: SourceAsset, table: Table) -> str:
     """In Markdown: what it is, and what somebody should know who materializes it."""
     others = ", ".join(other.qualified for other in asset.tables if other is not table)
-    shared = f"The same requests fill {others}: whichever is materialized, all are." if others else ""
+    shared = (
+        f"The same requests fill {others}: whichever is materialized, all are." if others else ""
+    )
     return "\n\n".join(filter(None, [table.doc, shared, _PARTITIONS if asset.is_daily else ""]))
 
 
 def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
     return dg.TableSchema(
-        [dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in columns]
+        [
+            dg.TableColumn(column.name, column.sql_type, description=column.comment)
+            for column in columns
+        ]
     )
 
 
@@ -259,7 +290,9 @@ def _is_told(settled: Set[dg.AssetKey], table: Table, results: list[AccountResul
     """Whether there is more to say than that it was read."""
     done = done_to(table, results)
     counts = (done.new, done.changed, done.deleted, done.rejected, done.refused, done.drift)
-    return asset_key(table) not in settled or any(counts) or any(result.problems for result in results)
+    return (
+        asset_key(table) not in settled or any(counts) or any(result.problems for result in results)
+    )
 
 
 def _materialize_tables(
@@ -300,22 +333,28 @@ def _table_metadata(
 
 
 def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
-    """Why contacts were read, and how many of them were not: not due, or left out for the budget."""
+    """Why contacts were read, and how many of them were not: not due, or left out for the
+    budget."""
     if not entries:
         return {}
     reasons = sum((Counter(entry.counts) for entry in entries), Counter[Reason]())
     return {
         "planned because": dg.MetadataValue.text(in_words(reasons)),
         "not due": dg.MetadataValue.int(sum(entry.not_due for entry in entries)),
-        "left out for the budget": dg.MetadataValue.int(sum(entry.late + entry.waiting for entry in entries)),
+        "left out for the budget": dg.MetadataValue.int(
+            sum(entry.late + entry.waiting for entry in entries)
+        ),
     }
 
 
-def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
+def _days_metadata(
+    reader: Reader, table: Table, results: list[AccountResult]
+) -> dict[str, dg.MetadataValue]:
     """Which days this run read, and which were read ever."""
     now = [f"{result.account}: {result.days_in_words or 'none'}" for result in results]
     ever = [
-        f"{result.account}: {', '.join(map(str, _days_read(reader, table, result.account))) or 'none'}"
+        f"{result.account}: "
+        f"{', '.join(map(str, _days_read(reader, table, result.account))) or 'none'}"
         for result in results
     ]
     return {
@@ -330,9 +369,14 @@ def _days_read(reader: Reader, table: Table, account: str) -> list[DateRange]:
     )
 
 
-def _read_by_all(reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> set[str]:
+def _read_by_all(
+    reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition
+) -> set[str]:
     """The partitions whose day was read of every account."""
-    first, last = partitions.get_first_partition_key() or "", partitions.get_last_partition_key() or ""
+    first, last = (
+        partitions.get_first_partition_key() or "",
+        partitions.get_last_partition_key() or "",
+    )
     accounts = [session.account for session in reader.sessions]
     with reader.warehouse.open_for_reading():
         read = [_days_read(reader, asset.tables[0], account) for account in accounts]
@@ -357,28 +401,42 @@ def _check_results(
     for name, (passed, text) in verdicts.items():
         severity = _CHECKS[name][1]
         yield dg.AssetCheckResult(
-            asset_key=asset_key(table), check_name=name, passed=passed, severity=severity, description=text
+            asset_key=asset_key(table),
+            check_name=name,
+            passed=passed,
+            severity=severity,
+            description=text,
         )
 
 
-def _log_results(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[AccountResult]) -> None:
+def _log_results(
+    context: dg.AssetExecutionContext, asset: SourceAsset, results: list[AccountResult]
+) -> None:
     for result in results:
         spent = result.spent
-        each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
+        each = (
+            f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
+        )
         planned = (
             result.plan.summary
             if result.plan
             else f"{result.fetched:,} of {result.planned:,} requests with a response"
         )
-        context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
+        context.log.info(
+            f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}"
+        )
         for line in result.learnt:
             context.log.info(f"account {result.account}: {line}")
         if result.problems and not result.is_failure:
-            context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
+            context.log.warning(
+                f"{asset.name}, account {result.account}: {'; '.join(result.problems)}"
+            )
 
 
 def _describe_failure(results: list[AccountResult]) -> str:
     """Naming account and reason; empty when no account failed."""
     return "; ".join(
-        f"account {result.account}: {', '.join(result.problems)}" for result in results if result.is_failure
+        f"account {result.account}: {', '.join(result.problems)}"
+        for result in results
+        if result.is_failure
     )

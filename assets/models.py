@@ -1,8 +1,8 @@
 """The models as Dagster assets, their tests as asset checks, in one step behind the reads.
 
-What there is comes from the compiled dbt project, the building is `warehouse.models`, in this process:
-another one would have to wait for the file that this one may have open. Not here: with which settings
-(`pipelines`)."""
+What there is comes from the compiled dbt project, the building is `warehouse.models`, in this
+process: another one would have to wait for the file that this one may have open. Not here: with
+which settings (`pipelines`)."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -19,13 +19,15 @@ from warehouse.masking import load_lineage
 from warehouse.models import BuildReport, Outcome, Status, table_sizes
 from warehouse.schema import columns_of
 
-#: Builds the models of these names (all when there are none) of the home that the settings of a run name.
+#: Builds the models of these names (all when there are none) of the home that the settings of a run
+#: name.
 Build = Callable[[Any, Sequence[str]], BuildReport]
 
 #: The schemas of models in the order in which data flows through them.
 _FLOORS = ("staging", "history", "marts")
 
-#: What dbt names after model and columns: how such a name begins, and the check's. Other tests have a name.
+#: What dbt names after model and columns: how such a name begins, and the check's. Other tests have
+#: a name.
 _GENERIC = {
     "described_nulls_": "nulls_as_described",
     "shares_": "rates_between_0_and_1",
@@ -47,17 +49,21 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         can_subset=True,
         required_resource_keys={"reader", "settings"},
     )
-    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    def step(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
         selected = [
-            node.name for node in models if _relation_key(node.relation) in context.selected_asset_keys
+            node.name
+            for node in models
+            if _relation_key(node.relation) in context.selected_asset_keys
         ]
         settings = context.resources.settings
         report = build(settings, selected if len(selected) < len(models) else ())
         yield from _report_outcomes(context, report, settings.warehouse_path)
         if unchanged := report.with_status(Status.UNCHANGED):
             context.log.info(
-                f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that "
-                "they read changed"
+                f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: "
+                "nothing that they read changed"
             )
         for warning in report.warnings:
             context.log.warning(warning)
@@ -73,8 +79,8 @@ def _relation_key(relation: str) -> dg.AssetKey:
 
 
 def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
-    """Groups are schema and area, such that data leaves them in one direction: a model that reads a mart
-    stands with the marts."""
+    """Groups are schema and area, such that data leaves them in one direction: a model that reads a
+    mart stands with the marts."""
     by_relation = {node.relation: node for node in models}
 
     @cache
@@ -96,7 +102,9 @@ def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
                 "dagster/table_name": node.relation,
                 "dagster/column_schema": dg.TableSchema(
                     [
-                        dg.TableColumn(name, description=f"{text} {_describe_origin(node, name)}".strip())
+                        dg.TableColumn(
+                            name, description=f"{text} {_describe_origin(node, name)}".strip()
+                        )
                         for name, text in node.columns.items()
                     ]
                 ),
@@ -110,22 +118,23 @@ def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
 def _describe_model(node: Node) -> str:
     """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
     asked = [
-        f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())
+        f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```"
+        for each in node.meta.get("questions", ())
     ]
     return "\n\n".join([node.description, *asked])
 
 
 def _describe_origin(node: Node, column: str) -> str:
-    """What a column is made of, in words; empty where that is not known, or is no column (a number of
-    rows)."""
+    """What a column is made of, in words; empty where that is not known, or is no column (a number
+    of rows)."""
     sources: list[str] = load_lineage()["made_of"].get(node.relation, {}).get(column, [])
     more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
     return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
 
 
 def check_name(test: Node) -> str:
-    """A few words, e.g. `openings_narrow`: the test's own name without its model's, which the check stands
-    at."""
+    """A few words, e.g. `openings_narrow`: the test's own name without its model's, which the check
+    stands at."""
     if test.key:
         return "unique_keys"
     name = test.name.removeprefix(f"{test.model}_")
@@ -167,10 +176,13 @@ def _model_metadata(
 ) -> dg.MaterializeResult[Any]:
     node, types = outcome.node, columns.get(outcome.node.relation, {})
     found = [
-        dg.TableColumn(name, kind, description=node.columns.get(name, "")) for name, kind in types.items()
+        dg.TableColumn(name, kind, description=node.columns.get(name, ""))
+        for name, kind in types.items()
     ]
     is_unchanged = outcome.status is Status.UNCHANGED
-    took: dict[str, Any] = {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
+    took: dict[str, Any] = (
+        {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
+    )
     size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
     return dg.MaterializeResult(
         asset_key=_relation_key(node.relation),
@@ -179,7 +191,10 @@ def _model_metadata(
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
-    passed, is_unchanged = outcome.status in (Status.OK, Status.UNCHANGED), outcome.status is Status.UNCHANGED
+    passed, is_unchanged = (
+        outcome.status in (Status.OK, Status.UNCHANGED),
+        outcome.status is Status.UNCHANGED,
+    )
     return dg.AssetCheckResult(
         asset_key=_relation_key(outcome.node.relation),
         check_name=check_name(outcome.node),

@@ -1,5 +1,5 @@
-"""What Dagster shows beside the source tables and models: the published file, the report, and the `sync`
-tables that models read.
+"""What Dagster shows beside the source tables and models: the published file, the report, and the
+`sync` tables that models read.
 
 Not here: writing them (`warehouse.publish`, `report`), settings (`pipelines`).
 """
@@ -19,8 +19,8 @@ from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECO
 #: Publishes the home that the settings of a run name. Raises WarehouseError when it cannot.
 Publish = Callable[[Any], Published]
 
-#: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its
-#: mail. Or raises WarehouseError.
+#: Makes its report: where it stands, a preview in Markdown without personal data, and what became
+#: of its mail. Or raises WarehouseError.
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 Metadata = dict[str, Any]
@@ -33,7 +33,8 @@ def published_asset(
     custom_problems_of: Callable[[Any], Sequence[str]],
     after: Iterable[dg.AssetKey],
 ) -> dg.AssetsDefinition:
-    """The step that publishes once everything in `after` is made and its blocking checks have passed.
+    """The step that publishes once everything in `after` is made and its blocking checks have
+    passed.
 
     `custom_problems_of`: which of the user's tables failed.
     """
@@ -49,7 +50,11 @@ def published_asset(
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
             **({"custom tables": "\n".join(problems)} if problems else {}),
-            **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
+            **(
+                {"data as of": dg.MetadataValue.timestamp(done.data_as_of)}
+                if done.data_as_of
+                else {}
+            ),
         }
 
     description = (
@@ -59,7 +64,11 @@ def published_asset(
     )
     freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
     spec = dg.AssetSpec(
-        PUBLISHED, deps=list(after), kinds={"duckdb"}, freshness_policy=freshness, description=description
+        PUBLISHED,
+        deps=list(after),
+        kinds={"duckdb"},
+        freshness_policy=freshness,
+        description=description,
     )
     return _single_step(spec, published, "reader")
 
@@ -91,8 +100,8 @@ def _single_step(
     make: Callable[[dg.AssetExecutionContext], Metadata],
     *resources: str,
 ) -> dg.AssetsDefinition:
-    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and not tried
-    again."""
+    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and
+    not tried again."""
 
     @dg.multi_asset(
         name=spec.key.path[-1],
@@ -104,19 +113,23 @@ def _single_step(
             metadata = make(context)
         except WarehouseError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
-        yield from report_table(context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata))
+        yield from report_table(
+            context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata)
+        )
 
     return step
 
 
 def sync_tables() -> list[dg.AssetSpec]:
-    """One per table, under the key that dbt's manifest gives it. The readings are fresh when every table was
-    read."""
+    """One per table, under the key that dbt's manifest gives it. The readings are fresh when every
+    table was read."""
     freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
     return [
         dg.AssetSpec(
             ["sync", table.name],
-            description=f"{table.doc} Filled by the steps that read from the service or write to it.",
+            description=(
+                f"{table.doc} Filled by the steps that read from the service or write to it."
+            ),
             group_name="sync",
             kinds={"duckdb"},
             metadata={

@@ -1,9 +1,9 @@
-"""Reads the chosen assets of all accounts at once, so that the limit is busy from the first second to the
-last.
+"""Reads the chosen assets of all accounts at once, so that the limit is busy from the first second
+to the last.
 
-An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for
-goes first, its requests and its loads. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded
-(`warehouse`)."""
+An asset of an account is begun when the assets it comes `after` are in the warehouse; what others
+wait for goes first, its requests and its loads. Not here: what is fetched (`sources`), how
+(`fetch`), how it is loaded (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -20,7 +20,14 @@ from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
-from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_deaths, write_plan, write_run
+from warehouse.bookkeeping import (
+    PUBLISHING,
+    Run,
+    load_requests,
+    write_deaths,
+    write_plan,
+    write_run,
+)
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import Load, LoadReport
 from warehouse.status_file import write_status
@@ -28,8 +35,8 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Readings under way of all accounts together, and of one at least, before another begins that nothing waits
-#: for and that waits for nothing: each has a thread.
+#: Readings under way of all accounts together, and of one at least, before another begins that
+#: nothing waits for and that waits for nothing: each has a thread.
 _AT_ONCE, _AT_ONCE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
@@ -88,8 +95,8 @@ class Reader:
         return self.chosen_days.limit_to(today) if self.chosen_days else None
 
     def begin_reading(self, read_before: Iterable[str] = ()) -> None:
-        """The assets that the run which this one resumes has read are as if this one had, and not read
-        again."""
+        """The assets that the run which this one resumes has read are as if this one had, and not
+        read again."""
         for name in read_before:
             for session in self.sessions:
                 result = AccountResult(session.account, learnt=[_READ_BEFORE], is_finished=True)
@@ -99,8 +106,8 @@ class Reader:
             self._start_ready()
 
     def as_loaded(self) -> Iterator[SourceAsset]:
-        """Each asset when it is read and loaded for every account, whatever became of it, behind those that
-        it comes `after`. Raises Stopped."""
+        """Each asset when it is read and loaded for every account, whatever became of it, behind
+        those that it comes `after`. Raises Stopped."""
         waiting = list(self._in_order)
         while waiting:
             asset = self._next_loaded(waiting)
@@ -121,7 +128,9 @@ class Reader:
         with self._changed:
             while True:
                 for asset in waiting:
-                    if self._is_loaded(asset) and not any(before in waiting for before in asset.after):
+                    if self._is_loaded(asset) and not any(
+                        before in waiting for before in asset.after
+                    ):
                         return asset
                 if self._is_stopping:
                     raise Stopped(_STOPPED)
@@ -131,8 +140,8 @@ class Reader:
         return all(self._is_finished((asset.name, session.account)) for session in self.sessions)
 
     def stop_fetching(self) -> None:
-        """Send nothing more, and release all waiters. What has come is in the archive, and the next run
-        begins with it."""
+        """Send nothing more, and release all waiters. What has come is in the archive, and the next
+        run begins with it."""
         self._is_stopping = True
         for session in self.sessions:
             session.client.stop()
@@ -140,13 +149,15 @@ class Reader:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Send nothing more, and wait for the loads under way: ending one half-way would only repeat it."""
+        """Send nothing more, and wait for the loads under way: ending one half-way would only
+        repeat it."""
         self.stop_fetching()
         for thread in list(self._threads):
             thread.join(_STOP_SECONDS)
 
     def note_begun(self, run_id: str, job: str, running: Sequence[str]) -> None:
-        """Write that the run has begun, and that those have died which had, and are not `running`."""
+        """Write that the run has begun, and that those have died which had, and are not
+        `running`."""
         with (
             suppress(WarehouseError),
             self.warehouse.open_for_writing() as connection,
@@ -157,8 +168,9 @@ class Reader:
     def note_run(
         self, run_id: str, job: str, failed: Mapping[str, str] = {}, *, is_publishing: bool = False
     ) -> None:
-        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy
-        has them, and in the end. `failed`: steps behind the reading, with the reasons."""
+        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so
+        that the copy has them, and in the end. `failed`: steps behind the reading, with the
+        reasons."""
         is_cut_short = self._is_cut_short()
         run = self._make_run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
         if failed:
@@ -166,7 +178,9 @@ class Reader:
         self.warehouse.archive.seal_requests()
         if not is_publishing:
             through = [
-                key for key, result in self.results.items() if result.is_finished and result.is_through
+                key
+                for key, result in self.results.items()
+                if result.is_finished and result.is_through
             ]
             self.warehouse.finish_assets([(account, asset) for asset, account in through])
         with self.warehouse.open_for_writing() as connection:
@@ -212,11 +226,13 @@ class Reader:
         )
 
     def progress(self) -> tuple[str, int, int, str]:
-        """How far it is now: reading, in the end loading; requests with a response and known so far; the
-        assets at work."""
+        """How far it is now: reading, in the end loading; requests with a response and known so
+        far; the assets at work."""
         with self._changed:
             results = dict(self.results)
-        at_work = sorted({asset for (asset, _), result in results.items() if not result.is_finished})
+        at_work = sorted(
+            {asset for (asset, _), result in results.items() if not result.is_finished}
+        )
         done, total = (
             sum(getattr(each, name) for each in results.values()) for name in ("fetched", "planned")
         )
@@ -232,8 +248,8 @@ class Reader:
         return {key: result.problems for key, result in self.results.items() if result.problems}
 
     def list_notices(self) -> list[str]:
-        """What a person should know although nothing is missing: clocks that are wrong, responses that came
-        too late to be loaded."""
+        """What a person should know although nothing is missing: clocks that are wrong, responses
+        that came too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
         for (asset, account), result in self.results.items():
             found += [f"{asset}, account {account}: {line}" for line in result.notices]
@@ -252,7 +268,9 @@ class Reader:
                     self._start_asset(asset, session)
 
     def _may_start(self, asset: SourceAsset, account: str) -> bool:
-        before = [other for other in (*asset.after, *asset.informed_by) if other.name in self._chosen]
+        before = [
+            other for other in (*asset.after, *asset.informed_by) if other.name in self._chosen
+        ]
         if before or self._urgency[asset.name]:
             return all(self._is_finished((other.name, account)) for other in before)
         mine = [result for (_, its), result in self.results.items() if its == account]
@@ -261,7 +279,9 @@ class Reader:
     def _start_asset(self, asset: SourceAsset, session: AccountSession) -> None:
         self.results[asset.name, session.account] = AccountResult(session.account)
         name = f"{session.account}/{asset.name}"
-        thread = threading.Thread(target=self._read_asset, args=(asset, session), name=name, daemon=True)
+        thread = threading.Thread(
+            target=self._read_asset, args=(asset, session), name=name, daemon=True
+        )
         self._threads.append(thread)
         thread.start()
 
@@ -290,22 +310,29 @@ class Reader:
             if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
                 # a mistake of ours in one asset must not stop the others
                 what = (asset.name, session.account, type(problem).__name__)
-                log.error("reading %s of account %s failed unexpectedly: %s", *what, exc_info=problem)
+                log.error(
+                    "reading %s of account %s failed unexpectedly: %s", *what, exc_info=problem
+                )
             if isinstance(problem, OtherBusiness):
-                session.problem = problem  # nothing more of the account is worth a request, or believed
+                # nothing more of the account is worth a request, or believed
+                session.problem = problem
             result.error = problem
         return result
 
-    def _fetch_and_load(self, asset: SourceAsset, session: AccountSession, result: AccountResult) -> None:
-        """Batch by batch: while one is loaded, the client goes on with the next requests. What came before an
-        error is loaded all the same."""
+    def _fetch_and_load(
+        self, asset: SourceAsset, session: AccountSession, result: AccountResult
+    ) -> None:
+        """Batch by batch: while one is loaded, the client goes on with the next requests. What came
+        before an error is loaded all the same."""
         while not session.opened.wait(0.5):
             if self._is_stopping:
                 raise Stopped("the run was stopped before the account had responded")
         if session.problem is not None:
             raise session.problem
         urgency = self._urgency[asset.name]
-        fetch = Fetcher(session, asset.name, asset.tables, result, self._settings, self.chosen_days, urgency)
+        fetch = Fetcher(
+            session, asset.name, asset.tables, result, self._settings, self.chosen_days, urgency
+        )
         try:
             for batch in asset.function(fetch):
                 if isinstance(session.problem, OtherBusiness):
@@ -339,7 +366,9 @@ class Reader:
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its requests go first."""
-        direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
+        direct = [
+            other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)
+        ]
         return len(direct) + sum(self._waiting_for(other) for other in direct)
 
 

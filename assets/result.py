@@ -1,5 +1,5 @@
-"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the
-night.
+"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that
+fails the night.
 
 Not here: fetching (`fetch`), loading (`reader`).
 """
@@ -30,16 +30,16 @@ from warehouse.tables import Table
 
 Scope = Mapping[str, Any]
 
-#: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or
-#: this many.
+#: Single items that the service refuses (a contact deleted since the listing) are normal up to this
+#: share, or this many.
 _REFUSED_SHARE = 0.01
 _REFUSED_FEW = 3
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Responses that are loaded in one transaction. `scope` is what the requests do not name themselves,
-    beside the days (of a load without responses, what is gone)."""
+    """Responses that are loaded in one transaction. `scope` is what the requests do not name
+    themselves, beside the days (of a load without responses, what is gone)."""
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
@@ -47,7 +47,8 @@ class Batch:
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
-    known: int = 0  # rows of a listing's scope that were there before it, as far as they were looked at,
+    # rows of a listing's scope that were there before it, as far as they were looked at,
+    known: int = 0
     kept: int = 0  # that it has, too
     others: int = 0  # and that it has beside them
     failures: tuple[Failure, ...] = ()
@@ -55,7 +56,9 @@ class Batch:
     problem: str = ""  # why this is not complete, where that is news
 
     @classmethod
-    def from_responses(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Self:
+    def from_responses(
+        cls, responses: Sequence[Response], failures: Sequence[Failure] = ()
+    ) -> Self:
         """What came of some requests."""
         return cls(tuple(response.request_id for response in responses), failures=tuple(failures))
 
@@ -70,7 +73,8 @@ class Batch:
 
 @dataclass
 class Spent:
-    """What reading cost: requests sent, and seconds that they waited for the limit, summed over threads."""
+    """What reading cost: requests sent, and seconds that they waited for the limit, summed over
+    threads."""
 
     requests: int = 0
     waited_s: float = 0.0
@@ -78,8 +82,8 @@ class Spent:
 
 @dataclass
 class AccountResult:
-    """Counts are of requests: `fetched` have a response, from the service or the archive, of those `planned`
-    so far."""
+    """Counts are of requests: `fetched` have a response, from the service or the archive, of those
+    `planned` so far."""
 
     account: str
     reports: list[LoadReport] = field(default_factory=list)
@@ -90,9 +94,11 @@ class AccountResult:
     spent: Spent = field(default_factory=Spent)
     plan: PlanEntry | None = None  # where there is one
     days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
-    lacking: list[DateRange] = field(default_factory=list)  # that were requested and did not come whole
+    # that were requested and did not come whole
+    lacking: list[DateRange] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
-    nothing: set[int] = field(default_factory=set)  # errorCodes of refusals that mean that there is nothing
+    # errorCodes of refusals that mean that there is nothing
+    nothing: set[int] = field(default_factory=set)
     learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
     is_finished: bool = False  # nothing more is requested, and what came is loaded
 
@@ -108,21 +114,24 @@ class AccountResult:
         return [failure for failure in self.failures if not _has_code(failure, self.nothing)]
 
     def learn_refusals(self, nothing: set[int]) -> None:
-        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes anything:
-        absence is proven by a whole response alone."""
+        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes
+        anything: absence is proven by a whole response alone."""
         for code in sorted(nothing - self.nothing):
             count = sum(_has_code(failure, {code}) for failure in self.failures)
             self.learnt.append(
-                f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode {code}: taken "
-                "as addresses without coupons, "
-                "requested again at their turn; coupons that are stored stay"
+                f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode "
+                f"{code}: taken as addresses without coupons, requested again at their turn; "
+                "coupons that are stored stay"
             )
         self.nothing = nothing
 
     @property
     def days_in_words(self) -> str:
-        """Which days were read, and which stayed incomplete; empty where nothing is read by days."""
-        lacking = f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}" if self.lacking else ""
+        """Which days were read, and which stayed incomplete; empty where nothing is read by
+        days."""
+        lacking = (
+            f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}" if self.lacking else ""
+        )
         return "; ".join(filter(None, (", ".join(map(str, join_ranges(self.days))), lacking)))
 
     @property
@@ -131,7 +140,8 @@ class AccountResult:
         lines = [_describe_error(self.error)] if self.error else []
         reasons = Counter(_describe_error(failure.error) for failure in self._serious_failures())
         lines += [
-            f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()
+            f"{reason} ({count} requests)" if count > 1 else reason
+            for reason, count in reasons.items()
         ]
         if self.plan is not None and not self.plan.is_whole:
             lines.append(self.plan.shortfall)
@@ -150,7 +160,10 @@ class AccountResult:
         without = "were loaded without a value that could not be read: see sync.rejected_records"
         return [
             *(f"newer responses were loaded already of {line}" for line in stale),
-            *(f"{count:,} rows of {table} {without}" for table, count in self._count_rows("flawed").items()),
+            *(
+                f"{count:,} rows of {table} {without}"
+                for table, count in self._count_rows("flawed").items()
+            ),
         ]
 
     def _count_rows(self, what: str) -> Counter[str]:
@@ -162,13 +175,14 @@ class AccountResult:
 
     @property
     def is_through(self) -> bool:
-        """Everything that was requested came; the plan may have left out what its budget did not allow."""
+        """Everything that was requested came; the plan may have left out what its budget did not
+        allow."""
         return not self.error and not self._serious_failures()
 
     @property
     def is_failure(self) -> bool:
-        """False when all is well, or when the account merely lacks the operation: that costs the table, not
-        the night."""
+        """False when all is well, or when the account merely lacks the operation: that costs the
+        table, not the night."""
         errors = [
             *([self.error] if self.error else []),
             *(failure.error for failure in self._serious_failures()),
@@ -179,18 +193,22 @@ class AccountResult:
     def is_worth_a_retry(self) -> bool:
         """True when another try may succeed without any change."""
         errors = [self.error, *(failure.error for failure in self.failures)]
-        return any(isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors)
+        return any(
+            isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors
+        )
 
     def _serious_failures(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
         failures = self.unexplained
-        others = [failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)]
+        others = [
+            failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)
+        ]
         return failures if len(failures) - len(others) > few else others
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less; None when
-    nothing was requested."""
+    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less;
+    None when nothing was requested."""
     fetched, planned, days, lacking = 0, 0, 0, 0
     for result in results:
         fetched, planned = fetched + result.fetched, planned + result.planned
@@ -212,14 +230,14 @@ def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
 
 
 def _describe_error(error: Exception) -> str:
-    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the
-    values they choke on."""
+    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote
+    the values they choke on."""
     text = mask_addresses(str(error))
     if isinstance(error, MarketingApiError | WarehouseError | OSError):
         return text or type(error).__name__
     return (
-        f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's "
-        "logs shows where"
+        f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the "
+        "home's logs shows where"
     )
 
 

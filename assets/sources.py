@@ -1,5 +1,5 @@
-"""The source assets: what is fetched of the service, for which tables, and after what; each is a short
-function under the one decorator.
+"""The source assets: what is fetched of the service, for which tables, and after what; each is a
+short function under the one decorator.
 
 Not here: what such a function may use (`fetch`), who runs it (`reader`), how it looks in Dagster
 (`materialize`)."""
@@ -20,11 +20,11 @@ FetchFunction = Callable[[Fetcher], Batches]
 
 @dataclass(frozen=True, slots=True)
 class SourceAsset:
-    """What is fetched (`function`), for which tables, and which assets must be in the warehouse first
-    (`after`).
+    """What is fetched (`function`), for which tables, and which assets must be in the warehouse
+    first (`after`).
 
-    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when the same
-    run reads them, and nothing is lost without them."""
+    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when
+    the same run reads them, and nothing is lost without them."""
 
     name: str
     tables: tuple[Table, ...]
@@ -47,11 +47,13 @@ def source_asset(
     informed_by: Sequence[SourceAsset] = (),
     is_daily: bool = False,
 ) -> Callable[[FetchFunction], SourceAsset]:
-    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are
-    added around it."""
+    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and
+    errors are added around it."""
 
     def declare(function: FetchFunction) -> SourceAsset:
-        asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily)
+        asset = SourceAsset(
+            function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily
+        )
         SOURCE_ASSETS[asset.name] = asset
         return asset
 
@@ -59,9 +61,9 @@ def source_asset(
 
 
 def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
-    """An asset of one request, whose response is the whole of its tables; it has the name and the description
-    of the first one. InvalidCall when the operation needs other parameters, or has pages, of which one
-    request reads the first alone."""
+    """An asset of one request, whose response is the whole of its tables; it has the name and the
+    description of the first one. InvalidCall when the operation needs other parameters, or has
+    pages, of which one request reads the first alone."""
     operation.bind(**params)
     refuse_paged(operation)
 
@@ -72,13 +74,19 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
     return source_asset(*tables)(function)
 
 
-def with_needed(chosen: Iterable[SourceAsset], was_read: Callable[[SourceAsset], bool]) -> list[SourceAsset]:
-    """The chosen assets, and, as far as they were never read, those that they come after (without them there
-    would be nothing to request) and the business, whose time zone whatever follows needs."""
+def with_needed(
+    chosen: Iterable[SourceAsset], was_read: Callable[[SourceAsset], bool]
+) -> list[SourceAsset]:
+    """The chosen assets, and, as far as they were never read, those that they come after (without
+    them there would be nothing to request) and the business, whose time zone whatever follows
+    needs."""
     wanted = {asset.name for asset in chosen} | (set() if was_read(business) else {business.name})
-    for asset in reversed(SOURCE_ASSETS.values()):  # each is declared behind those that it comes after
+    # each is declared behind those that it comes after
+    for asset in reversed(SOURCE_ASSETS.values()):
         if asset.name in wanted:
-            wanted |= {each.name for each in asset.after if each.name not in wanted and not was_read(each)}
+            wanted |= {
+                each.name for each in asset.after if each.name not in wanted and not was_read(each)
+            }
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in wanted]
 
 
@@ -90,8 +98,8 @@ business = one_request(operations.account.ME, tables.BUSINESS)
 # ---- e-mail campaigns and their statistics
 
 
-#: In the order in which a campaign passes through them: one that changes between two listings counts as what
-#: it is now.
+#: In the order in which a campaign passes through them: one that changes between two listings
+#: counts as what it is now.
 _CAMPAIGN_FILTERS = ("all", "automation", "draft", "scheduled", "sent")
 #: Scheduled posts are read as far ahead.
 _CALENDAR_DAYS_AHEAD = 90
@@ -99,20 +107,24 @@ _CALENDAR_DAYS_AHEAD = 90
 
 @source_asset(tables.CAMPAIGNS)
 def campaigns(fetch: Fetcher) -> Batches:
-    """Every campaign in every state, which only its filter tells where there are no groups (observation
-    40); details are fetched only for new or changed ones."""
+    """Every campaign in every state, which only its filter tells where there are no groups
+    (observation 40); details are fetched only for new or changed ones."""
     listing = fetch.fetch_pages(
         operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS)
     )
     yield fetch.with_details(
-        listing, operations.campaigns.GETCAMPAIGN, lambda row: {"id": row.campaign_id, "type": row.type}
+        listing,
+        operations.campaigns.GETCAMPAIGN,
+        lambda row: {"id": row.campaign_id, "type": row.type},
     )
 
 
-@source_asset(tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns])
+@source_asset(
+    tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns]
+)
 def campaign_stats(fetch: Fetcher) -> Batches:
-    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The
-    older, the rarer fetched."""
+    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now
+    only. The older, the rarer fetched."""
     plan = fetch.plan.make_campaign_plan()
     for batch in fetch.fetch_batches(
         operations.campaigns.STATS,
@@ -121,13 +133,15 @@ def campaign_stats(fetch: Fetcher) -> Batches:
         yield replace(batch, due_at=plan.due_at)
 
 
-# ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that the plan
+# ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that
+# the plan
 # gives
 
 
 @source_asset(tables.LISTS, tables.LIST_FIELDS)
 def lists(fetch: Fetcher) -> Batches:
-    """Every list with its settings and custom fields; details are fetched only for new or changed ones."""
+    """Every list with its settings and custom fields; details are fetched only for new or changed
+    ones."""
     yield fetch.with_details(
         fetch.fetch_pages(operations.lists.GETLISTS),
         operations.lists.GETLIST,
@@ -155,10 +169,11 @@ def contacts(fetch: Fetcher) -> Batches:
     informed_by=[campaign_stats],
 )
 def timelines(fetch: Fetcher) -> Batches:
-    """What happened with each contact: messages sent and opened, visits, automations. Old entries are never
-    removed."""
+    """What happened with each contact: messages sent and opened, visits, automations. Old entries
+    are never removed."""
     yield from fetch.fetch_planned(
-        operations.contacts.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"}
+        operations.contacts.TIMELINE,
+        lambda contact_id: {"id": contact_id, "include": "utm,automated"},
     )
 
 
@@ -181,8 +196,8 @@ def webhooks(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.GOALS, after=[webhooks])
 def goals(fetch: Fetcher) -> Batches:
-    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks
-    name or a setting adds."""
+    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that
+    webhooks name or a setting adds."""
     domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
     by_domain = fetch.fetch_all(
         operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids)
@@ -204,7 +219,10 @@ def direct_reviews(fetch: Fetcher) -> Batches:
 
 
 online_reviews = one_request(
-    operations.reputation.ONLINE, tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS, channels="all"
+    operations.reputation.ONLINE,
+    tables.ONLINE_REVIEWS,
+    tables.ONLINE_REVIEW_CHANNELS,
+    channels="all",
 )
 
 
@@ -227,7 +245,11 @@ def reputation_stats(fetch: Fetcher) -> Batches:
 def social_posts(fetch: Fetcher) -> Batches:
     """Posts of the calendar, sent and scheduled."""
     yield from fetch.fetch_days(
-        operations.social.CALENDAR, ahead=_CALENDAR_DAYS_AHEAD, channels="all", includeposted=True, sort="asc"
+        operations.social.CALENDAR,
+        ahead=_CALENDAR_DAYS_AHEAD,
+        channels="all",
+        includeposted=True,
+        sort="asc",
     )
 
 
@@ -236,12 +258,17 @@ def social_post_details(fetch: Fetcher) -> Batches:
     """Title, picture and profile of posts that are new or changed since they were fetched."""
     posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
     yield from fetch.fetch_batches(
-        operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts)
+        operations.social.GETPOST,
+        ({"id": post_id, "channel": network} for post_id, network in posts),
     )
 
 
 social_links = one_request(
-    operations.social.STATS, tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS, channels="all", sort="asc"
+    operations.social.STATS,
+    tables.SOCIAL_LINKS,
+    tables.SOCIAL_LINK_CLICKS,
+    channels="all",
+    sort="asc",
 )
 
 

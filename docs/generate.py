@@ -1,5 +1,5 @@
-"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when
-one is stale."""
+"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test
+fails when one is stale."""
 
 import ast
 import inspect
@@ -39,7 +39,8 @@ def operations() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    """The documents of `--json` and what they are made of, as JSON Schema with their texts, by name."""
+    """The documents of `--json` and what they are made of, as JSON Schema with their texts, by
+    name."""
     defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
     for name, structure in defined.items():
         defined[name] = {"title": name, "description": structure["description"]} | structure
@@ -62,7 +63,10 @@ def _field_texts(structure: type[msgspec.Struct]) -> dict[str, str]:
 
 def json_schema() -> str:
     return (
-        json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2)
+        json.dumps(
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()},
+            indent=2,
+        )
         + "\n"
     )
 
@@ -89,7 +93,8 @@ def sandbox() -> str:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a response type in `templates/expected.toml`; `rows` are the observations about it."""
+    """A member of a response type in `templates/expected.toml`; `rows` are the observations about
+    it."""
 
     name: str
     kind: str
@@ -126,13 +131,20 @@ def how_sure() -> str:
 
 def tables() -> str:
     """Every `source` and `sync` table with its columns."""
-    areas = {area: list(members) for area, members in groupby(TABLES.values(), key=lambda table: table.area)}
+    areas = {
+        area: list(members)
+        for area, members in groupby(TABLES.values(), key=lambda table: table.area)
+    }
     return _render("tables.md", areas=areas, source=TABLES, sync=SYNC_TABLES, operations=ALL)
 
 
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
-    keys = {test.relation: test.key for test in ModelSettings().list_nodes() if test.is_test and test.key}
+    keys = {
+        test.relation: test.key
+        for test in ModelSettings().list_nodes()
+        if test.is_test and test.key
+    }
     models = {
         "marts": described("marts"),
         "history": described("history"),
@@ -141,13 +153,17 @@ def marts() -> str:
         "is_personal": is_personal,
         "is_link": is_link,
     }
-    return _render("marts.md", **models, definitions=definitions(), metrics=list(metrics().values()))
+    return _render(
+        "marts.md", **models, definitions=definitions(), metrics=list(metrics().values())
+    )
 
 
 def described(schema: str) -> list[Node]:
     """All models of a schema, by area in the order of the source tables, then by name."""
     areas = list(dict.fromkeys(table.area for table in TABLES.values()))
-    found = [node for node in ModelSettings().list_nodes() if node.schema == schema and not node.is_test]
+    found = [
+        node for node in ModelSettings().list_nodes() if node.schema == schema and not node.is_test
+    ]
     return sorted(found, key=lambda node: (areas.index(node.meta["area"]), node.table))
 
 
@@ -175,7 +191,10 @@ def configuration() -> str:
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = CONFIGURATION.read_text(encoding="utf-8").split("<!-- settings -->")
-    return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
+    return (
+        f"{before}<!-- settings -->\n{table}\n<!-- /settings "
+        f"-->{rest.partition('<!-- /settings -->')[2]}"
+    )
 
 
 def _written_value(value: Any) -> str:
@@ -203,7 +222,8 @@ def _declared(name: str) -> dict[str, Any]:
 
 def _render(template: str, **values: object) -> str:
     environment = (
-        jinja2.Environment(  # Markdown for our own repository, of our own declarations: nothing to escape
+        # Markdown for our own repository, of our own declarations: nothing to escape
+        jinja2.Environment(
             loader=jinja2.FileSystemLoader(DOCS / "templates"),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # noqa: S701

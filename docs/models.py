@@ -1,10 +1,10 @@
-"""What follows from the models and the declarations of tables, for the package: `python -m docs.models`
-writes it, with `--check` it says what is stale (a test does).
+"""What follows from the models and the declarations of tables, for the package: `python -m
+docs.models` writes it, with `--check` it says what is stale (a test does).
 
-`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the
-loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
-`macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. Not here: which
-of their columns are personal (`tests.warehouse.test_lineage` writes that)."""
+`models/staging`: a view per `source` table that a model reads, with plain names for the columns of
+the loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
+`macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. Not
+here: which of their columns are personal (`tests.warehouse.test_lineage` writes that)."""
 
 import contextlib
 import json
@@ -40,13 +40,19 @@ _STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_par
 #: Their changes and deletions cannot be had later.
 _VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
-_PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at", "_deleted_at": "deleted_at"}
+_PLAIN_NAMES = {
+    "_first_seen_at": "first_seen_at",
+    "_changed_at": "changed_at",
+    "_deleted_at": "deleted_at",
+}
 
 
 def render() -> dict[str, str]:
     """Path below `MODELS` → text."""
     texts = (
-        path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING
+        path.read_text(encoding="utf-8")
+        for path in MODELS.rglob("*.sql")
+        if path.parent.name != _STAGING
     )
     named = {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
     read = [table for table in TABLES.values() if table.name in named]
@@ -60,7 +66,8 @@ def render() -> dict[str, str]:
     )
     versioned = [TABLES[name] for name in _VERSIONED]
     files |= {
-        f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned
+        f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table)
+        for table in versioned
     }
     files[_RATES] = _filled("rates.sql", metrics=metrics().values())
     return files | {f"{_VERSIONS}/versions.yml": _filled("versions.yml", tables=versioned)}
@@ -100,16 +107,20 @@ def _filled(template: str, **values: object) -> str:
         variable_end_string=">>",
     )
     environment.filters |= {
-        "json": lambda text: wrapped(json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6),
-        "listed": lambda names: wrapped(", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4),
+        "json": lambda text: wrapped(
+            json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6
+        ),
+        "listed": lambda names: wrapped(
+            ", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4
+        ),
     }
     return environment.get_template(template).render(values, columns=columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator,
-    denominator)."""
+    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate,
+    (numerator, denominator)."""
 
     name: str
     mart: str
@@ -117,18 +128,23 @@ class Metric:
 
     @property
     def sql(self) -> str:
-        """Over any rows of the mart, grouped or not. A rate is of the rows of which both parts are known, and
-        NULL without a whole, or where the part exceeds it, as in the macro `safe_rate`."""
+        """Over any rows of the mart, grouped or not. A rate is of the rows of which both parts are
+        known, and NULL without a whole, or where the part exceeds it, as in the macro
+        `safe_rate`."""
         if isinstance(self.expression, str):
             return f"sum({self.expression})"
         part, whole = self.expression
-        part, whole = f"sum({part}) filter ({whole} is not null)", f"sum({whole}) filter ({part} is not null)"
+        part, whole = (
+            f"sum({part}) filter ({whole} is not null)",
+            f"sum({whole}) filter ({part} is not null)",
+        )
         return f"case when {part} between 0 and {whole} then {part} / nullif({whole}, 0) end"
 
 
 @cache
 def metrics() -> Mapping[str, Metric]:
-    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the file."""
+    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the
+    file."""
     declared: dict[str, list[dict[str, Any]]] = yaml.safe_load(
         (PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8")
     )
@@ -152,7 +168,8 @@ def metrics() -> Mapping[str, Metric]:
 
 
 def compiled_models() -> str:
-    """A model or test a line, in an order in which they can run, with places for the values of settings."""
+    """A model or test a line, in an order in which they can run, with places for the values of
+    settings."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["MARKETING_HOME"] = "."
         lines = [msgspec.json.encode(node).decode() for node in _compiled()]
@@ -196,7 +213,9 @@ def _compiled() -> list[Node]:
     again = run(runner, "compile", "--select", *names, "--indirect-selection", "empty")
     later = {result.node.unique_id: result.node.compiled_code for result in again.results}
     relations = _relations(parsed)
-    made = (_node(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes))
+    made = (
+        _node(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes)
+    )
     return [_with_metrics(node) for node in made]
 
 
@@ -220,14 +239,18 @@ def _node(node: Any, relations: Mapping[str, str], first: str, later: str) -> No
         relation=relations[about],
         description=_in_a_line(node.description),
         sql=_without_database(first),
-        needs=tuple(dict.fromkeys(relations[needed] for needed in getattr(node.depends_on, "nodes", ()))),
+        needs=tuple(
+            dict.fromkeys(relations[needed] for needed in getattr(node.depends_on, "nodes", ()))
+        ),
         later_sql=_without_database(later),
         key=(key,) if isinstance(key, str) else tuple(key or ()),
         is_kept=not is_test and config.full_refresh is False,
         is_warning=is_test and config.severity.lower() == "warn",
         columns={name: _in_a_line(column.description) for name, column in columns.items()},
         meta=config.meta,
-        declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
+        declared={
+            name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta
+        },
     )
 
 
@@ -248,14 +271,18 @@ def _without_database(sql: str) -> str:
 
 def _with_metrics(node: Node) -> Node:
     """With the SQL of those over it, for a mart that has any."""
-    over = {each.name: each.sql for each in metrics().values() if f"marts.{each.mart}" == node.relation}
+    over = {
+        each.name: each.sql for each in metrics().values() if f"marts.{each.mart}" == node.relation
+    }
     return replace(node, meta={**node.meta, "metrics": over}) if over and not node.is_test else node
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:
-    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test is not
-    built on."""
-    graph = {unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()}
+    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test
+    is not built on."""
+    graph = {
+        unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()
+    }
     sorter = TopologicalSorter(graph)
     sorter.prepare()
     while sorter.is_active():

@@ -1,5 +1,5 @@
-"""What `mkdocs.yml` makes of the repository: the pages of its root and of `examples/` join those of `docs/`,
-and links still lead there."""
+"""What `mkdocs.yml` makes of the repository: the pages of its root and of `examples/` join those of
+`docs/`, and links still lead there."""
 
 import re
 import sys
@@ -13,10 +13,13 @@ sys.path.insert(0, str(ROOT))  # mkdocs has an environment of its own
 
 import marketing_api  # noqa: E402
 
-#: How much a hit on a page counts in the search, by the beginning of its path; 1 otherwise. A word in a title
-#: counts a thousand times one in a text, so less than a thousandth puts a page behind all others.
+#: How much a hit on a page counts in the search, by the beginning of its path; 1 otherwise. A word
+#: in a title counts a thousand times one in a text, so less than a thousandth puts a page behind
+#: all others.
 _WEIGHTS = {
-    **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/", "dependencies"), 0.0001),
+    **dict.fromkeys(
+        ("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/", "dependencies"), 0.0001
+    ),
     **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
     **dict.fromkeys(("marts", "index"), 5),
 }
@@ -40,7 +43,8 @@ def on_files(files: Files, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Links out of `docs/` lead to the added pages; a list may follow a line of text, as on GitHub."""
+    """Links out of `docs/` lead to the added pages; a list may follow a line of text, as on
+    GitHub."""
     weights = [weight for start, weight in _WEIGHTS.items() if page.url.startswith(start)]
     page.meta["search"] = {"boost": weights[0]} if weights else {}
     markdown = re.sub(r"\]\(\.\./((?:\.\./)*(?:[A-Z]+|examples/[\w/-]+)\.md)", r"](\1", markdown)

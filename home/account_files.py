@@ -1,5 +1,5 @@
-"""Accounts of `accounts.toml`, or the one of the environment, with their keys; and tables of a TOML file that
-a person writes. Not here: all other settings (`settings`)."""
+"""Accounts of `accounts.toml`, or the one of the environment, with their keys; and tables of a TOML
+file that a person writes. Not here: all other settings (`settings`)."""
 
 import re
 import tomllib
@@ -16,7 +16,11 @@ from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 
 #: What tables of a file take: a type of TOML, and what it is for whoever writes it.
-TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
+TEXT, NUMBER, SWITCH = (
+    (str, "a text in quotation marks"),
+    ((int, float), "a number"),
+    (bool, "true or false"),
+)
 _ACCOUNT = {
     "url": TEXT,
     "key_env": TEXT,
@@ -61,8 +65,8 @@ def read_dotenv(path: Path) -> dict[str, str]:
 def declared_tables(
     path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they take. Raises
-    SettingsError."""
+    """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they
+    take. Raises SettingsError."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
@@ -70,9 +74,13 @@ def declared_tables(
     tables: Any = content.pop(group, None)
     one = group.removesuffix("s")
     if content:
-        raise SettingsError(f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]")
+        raise SettingsError(
+            f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]"
+        )
     if not tables or not isinstance(tables, dict):
-        raise SettingsError(f"{path.name} names no {one}; write [{group}.NAME] with {' and '.join(needed)}")
+        raise SettingsError(
+            f"{path.name} names no {one}; write [{group}.NAME] with {' and '.join(needed)}"
+        )
     for name, table in tables.items():
         where = f"{path.name}, [{group}.{name}]"
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
@@ -109,8 +117,8 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
         shard = table.get("shard", "")
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _TAKEN:
             raise SettingsError(
-                f"{path.name}, [accounts.{name}]: shard is a name of letters, digits, - and _ but none of "
-                f"{', '.join(_TAKEN)}, for all accounts or for none"
+                f"{path.name}, [accounts.{name}]: shard is a name of letters, digits, - and _ but "
+                f"none of {', '.join(_TAKEN)}, for all accounts or for none"
             )
     where = {name: table.get("key_env") or table.get("key_file") for name, table in tables.items()}
     check_keys((name, tables[name]["url"], place) for name, place in where.items() if place)
@@ -118,14 +126,14 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
-    """One key is one account: under two names everything of it would be there twice. `keys`: account,
-    address, key or where it is."""
+    """One key is one account: under two names everything of it would be there twice. `keys`:
+    account, address, key or where it is."""
     names: dict[tuple[str, str], str] = {}
     for name, url, key in keys:
         if (other := names.setdefault((urlsplit(url).netloc, key), name)) != name:
             raise SettingsError(
-                f"accounts.toml: {other} and {name} have the same key; a key is one account: keep one "
-                "of the names"
+                f"accounts.toml: {other} and {name} have the same key; a key is one account: keep "
+                "one of the names"
             )
 
 
@@ -137,14 +145,17 @@ def connections_of(
     *,
     reads_keys: bool,
 ) -> tuple[Connection, ...]:
-    """The accounts of `accounts.toml` that belong to the shard when there is that file, else the one from the
-    environment. `given`: settings; of `max_rate` the lower one counts. Without `reads_keys` keys stay empty.
-    Raises SettingsError."""
+    """The accounts of `accounts.toml` that belong to the shard when there is that file, else the
+    one from the environment. `given`: settings; of `max_rate` the lower one counts. Without
+    `reads_keys` keys stay empty. Raises SettingsError."""
     for_all = {name: given[name] for name in _FOR_ALL if name in given}
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
     tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
-    found = [_declared_connection(name, table, texts, for_all, reads_keys) for name, table in tables.items()]
+    found = [
+        _declared_connection(name, table, texts, for_all, reads_keys)
+        for name, table in tables.items()
+    ]
     check_keys((each.account, each.url, each.key.reveal()) for each in found if each.key)
     return tuple(found)
 
@@ -166,17 +177,20 @@ def _from_environment(
     values: Mapping[str, str], reads_keys: bool, for_all: Mapping[str, Any]
 ) -> tuple[Connection, ...]:
     url = values.get("MARKETING_API_URL", "").strip()
-    has_key = any(values.get(name, "").strip() for name in ("MARKETING_API_KEY", "MARKETING_API_KEY_FILE"))
+    has_key = any(
+        values.get(name, "").strip() for name in ("MARKETING_API_KEY", "MARKETING_API_KEY_FILE")
+    )
     if not has_key and not url:
         return ()
     if not has_key and reads_keys:
         raise SettingsError(
-            "MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use the sandbox"
+            "MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use "
+            "the sandbox"
         )
     if not url:
         raise SettingsError(
-            "MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and "
-            "including /1"
+            "MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up "
+            "to and including /1"
         )
     key = key_in(values, "MARKETING_API_KEY") if reads_keys else ""
     return (Connection("main", read_address("MARKETING_API_URL", url), Secret(key), **for_all),)
@@ -185,15 +199,16 @@ def _from_environment(
 def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
     if ("key_env" in table) == ("key_file" in table):
         raise SettingsError(
-            f"{where}: either key_env (an environment variable) or key_file (a file) says where its key is"
+            f"{where}: either key_env (an environment variable) or key_file (a file) says where "
+            "its key is"
         )
     if "key_file" in table:
         return _key_of_file(f"{where}: key_file", table["key_file"])
     variable = table["key_env"]
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not shown: it may be the key itself
         raise SettingsError(
-            f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key "
-            "stands there"
+            f"{where}: key_env is the name of an environment variable in capitals, like "
+            "HARBOR_KEY; the key stands there"
         )
     if not (key := values.get(variable, "").strip()):
         raise SettingsError(f"{where}: the environment variable {variable} (key_env) is not set")
@@ -201,8 +216,8 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
 
 
 def key_in(values: Mapping[str, str], variable: str) -> str:
-    """The key that the variable holds, or the file that the same with `_FILE` names, as stores of secrets
-    mount it; empty: neither. Raises SettingsError."""
+    """The key that the variable holds, or the file that the same with `_FILE` names, as stores of
+    secrets mount it; empty: neither. Raises SettingsError."""
     key, file = (values.get(name, "").strip() for name in (variable, f"{variable}_FILE"))
     if key and file:
         raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")

@@ -1,5 +1,5 @@
-"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps,
-when none is configured."""
+"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the
+home keeps, when none is configured."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,8 +15,8 @@ from marketing_api.redaction import Secret
 
 @contextmanager
 def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
-    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's
-    kind, or the sandbox does not start."""
+    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the
+    home's kind, or the sandbox does not start."""
     check_kind(settings)
     if not settings.is_sandbox:
         yield settings.accounts
@@ -38,13 +38,17 @@ def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
-    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are
-    not of the home's kind."""
+    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when
+    they are not of the home's kind."""
     check_kind(settings)
-    return settings.accounts or (_sandbox_connection(settings.sandbox_url or "http://127.0.0.1/1", settings),)
+    return settings.accounts or (
+        _sandbox_connection(settings.sandbox_url or "http://127.0.0.1/1", settings),
+    )
 
 
-def choose_account(settings: Settings, accounts: Iterable[Connection], name: str | None) -> Connection:
+def choose_account(
+    settings: Settings, accounts: Iterable[Connection], name: str | None
+) -> Connection:
     """The one of them that is meant (`account_of`). Raises SettingsError."""
     account = account_of(settings, name)
     return next(each for each in accounts if each.account == account)

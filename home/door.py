@@ -1,5 +1,5 @@
-"""The one door to a home: where its parts are that packages above `warehouse` share, and how they are opened.
-Not here: making a home (`folder`), what is in its parts."""
+"""The one door to a home: where its parts are that packages above `warehouse` share, and how they
+are opened. Not here: making a home (`folder`), what is in its parts."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,5 +1,5 @@
-"""Exit codes, and the roots of errors that decide them. 0 only when what was requested was done: a prompt
-that was declined or got no reply is 1."""
+"""Exit codes, and the roots of errors that decide them. 0 only when what was requested was done: a
+prompt that was declined or got no reply is 1."""
 
 DONE = 0
 INCOMPLETE = 1

@@ -1,5 +1,5 @@
-"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code; tracebacks
-are in the log (`logs`)."""
+"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code;
+tracebacks are in the log (`logs`)."""
 
 import errno
 import sqlite3
@@ -11,7 +11,12 @@ import duckdb
 from home import exits
 from home.exits import Incomplete, WrongUse
 from home.logs import DISPLAYED, describe_error
-from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
+from marketing_api.errors import (
+    AuthenticationFailed,
+    InvalidCall,
+    LimitNotShared,
+    MarketingApiError,
+)
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, WarehouseError, WarehouseTooNew
 
@@ -47,7 +52,8 @@ def explain_error(problem: Exception) -> tuple[str, int]:
     text, log = describe_error(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return (
-        f"something unexpected happened: {text}; {where} shows where. Nothing that was received is lost",
+        f"something unexpected happened: {text}; {where} shows where. Nothing that was received "
+        "is lost",
         exits.INCOMPLETE,
     )
 
@@ -56,22 +62,33 @@ def _explain_refusal(problem: Exception) -> str | None:
     """What the system refused, and what to do; None for what was not foreseen."""
     causes = list(_list_causes(problem))
     if any(map(_is_full, causes)):
-        return "the disk is full; free some room and run the command again, nothing that was received is lost"
-    if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
         return (
-            f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+            "the disk is full; free some room and run the command again, nothing that was "
+            "received is lost"
+        )
+    if (
+        isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError)
+        and problem.filename
+    ):
+        return (
+            f"{problem.filename} is in the way ({problem.strerror}): move it away and run the "
+            "command again"
         )
     if isinstance(problem, OSError):
         return str(problem)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
-    advice = "make its files readable and writable, and run the command again; nothing received is lost"
-    return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
+    advice = (
+        "make its files readable and writable, and run the command again; nothing received is lost"
+    )
+    return (
+        None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
+    )
 
 
 @contextmanager
 def unexpected_logged() -> Iterator[None]:
-    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of errors, and
-    they quote values."""
+    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of
+    errors, and they quote values."""
     try:
         yield
     except (*_WRONG_USE, *_FORESEEN, OSError):
@@ -91,4 +108,6 @@ def _is_full(problem: BaseException) -> bool:
         return problem.errno in _NO_ROOM
     if isinstance(problem, duckdb.Error):
         return is_full(problem)
-    return isinstance(problem, sqlite3.Error) and any(text in str(problem) for text in _SQLITE_NO_ROOM)
+    return isinstance(problem, sqlite3.Error) and any(
+        text in str(problem) for text in _SQLITE_NO_ROOM
+    )

@@ -1,10 +1,11 @@
-"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal
-data).
+"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds
+personal data).
 
 No file of a home names the place where the home is, so that it can be moved, copied and restored.
 
-A home of a newer program is refused, one of an earlier program completed. Not here: how, and which versions
-there are (`versions`), what is in the files (`warehouse`), where the home is (`settings`)."""
+A home of a newer program is refused, one of an earlier program completed. Not here: how, and which
+versions there are (`versions`), what is in the files (`warehouse`), where the home is
+(`settings`)."""
 
 import errno
 import fcntl
@@ -36,16 +37,17 @@ _IN_USE_S = 600.0
 
 
 def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: bool = True) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed
-    processes left; complete it when it is of an earlier version.
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what
+    killed processes left; complete it when it is of an earlier version.
 
-    Raises HomeError, also when a newer version made the home, or OSError when the disk is full; completing
-    it, what `versions.complete_tables` raises."""
+    Raises HomeError, also when a newer version made the home, or OSError when the disk is full;
+    completing it, what `versions.complete_tables` raises."""
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
         raise HomeError(
-            f"{home} is being restored, and that is not finished: run `marketing-sync restore` again"
+            f"{home} is being restored, and that is not finished: run `marketing-sync restore` "
+            "again"
         )
     check_not_newer(home)
     try:
@@ -67,17 +69,17 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
         if problem.errno == errno.ENOSPC:
             raise
         raise HomeError(
-            f"the home {home} cannot be written ({problem.filename or home}: {problem.strerror}): give its "
-            f"files back to their user (sudo chown -R USER {home}), or set MARKETING_HOME to a folder of "
-            "yours"
+            f"the home {home} cannot be written ({problem.filename or home}: {problem.strerror}): "
+            f"give its files back to their user (sudo chown -R USER {home}), or set MARKETING_HOME "
+            "to a folder of yours"
         ) from None
     return home
 
 
 @cache  # each of a run's steps may ask for its settings anew
 def note_running(home: Path, run_id: str) -> None:
-    """Note that this process executes the run, for as long as it lives: a lock of the system, which ends with
-    it, and not before the run's last event is stored."""
+    """Note that this process executes the run, for as long as it lives: a lock of the system, which
+    ends with it, and not before the run's last event is stored."""
     _runs_folder(home, run_id).open_folder()
 
 
@@ -92,8 +94,8 @@ def _runs_folder(home: Path, run_id: str = "") -> Workspace:
 
 @contextmanager
 def open_for_reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The warehouse, open for reading, with all tables of this version and times in UTC. Raises what
-    `open_warehouse` and `prepare_home` raise."""
+    """The warehouse, open for reading, with all tables of this version and times in UTC. Raises
+    what `open_warehouse` and `prepare_home` raise."""
     with open_warehouse(settings, read_only=True) as connection:
         is_complete = is_current(connection)
     if not is_complete:
@@ -107,13 +109,13 @@ def open_for_reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def dagster_home(home: Path) -> Iterator[Path]:
-    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the home.
-    Raises HomeError."""
+    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the
+    home. Raises HomeError."""
     own = os.environ.get("DAGSTER_HOME", "")
     if own and not (Path(own).is_absolute() and Path(own).is_dir()):
         raise HomeError(
-            f"DAGSTER_HOME={own} is not the absolute path of a folder: correct it, or unset it to use "
-            "the home's own"
+            f"DAGSTER_HOME={own} is not the absolute path of a folder: correct it, or unset it to "
+            "use the home's own"
         )
     os.environ["DAGSTER_HOME"] = own or str(home / "dagster")
     try:
@@ -127,8 +129,8 @@ _alone: set[Path] = set()
 
 @contextmanager
 def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
-    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else
-    does meanwhile.
+    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`:
+    nobody else does meanwhile.
 
     Waits up to `wait_s`; then HomeError. HomeError, too, where forgetting was
     interrupted halfway."""
@@ -153,10 +155,16 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
     ends = time.monotonic() + wait_s
     while True:
         try:
-            return fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            return fcntl.flock(
+                descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB
+            )
         except BlockingIOError:
             if time.monotonic() >= ends:
-                who = "another program" if alone else "people are being forgotten, and another program"
+                who = (
+                    "another program"
+                    if alone
+                    else "people are being forgotten, and another program"
+                )
                 raise HomeError(
                     f"{who} has the home {home} in use: wait until it has ended, and try again"
                 ) from None
@@ -175,8 +183,8 @@ def unfinished_erasure(home: Path) -> str:
 
 
 def _is_half_forgotten(home: Path) -> bool:
-    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded between would
-    be there twice."""
+    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded
+    between would be there twice."""
     try:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:

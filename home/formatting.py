@@ -1,5 +1,5 @@
-"""Numbers, shares, changes, dates and long texts as the report writes them; the templates' filters. An
-unknown value is a dash."""
+"""Numbers, shares, changes, dates and long texts as the report writes them; the templates' filters.
+An unknown value is a dash."""
 
 import datetime as dt
 
@@ -86,6 +86,9 @@ def without_blank_lines(value: str) -> str:
 
 def network_name(name: str) -> str:
     """`linkedin` → `LinkedIn`."""
-    return {"linkedin": "LinkedIn", "youtube": "YouTube", "tiktok": "TikTok", "googleplus": "Google+"}.get(
-        name, name.capitalize()
-    )
+    return {
+        "linkedin": "LinkedIn",
+        "youtube": "YouTube",
+        "tiktok": "TikTok",
+        "googleplus": "Google+",
+    }.get(name, name.capitalize())

@@ -1,4 +1,5 @@
-"""Freshness in words: how long ago something was read, when it is due again, and whether that is too long."""
+"""Freshness in words: how long ago something was read, when it is due again, and whether that is
+too long."""
 
 import datetime as dt
 
@@ -15,7 +16,11 @@ def format_age(moment: dt.datetime, now: dt.datetime) -> str:
         return "just now" if minutes < 0.5 else "a minute ago"
     if minutes < 90:
         return f"{minutes:.0f} minutes ago"
-    return f"{minutes / 60:.0f} hours ago" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days ago"
+    return (
+        f"{minutes / 60:.0f} hours ago"
+        if minutes < 48 * 60
+        else f"{minutes / 60 / 24:.0f} days ago"
+    )
 
 
 def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
@@ -26,15 +31,15 @@ def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
 def describe_standstill(
     newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR
 ) -> str:
-    """The warning when nothing was read since `newest`, which is longer ago than `within`, or when that is
-    not known, since `newest` is dated in the future; empty while all is well."""
+    """The warning when nothing was read since `newest`, which is longer ago than `within`, or when
+    that is not known, since `newest` is dated in the future; empty while all is well."""
     if newest is None or (now - newest <= within and not is_to_come(newest, now)):
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     if is_to_come(newest, now):
         return (
-            f"what was read last is dated {moment}, which is still to come: a clock was ahead, or this "
-            "machine's is behind. When it was read is unknown"
+            f"what was read last is dated {moment}, which is still to come: a clock was ahead, or "
+            "this machine's is behind. When it was read is unknown"
         )
     return f"nothing was read since {moment} ({format_age(newest, now)}), and it is due every night"
 

@@ -1,11 +1,11 @@
 """Whose data a home holds: live accounts' or the sandbox's, and for each account name its business.
 `identity.json` of the home says so.
 
-Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the
-service: nothing of another business's response is recorded, and its client sends nothing more. A person
-confirms another business or address with `doctor --accept-business`. Not here: the request that the
-comparison needs (a session's or a push's first). A service that names no business is recognised by its
-listings (`assets.account_session`)."""
+Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or
+forgotten at the service: nothing of another business's response is recorded, and its client sends
+nothing more. A person confirms another business or address with `doctor --accept-business`. Not
+here: the request that the comparison needs (a session's or a push's first). A service that names no
+business is recognised by its listings (`assets.account_session`)."""
 
 import secrets
 from contextlib import suppress
@@ -29,8 +29,8 @@ Kind = Literal["", "live", "sandbox"]
 LIVE: Kind = "live"
 SANDBOX: Kind = "sandbox"
 _LOADED = (
-    "select business_id, business_name, service_name from source.business where account = $account and "
-    "_deleted_at is null"
+    "select business_id, business_name, service_name from source.business where account = "
+    "$account and _deleted_at is null"
 )
 
 
@@ -45,12 +45,16 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         number = None if self.business_id is None else f"id {self.business_id}"
-        more = ", ".join(filter(None, [number, self.service_name, self.address or "address unknown"]))
+        more = ", ".join(
+            filter(None, [number, self.service_name, self.address or "address unknown"])
+        )
         return f"{self.business_name or 'a business without a name'} ({more})"
 
     @property
     def is_named(self) -> bool:
-        return any(each is not None for each in (self.business_id, self.business_name, self.service_name))
+        return any(
+            each is not None for each in (self.business_id, self.business_name, self.service_name)
+        )
 
     def merge_with(self, other: "Owner") -> "Owner":
         """With what the other one has beside it."""
@@ -83,8 +87,8 @@ class Identity(msgspec.Struct):
 def find_difference(known: Owner, found: Owner) -> str:
     """Why it is not the business that is known; empty when it is.
 
-    The address goes first, since each service counts its own ids: the same id at another address may be
-    anybody's. At one address an id stays when a business is renamed."""
+    The address goes first, since each service counts its own ids: the same id at another address
+    may be anybody's. At one address an id stays when a business is renamed."""
     if known == Owner():
         return ""
     if known.address is None:
@@ -95,12 +99,15 @@ def find_difference(known: Owner, found: Owner) -> str:
         is_same = known.business_id == found.business_id
     else:
         is_same_service = known.service_name in (None, found.service_name)
-        is_same = not known.is_named or (known.business_name == found.business_name and is_same_service)
+        is_same = not known.is_named or (
+            known.business_name == found.business_name and is_same_service
+        )
     return "" if is_same else "the key belongs to another business than before"
 
 
 def identity_of(home: Path) -> Identity:
-    """As it is noted; of a home that an earlier version made, what its files say. Raises HomeError."""
+    """As it is noted; of a home that an earlier version made, what its files say. Raises
+    HomeError."""
     path = home / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
@@ -110,9 +117,9 @@ def identity_of(home: Path) -> Identity:
         return Identity(kind=LIVE if is_live else "")
     except (OSError, msgspec.DecodeError) as problem:
         raise HomeError(
-            f"{path} says whose data the home holds, and cannot be read ({problem}): put it back from a "
-            "backup, or move it away and confirm each account with `marketing-sync doctor --accept-business "
-            "ACCOUNT`"
+            f"{path} says whose data the home holds, and cannot be read ({problem}): put it back "
+            "from a backup, or move it away and confirm each account with `marketing-sync doctor "
+            "--accept-business ACCOUNT`"
         ) from None
 
 
@@ -121,8 +128,8 @@ def _kind_of(settings: Settings) -> Kind:
 
 
 def check_kind(settings: Settings) -> None:
-    """A home is live or the sandbox's for good, and the sandbox is only used when it is chosen. Raises
-    SettingsError."""
+    """A home is live or the sandbox's for good, and the sandbox is only used when it is chosen.
+    Raises SettingsError."""
     if settings.shards:  # each has a home of its own
         return
     identity, kind = identity_of(settings.home), _kind_of(settings)
@@ -133,9 +140,9 @@ def check_kind(settings: Settings) -> None:
     holds = f"the home {settings.home} holds {identity.kind} data ({identity.owners})"
     if kind == SANDBOX:
         raise SettingsError(
-            f"{holds}, and no key is configured: set MARKETING_API_KEY and MARKETING_API_URL, or run where "
-            "`.env` or accounts.toml is; for "
-            "the sandbox set another MARKETING_HOME. Nothing was read or sent"
+            f"{holds}, and no key is configured: set MARKETING_API_KEY and MARKETING_API_URL, or "
+            "run where `.env` or accounts.toml is; for the sandbox set another MARKETING_HOME. "
+            "Nothing was read or sent"
         )
     raise SettingsError(
         f"{holds}: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent"
@@ -143,11 +150,12 @@ def check_kind(settings: Settings) -> None:
 
 
 class Recognition:
-    """Whose the home's data of an account are, and what a client accepts responses by: each of `app/me` is
-    compared with that.
+    """Whose the home's data of an account are, and what a client accepts responses by: each of
+    `app/me` is compared with that.
 
-    `is_known`: whether the service has named the business before. Where it has not, only data tell it, and
-    whoever compares them calls `note`; else what is found is noted at once, if it `notes` anything."""
+    `is_known`: whether the service has named the business before. Where it has not, only data tell
+    it, and whoever compares them calls `note`; else what is found is noted at once, if it `notes`
+    anything."""
 
     def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
         self._settings, self._connection, self._notes = settings, connection, notes
@@ -162,10 +170,11 @@ class Recognition:
         self._found = owner_in(response, self._settings, self._connection)
         if why := find_difference(known, self._found):
             raise OtherBusiness(
-                f"{why}: under the name {account} this home holds the data of {known}, and {self._found} "
-                "responds. Nothing was loaded or sent. Set the key and address of "
-                f"{known.business_name or 'the first one'}, or another MARKETING_HOME; if the change is "
-                f"meant, confirm it with `marketing-sync doctor --accept-business {account}`"
+                f"{why}: under the name {account} this home holds the data of {known}, and "
+                f"{self._found} responds. Nothing was loaded or sent. Set the key and address of "
+                f"{known.business_name or 'the first one'}, or another MARKETING_HOME; if the "
+                "change is meant, confirm it with `marketing-sync doctor --accept-business "
+                f"{account}`"
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
             self.note_identity()
@@ -186,8 +195,8 @@ def owner_in(response: Response, settings: Settings, connection: Connection) -> 
 
 
 def known_owner(settings: Settings, account: str) -> Owner:
-    """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError, and what
-    `connect` raises."""
+    """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError,
+    and what `connect` raises."""
     if owner := identity_of(settings.home).accounts.get(account):
         return owner
     if settings.warehouse_path.exists():
@@ -196,7 +205,8 @@ def known_owner(settings: Settings, account: str) -> Owner:
             suppress(duckdb.CatalogException),
         ):
             return next(
-                (Owner(**row) for row in fetch_records(connection, _LOADED, {"account": account})), Owner()
+                (Owner(**row) for row in fetch_records(connection, _LOADED, {"account": account})),
+                Owner(),
             )
     return Owner()
 

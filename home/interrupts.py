@@ -1,9 +1,10 @@
 """Ctrl-C, and the stop of a service manager: what they do at which moment.
 
-KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on
-which every thread hangs. So the process just ends until something has begun, and work of several threads runs
-beside the main thread, which only waits for it and for the signal. Standard library only: this is imported
-before anything else. Not here: what stopping means to the work (`assets.reader`)."""
+KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock
+taken, on which every thread hangs. So the process just ends until something has begun, and work of
+several threads runs beside the main thread, which only waits for it and for the signal. Standard
+library only: this is imported before anything else. Not here: what stopping means to the work
+(`assets.reader`)."""
 
 import atexit
 import os
@@ -21,8 +22,8 @@ from home import exits
 MESSAGE = "stopped; everything received so far is kept, and the next run resumes from there"
 STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends at once"
 
-#: How long stopped work may take to end: a load under way is finished. What is not done then is done by the
-#: next run.
+#: How long stopped work may take to end: a load under way is finished. What is not done then is
+#: done by the next run.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
 
@@ -40,8 +41,8 @@ def raise_in_main() -> AbstractContextManager[None]:
 
 
 def end_quietly() -> AbstractContextManager[None]:
-    """The signals end the process on the spot and without a word, for what only reads: there is nothing to
-    finish, or to resume."""
+    """The signals end the process on the spot and without a word, for what only reads: there is
+    nothing to finish, or to resume."""
     return _handle_signals(lambda *_: os._exit(exits.INTERRUPTED))
 
 
@@ -53,8 +54,8 @@ class Stop:
         self._callbacks: list[Callable[[], object]] = []
 
     def call_on_stop(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the signal comes (from another thread), at once when it has come already. It
-        must not block."""
+        """Call `callback` when the signal comes (from another thread), at once when it has come
+        already. It must not block."""
         self._callbacks.append(callback)
         if self.is_set:
             callback()
@@ -73,8 +74,8 @@ class Stop:
 
 
 def run_stoppable(work: Callable[[Stop], T]) -> T:
-    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in
-    time, the process does."""
+    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not
+    end in time, the process does."""
     signals: list[int] = []
     stop, outcome = Stop(), Future[T]()
 
@@ -107,8 +108,8 @@ def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> N
 
 
 def exit_process(code: int) -> NoReturn:
-    """End as the interpreter does, but for taking everything apart that was imported: that takes most of a
-    second."""
+    """End as the interpreter does, but for taking everything apart that was imported: that takes
+    most of a second."""
     with end_at_once():
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -132,8 +133,8 @@ def _flush_streams() -> None:
 
 @contextmanager
 def _handle_signals(handler: Callable[[int, Any], object]) -> Iterator[None]:
-    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches,
-    nothing."""
+    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal
+    reaches, nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,9 +1,9 @@
-"""What commands and Dagster's processes log: to standard error, and with every traceback to a file of each
-process in the home.
+"""What commands and Dagster's processes log: to standard error, and with every traceback to a file
+of each process in the home.
 
-No line holds an address of a person, a key or the place of the home, at any level and whoever writes it:
-tracebacks and texts of libraries quote values. Not here: what is displayed when something fails (`failures`).
-"""
+No line holds an address of a person, a key or the place of the home, at any level and whoever
+writes it: tracebacks and texts of libraries quote values. Not here: what is displayed when
+something fails (`failures`)."""
 
 import datetime as dt
 import json
@@ -26,7 +26,8 @@ from warehouse.disk import make_folder
 DISPLAYED = logging.getLogger("marketing_sync.displayed")
 
 _FOLDER = "logs"
-_KEPT_FILES = 20  # of each command: two hundred calls of `status` must not push out what a sync wrote
+# of each command: two hundred calls of `status` must not push out what a sync wrote
+_KEPT_FILES = 20
 _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote before
 
 
@@ -56,7 +57,9 @@ class _Json(_Redacted):
     """An object a line, for programs that gather logs."""
 
     def format(self, record: logging.LogRecord) -> str:
-        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(
+            timespec="milliseconds"
+        )
         line = {
             "time": moment,
             "level": record.levelname,
@@ -72,7 +75,9 @@ class HomeLog(RotatingFileHandler):
     def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
         self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
         self._process = process
-        super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        super().__init__(
+            self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True
+        )
         self.redacted = _Redacted(
             "%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True
         )
@@ -89,9 +94,13 @@ class HomeLog(RotatingFileHandler):
             super().emit(record)
 
     def _open(self) -> TextIOWrapper:
-        for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[: 1 - _KEPT_FILES]:
+        for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[
+            : 1 - _KEPT_FILES
+        ]:
             old.unlink(missing_ok=True)
-        return open(self.path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return open(
+            self.path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)
+        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (its name in the standard library)
         """A full disk, or a home that cannot be written, costs the log and not the run."""
@@ -102,8 +111,8 @@ class HomeLog(RotatingFileHandler):
 
 
 def start_logging(settings: Settings, process: str) -> HomeLog:
-    """Log this process: to standard error from the settings' level on, to the file from INFO on, or DEBUG
-    when that is the level.
+    """Log this process: to standard error from the settings' level on, to the file from INFO on, or
+    DEBUG when that is the level.
 
     What urllib3 writes for debugging is left out: it quotes every parameter sent.
     """
@@ -116,14 +125,17 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
         terminal.setLevel(settings.log_level)
         is_json = settings.log_format == "json"
         form = "%(message)s" if is_json else "%(levelname)s %(name)s: %(message)s"
-        terminal.setFormatter((_Json if is_json else _Redacted)(form, settings, has_tracebacks=is_debug))
+        terminal.setFormatter(
+            (_Json if is_json else _Redacted)(form, settings, has_tracebacks=is_debug)
+        )
         terminal.addFilter(lambda record: is_debug or record.name != DISPLAYED.name)
         root.addHandler(terminal)
     file = HomeLog(settings, process, utc_now())
     root.addHandler(file)
     root.setLevel(logging.DEBUG if is_debug else logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.INFO)
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # a dozen lines for each file of Dagster's
+    # a dozen lines for each file of Dagster's
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.captureWarnings(True)
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _log_thread
@@ -133,7 +145,11 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
 @contextmanager
 def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
     """The same for as long as the context lasts."""
-    root, level, file = logging.getLogger(), logging.getLogger().level, start_logging(settings, process)
+    root, level, file = (
+        logging.getLogger(),
+        logging.getLogger().level,
+        start_logging(settings, process),
+    )
     try:
         yield file
     finally:
@@ -144,8 +160,8 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
 
 
 def describe_error(problem: Exception) -> tuple[str, str]:
-    """An error's kind and first line as it may be displayed; and its log as a path within the home, empty
-    without one."""
+    """An error's kind and first line as it may be displayed; and its log as a path within the home,
+    empty without one."""
     text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):

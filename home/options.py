@@ -1,5 +1,5 @@
-"""The options of sync and push, declared once for the command line (`click_parameters`) and the run config of
-Dagster's UI (`launchpad`)."""
+"""The options of sync and push, declared once for the command line (`click_parameters`) and the run
+config of Dagster's UI (`launchpad`)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,12 @@ from home.values import SettingsError, clock_time, count, day, encoding, share, 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its position.
+    """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its
+    position.
 
-    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError
-    names what the text is not. `in_ui`, `in_command`: what the UI or the command line has in its place, and
-    why; empty: it has the option."""
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both;
+    ValueError names what the text is not. `in_ui`, `in_command`: what the UI or the command line
+    has in its place, and why; empty: it has the option."""
 
     name: str
     help: str
@@ -40,14 +41,16 @@ class Option:
         return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
 
     def read_config(self, value: Any) -> Any:
-        """A value of a run config, as the command line reads it; nothing and blank are unset. Raises
-        SettingsError."""
+        """A value of a run config, as the command line reads it; nothing and blank are unset.
+        Raises SettingsError."""
         if value in (None, ""):
             return self.unset
         if self.holds is bool:
             return value
         return (
-            [self._read_text(each) for each in value] if self.holds is list else self._read_text(str(value))
+            [self._read_text(each) for each in value]
+            if self.holds is list
+            else self._read_text(str(value))
         )
 
     def _read_text(self, text: str) -> Any:
@@ -80,7 +83,9 @@ def click_parameters(options: Iterable[Option | click.Parameter]) -> list[click.
 
 def _click_parameter(option: Option) -> click.Parameter:
     if option.holds is bool:
-        return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
+        return click.Option(
+            [option.flag, option.name], is_flag=True, default=option.unset, help=option.help
+        )
     is_list = option.holds is list
     how: dict[str, Any] = {
         "type": click.Choice(option.choices) if option.choices else _click_reader(option.read),
@@ -100,7 +105,11 @@ def typed_words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[st
     for option in options:
         value = chosen.get(option.name, option.unset)
         if value != option.unset:
-            texts = [] if value is True else map(_typed_value, value if isinstance(value, list) else [value])
+            texts = (
+                []
+                if value is True
+                else map(_typed_value, value if isinstance(value, list) else [value])
+            )
             found += texts if option.is_positional else [option.flag, *texts]
     return found
 
@@ -124,12 +133,15 @@ def _read_pair(text: str) -> tuple[str, str]:
 
 #: Of every command that shows something; what is printed is declared in `home.output`.
 JSON = Option(
-    "json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step"
+    "json",
+    "print one JSON document instead, see docs/json-output.md",
+    in_ui="the metadata of each step",
 )
 #: Of every command that uses a home.
 SANDBOX = Option(
     "sandbox",
-    "use the sandbox where no key is configured (default: only on a terminal, where its notice is seen)",
+    "use the sandbox where no key is configured (default: only on a terminal, where its notice "
+    "is seen)",
     in_ui="a sandbox that `ui` has started",
 )
 
@@ -163,9 +175,21 @@ ONLY = Option(
 SYNC = (
     ONLY,
     Option(
-        "from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS
+        "from",
+        "first day of date-ranged reads, e.g. 2026-01-31",
+        str,
+        day,
+        metavar="DAY",
+        in_ui=_PARTITIONS,
     ),
-    Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    Option(
+        "to",
+        "last day (default: each account's own today)",
+        str,
+        day,
+        metavar="DAY",
+        in_ui=_PARTITIONS,
+    ),
     *LIMITS,
     Option(
         "reads_only",
@@ -205,7 +229,9 @@ SOURCE = (
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="ACCOUNT")
 _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
-APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
+APPLY = Option(
+    "apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN
+)
 CONFIRM_WORD = "send"
 CONFIRM = Option(
     "confirm",
@@ -254,12 +280,19 @@ PUSH = (
     APPLY,
     IF_PLAN,
     Option(
-        "dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"
+        "dry_run",
+        "only show what would be sent",
+        default=True,
+        in_command="--apply, which is its opposite",
     ),
     CONFIRM,
     Option("all", "send unchanged rows, too; activities never twice"),
     Option(
-        "first", "take only the first N rows of the input, and read all of them back", int, count, metavar="N"
+        "first",
+        "take only the first N rows of the input, and read all of them back",
+        int,
+        count,
+        metavar="N",
     ),
     Option(
         "verify",
@@ -273,12 +306,12 @@ PUSH = (
 
 
 class PushOptions(NamedTuple):
-    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so
-    that `--help` imports nothing of what a push needs.
+    """What can be typed of one kind of push, apart from what else is known about it
+    (`write_back.kinds`), so that `--help` imports nothing of what a push needs.
 
-    `help`: what it does, a colon, its columns. `example`: the query that the launchpad begins with, about
-    nobody until it is changed. Its comment is SQL's, as Dagster's defaults have none of YAML; without `: `
-    and ` #` it is shown without quotes."""
+    `help`: what it does, a colon, its columns. `example`: the query that the launchpad begins with,
+    about nobody until it is changed. Its comment is SQL's, as Dagster's defaults have none of YAML;
+    without `: ` and ` #` it is shown without quotes."""
 
     help: str
     example: str
@@ -293,8 +326,8 @@ def _of_kind(text: str, example: str, *options: Option) -> PushOptions:
 PUSH_OPTIONS: Mapping[str, PushOptions] = {
     "contacts": _of_kind(
         (
-            "add contacts to lists, or change their status and custom fields: columns email, list_id "
-            "(or list), status, ip_address, and any custom field by its label or id"
+            "add contacts to lists, or change their status and custom fields: columns email, "
+            "list_id (or list), status, ip_address, and any custom field by its label or id"
         ),
         (
             "/* change the address and the list */ select 'ada@example.com' as email, list_id, "
@@ -311,12 +344,15 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         ),
         Option(
             "resubscribe",
-            "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: "
-            "leaves them)",
+            "a column status may make people active who are unsubscribed, bounced or unconfirmed "
+            "(default: leaves them)",
         ),
     ),
     "tags": _of_kind(
-        ("tag contacts: columns email or contact_id, tag (several with commas), action (add or remove)"),
+        (
+            "tag contacts: columns email or contact_id, tag (several with commas), action (add or "
+            "remove)"
+        ),
         (
             "/* change the address and the tag */ select distinct email, 'vip' as tag from "
             "source.contacts where email = 'ada@example.com'"
@@ -325,21 +361,27 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
     "activities": _of_kind(
         "write into contacts' timelines: columns email or contact_id, description, datetime",
         (
-            "/* change the address and the text */ select distinct email, 'In the shop' as description, "
-            "'2026-01-31 10:00' as datetime from source.contacts where email = 'ada@example.com'"
+            "/* change the address and the text */ select distinct email, 'In the shop' as "
+            "description, '2026-01-31 10:00' as datetime from source.contacts where email = "
+            "'ada@example.com'"
         ),
     ),
 }
 
 ACTIVATIONS = (
     Option(
-        "names", "these only (default: all that are enabled)", list, metavar="ACTIVATION", is_positional=True
+        "names",
+        "these only (default: all that are enabled)",
+        list,
+        metavar="ACTIVATION",
+        is_positional=True,
     ),
     Option("apply", APPLY.help, in_ui="`confirm`, without which nothing is sent"),
     CONFIRM,
     Option(
         "accept_shrink",
-        "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
+        "accept a result that is empty or has lost most of its contacts (overrides the shrink "
+        "check)",
     ),
     IF_PLAN,
     Option("resync", "send everything again, also what was sent before"),
@@ -361,7 +403,8 @@ AFTERWARDS = (
 )
 REJECTED = Option(
     "rejected",
-    "write the rejected rows of the push (default: the last) to a CSV, to be corrected and pushed again",
+    "write the rejected rows of the push (default: the last) to a CSV, to be corrected and "
+    "pushed again",
     in_ui=_MAINTENANCE,
 )
 OUT = Option(
@@ -376,5 +419,7 @@ PERMANENT = Option(
     "permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE
 )
 UNKNOWN = Option(
-    "unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE
+    "unknown",
+    "unknown outcomes, too: you have checked whether they took effect",
+    in_ui=_MAINTENANCE,
 )

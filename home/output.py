@@ -1,8 +1,8 @@
-"""What commands print with `--json`: one document each, of which docs/json-output.md and its schema are made,
-with the texts below each structure and field.
+"""What commands print with `--json`: one document each, of which docs/json-output.md and its schema
+are made, with the texts below each structure and field.
 
-A field is never renamed or removed, nor does it change its type; new ones may be added. Times are ISO 8601 in
-UTC."""
+A field is never renamed or removed, nor does it change its type; new ones may be added. Times are
+ISO 8601 in UTC."""
 
 import datetime as dt
 
@@ -405,12 +405,12 @@ class SyncResult(Struct):
     accounts: list[SyncAccount]
     tables: list[SyncTable]
     read: list[str]
-    """which days were read, what the crawl plan left out, and what was read since others needed it"""
+    """which days were read, what the crawl plan left out, what was read since others needed it"""
     not_read: list[str]
     """what is missing, and why; empty when everything requested was read"""
     schema_changes: list[str]
     notices: list[str]
-    """what to know although everything came: clocks that are wrong, values that could not be read"""
+    """what to know although everything came: wrong clocks, values that could not be read"""
     models: Built | None
     """null: none were built"""
     is_published: bool
@@ -422,7 +422,7 @@ class SyncResult(Struct):
     activations: list[str]
     """what went back to the service"""
     problems: list[str]
-    """what went wrong after the reads: every failed step with its reason, and custom tables that failed"""
+    """what went wrong after the reads: failed steps with their reasons, failed custom tables"""
 
 
 #: What stands in docs/json-output.md, in this order.

@@ -1,7 +1,7 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, looked at from outside; what comes behind it is a `begin_stage`, noted by the
-code that does it."""
+`Work` is reading or sending, looked at from outside; what comes behind it is a `begin_stage`, noted
+by the code that does it."""
 
 import datetime as dt
 import os
@@ -22,8 +22,8 @@ from home.failures import unexpected_logged
 from marketing_api.errors import Stopped
 from warehouse.errors import Holder
 
-#: A phase that is this long already shows how far it is, and once more after as long: a job that is silent
-#: for hours looks dead.
+#: A phase that is this long already shows how far it is, and once more after as long: a job that is
+#: silent for hours looks dead.
 _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Sooner there is nothing to judge by how long the rest takes.
@@ -32,8 +32,8 @@ _LEAST_SECONDS = 2.0
 
 @dataclass
 class Phase:
-    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is
-    None while it lasts."""
+    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock;
+    `ended` is None while it lasts."""
 
     name: str
     began: float
@@ -97,7 +97,8 @@ class Work(Protocol):
 
 
 class Phases:
-    """What a work and the stages that come behind it have gone through, each phase once and in order."""
+    """What a work and the stages that come behind it have gone through, each phase once and in
+    order."""
 
     def __init__(self, work: Work, now: float) -> None:
         self._work = work
@@ -106,7 +107,8 @@ class Phases:
         self._stages_before = len(_Now.stages)
 
     def update_phases(self, now: float) -> list[Phase]:
-        """All so far; only the last may be under way. The work is over for good when a stage begins."""
+        """All so far; only the last may be under way. The work is over for good when a stage
+        begins."""
         stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
             self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
@@ -117,7 +119,8 @@ class Phases:
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
         phase, done, total, current = self._work.progress()
         sent, last = self._work.requests_sent(), self._own[-1]
-        if last.name != "loading":  # the figures are those of reading, also when an asset is read again
+        # the figures are those of reading, also when an asset is read again
+        if last.name != "loading":
             last.done, last.total, last.requests = done, total, sent - self._sent_before
         last.current = current
         if all(phase != each.name for each in self._own):
@@ -127,9 +130,12 @@ class Phases:
 
 
 class Progress:
-    """Shows how far `work` is, until the context ends, and the stages (`begin_stage`) that come meanwhile."""
+    """Shows how far `work` is, until the context ends, and the stages (`begin_stage`) that come
+    meanwhile."""
 
-    def __init__(self, work: Work, console: Console | None = None, *, is_quiet: bool = False) -> None:
+    def __init__(
+        self, work: Work, console: Console | None = None, *, is_quiet: bool = False
+    ) -> None:
         self._console = console or Console(file=sys.stderr, quiet=is_quiet)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show_progress, name="progress", daemon=True)
@@ -185,10 +191,14 @@ _lock = threading.Lock()
 
 
 def report_waiting(holder: Holder) -> None:
-    """Say who has the warehouse open: one line for each program, however many threads wait for it; none when
-    it is this one."""
+    """Say who has the warehouse open: one line for each program, however many threads wait for it;
+    none when it is this one."""
     with _lock:
         if holder.pid == os.getpid() or holder in _waited_for:
             return
         _waited_for.add(holder)
-    print(f"marketing-sync: waiting for {holder}, which has the warehouse open", file=sys.stderr, flush=True)
+    print(
+        f"marketing-sync: waiting for {holder}, which has the warehouse open",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,5 +1,6 @@
-"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the
-environment. Not here: how texts become values (`values`), accounts and keys (`account_files`)."""
+"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else
+reads the environment. Not here: how texts become values (`values`), accounts and keys
+(`account_files`)."""
 
 import datetime as dt
 import os
@@ -31,34 +32,44 @@ _OTHERS = (
     *(f"MARKETING_{name}{end}" for name in ("API_KEY", "MAIL_URL") for end in ("", "_FILE")),
 )
 #: What other machines may have mounted, too; `fuseblk` is a disk.
-_NETWORK = re.compile(r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?")
+_NETWORK = re.compile(
+    r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?"
+)
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def setting(reader: Callable[[str], Any], default: Any, doc: str, variable: str = "") -> Any:
-    """A field with its reader and one-line description; its environment variable is called as it is, unless
-    `variable` is given."""
+    """A field with its reader and one-line description; its environment variable is called as it
+    is, unless `variable` is given."""
     return field(default=default, metadata={"read": reader, "doc": doc, "variable": variable})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a person can set. `accounts` is empty when nothing is configured: then the sandbox stands
-    in."""
+    """Everything a person can set. `accounts` is empty when nothing is configured: then the sandbox
+    stands in."""
 
     home: Path
     accounts: tuple[Connection, ...] = ()
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
-    shards: tuple[str, ...] = ()  # those of accounts.toml while none is picked; there are no accounts then
-    unknown: tuple[str, ...] = ()  # MARKETING_ variables that are no settings, each with the nearest one
+    # those of accounts.toml while none is picked; there are no accounts then
+    shards: tuple[str, ...] = ()
+    # MARKETING_ variables that are no settings, each with the nearest one
+    unknown: tuple[str, ...] = ()
     is_default_home: bool = False  # MARKETING_HOME is not set
     is_sandbox_chosen: bool = False  # --sandbox, or a person sees that there is no key
-    history_start: dt.date = setting(read.day, dt.date(2015, 1, 1), "first day that the first sync reads")
+    history_start: dt.date = setting(
+        read.day, dt.date(2015, 1, 1), "first day that the first sync reads"
+    )
     lookback_days: int = setting(read.whole, 7, "days that every night reads again")
     goal_domains: tuple[int, ...] = setting(
-        read.numbers, (), "ids of tracked domains, comma-separated, beside the ids that webhooks name"
+        read.numbers,
+        (),
+        "ids of tracked domains, comma-separated, beside the ids that webhooks name",
     )
-    timezone: str = setting(read.zone, "UTC", "time zone of an account that does not report its own")
+    timezone: str = setting(
+        read.zone, "UTC", "time zone of an account that does not report its own"
+    )
     max_rate: float | None = setting(
         read.rate, None, "most requests a second per account, below the service's rate limit"
     )
@@ -70,20 +81,25 @@ class Settings:
     max_age_days: int = setting(
         read.count, 7, "maximum age in days: no contact's timeline and coupons get older"
     )
-    max_requests: int | None = setting(read.count, None, "most requests of one run, over all accounts")
+    max_requests: int | None = setting(
+        read.count, None, "most requests of one run, over all accounts"
+    )
     until: dt.time | None = setting(
         read.clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone"
     )
     shrink_limit: float = setting(
         read.share,
         0.5,
-        "shrink check: a listing that lost ten rows or more, and more than this share of them, is refused",
+        "shrink check: a listing that lost ten rows or more, and more than this share of them, "
+        "is refused",
     )
     lock_seconds: float = setting(
         read.whole, 120, "how long to wait for a warehouse that another program has open"
     )
     attribution_hours: str = setting(
-        read.windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
+        read.windows,
+        "120",
+        "hours in which a touch counts for an outcome; by channel: email=120,visit=24",
     )
     rate_messages: int = setting(
         read.count,
@@ -102,7 +118,9 @@ class Settings:
     schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting(read.zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
-        read.personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop"
+        read.personal_data,
+        PersonalData.KEEP,
+        "personal data in what is published: keep, hash or drop",
     )
     personal_key: Secret | None = setting(
         read.personal_key,
@@ -110,7 +128,10 @@ class Settings:
         "key of the hashes; without one, `personal.key` of the home is created and used",
     )
     alert_url: str = setting(
-        str, "", "webhook address that failed runs, pushes that need a person, and unusual days are posted to"
+        str,
+        "",
+        "webhook address that failed runs, pushes that need a person, and unusual days are "
+        "posted to",
     )
     alert_after_hours: int = setting(
         read.count, 30, "hours without a complete reading after which an account is reported"
@@ -118,8 +139,8 @@ class Settings:
     mail_url: read.MailServer | None = setting(
         read.mail_server,
         None,
-        "mail server for new reports, like smtps://USER:PASSWORD@HOST, or smtp://… for STARTTLS; or "
-        "`MARKETING_MAIL_URL_FILE`, a file that holds it",
+        "mail server for new reports, like smtps://USER:PASSWORD@HOST, or smtp://… for STARTTLS; "
+        "or `MARKETING_MAIL_URL_FILE`, a file that holds it",
     )
     mail_from: str = setting(read.mailbox, "", "sender address of reports")
     mail_to: tuple[str, ...] = setting(read.mailboxes, (), "recipients of reports, comma-separated")
@@ -130,7 +151,9 @@ class Settings:
         read.switch, False, "on: every nightly sync pushes the segments of activations.toml"
     )
     shard: str = setting(
-        str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home"
+        str,
+        "",
+        "the shard of accounts.toml to work on; its home is a folder of that name in the home",
     )
     run_tags: str = setting(
         read.tags,
@@ -138,13 +161,21 @@ class Settings:
         "tags of the scheduled runs as JSON, for their launcher; {shard} becomes the shard's name",
     )
     network_home: bool = setting(
-        read.switch, False, "on: the home may be on a network file system that only this machine uses"
+        read.switch,
+        False,
+        "on: the home may be on a network file system that only this machine uses",
     )
     budget_url: Secret | None = setting(
-        read.redis_url, None, "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
+        read.redis_url,
+        None,
+        "Redis that shares the rate limit among machines, like redis://HOST:6379/0",
     )
-    backup_dir: str = setting(read.folder, "", "folder that every run and push backs the home up to")
-    body_limit: int = setting(read.size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
+    backup_dir: str = setting(
+        read.folder, "", "folder that every run and push backs the home up to"
+    )
+    body_limit: int = setting(
+        read.size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected"
+    )
     input_limit: int = setting(
         read.size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query"
     )
@@ -159,7 +190,9 @@ class Settings:
         read.log_format, "text", "format of that log: text, or json with one object per line"
     )
     sandbox_url: str = setting(
-        read.service_address, "", "address of a sandbox that is already running, instead of the embedded one"
+        read.service_address,
+        "",
+        "address of a sandbox that is already running, instead of the embedded one",
     )
     sandbox_contacts: int = setting(read.whole, 150, "contacts of the embedded sandbox")
 
@@ -174,8 +207,8 @@ class Settings:
         return self.is_sandbox and not (self.is_sandbox_chosen or self.sandbox_url)
 
     def of_run(self, tags: Mapping[str, str]) -> "Settings":
-        """Those of the shard that a run's tags name; these, where there is nothing to choose. Raises
-        SettingsError."""
+        """Those of the shard that a run's tags name; these, where there is nothing to choose.
+        Raises SettingsError."""
         wanted = tags.get(SHARD_TAG, "")
         if not self.shards:
             if wanted in ("", self.shard):
@@ -192,10 +225,12 @@ class Settings:
         return load_settings(self.folder, shard=wanted)
 
     def of_one_shard(self) -> "Settings":
-        """These, where they are of one home. Raises SettingsError where a shard has to be picked."""
+        """These, where they are of one home. Raises SettingsError where a shard has to be
+        picked."""
         if self.shards:
             raise SettingsError(
-                f"accounts.toml declares shards: set MARKETING_SHARD to one of {', '.join(self.shards)}"
+                "accounts.toml declares shards: set MARKETING_SHARD to one of "
+                f"{', '.join(self.shards)}"
             )
         return self
 
@@ -229,9 +264,10 @@ VARIABLES = {
 def missing_key(settings: Settings) -> SettingsError:
     """Raised in place of reading the sandbox where nobody would notice it."""
     return SettingsError(
-        f"no key is configured in {settings.folder.resolve()}, and the sandbox is only used when it is "
-        "chosen: run where `.env` or accounts.toml is, or set MARKETING_API_URL and MARKETING_API_KEY; for "
-        "the sandbox add --sandbox, or set MARKETING_SANDBOX_URL. Nothing was read or sent"
+        f"no key is configured in {settings.folder.resolve()}, and the sandbox is only used when "
+        "it is chosen: run where `.env` or accounts.toml is, or set MARKETING_API_URL and "
+        "MARKETING_API_KEY; for the sandbox add --sandbox, or set MARKETING_SANDBOX_URL. Nothing "
+        "was read or sent"
     )
 
 
@@ -240,8 +276,8 @@ SANDBOX_ACCOUNT = "main"
 
 
 def account_of(settings: Settings, name: str | None) -> str:
-    """The account that is meant: the one of this name, or without one the only one there is, which is the
-    sandbox's when none is configured. Raises SettingsError."""
+    """The account that is meant: the one of this name, or without one the only one there is, which
+    is the sandbox's when none is configured. Raises SettingsError."""
     names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
     if name is not None and name in names:
         return name
@@ -252,9 +288,11 @@ def account_of(settings: Settings, name: str | None) -> str:
 
 
 def estimated_rate(settings: Settings, account: str) -> float:
-    """Requests a second that are to be expected; the limit that an account reports is known only for as long
-    as requests are sent."""
-    caps = [each.max_rate for each in settings.accounts if each.account == account] or [settings.max_rate]
+    """Requests a second that are to be expected; the limit that an account reports is known only
+    for as long as requests are sent."""
+    caps = [each.max_rate for each in settings.accounts if each.account == account] or [
+        settings.max_rate
+    ]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
@@ -265,9 +303,9 @@ def load_settings(
     shard: str = "",
     reads_keys: bool = True,
 ) -> Settings:
-    """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the shard if
-    named. What sends no request needs no keys: without `reads_keys` they stay empty. Raises
-    SettingsError."""
+    """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the
+    shard if named. What sends no request needs no keys: without `reads_keys` they stay empty.
+    Raises SettingsError."""
     texts = read_dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     texts |= {"MARKETING_SHARD": shard} if shard else {}
     texts["MARKETING_MAIL_URL"] = key_in(texts, "MARKETING_MAIL_URL")
@@ -279,7 +317,9 @@ def load_settings(
     declared = declared_accounts(folder / "accounts.toml")
     shard = given.get("shard", "")
     to_pick = _shards_to_pick(declared, shard)
-    accounts = () if to_pick else connections_of(declared, shard, texts, given, reads_keys=reads_keys)
+    accounts = (
+        () if to_pick else connections_of(declared, shard, texts, given, reads_keys=reads_keys)
+    )
     place = texts.get("MARKETING_HOME") or f"data/{'live' if accounts or to_pick else 'sandbox'}"
     settings = Settings(
         home=(folder / Path(place).expanduser() / shard).resolve(),
@@ -297,8 +337,8 @@ def load_settings(
 
 
 def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> tuple[str, ...]:
-    """The shards that accounts.toml declares; none once one is picked. Raises SettingsError when it is not
-    one of them."""
+    """The shards that accounts.toml declares; none once one is picked. Raises SettingsError when it
+    is not one of them."""
     shards = tuple(dict.fromkeys(table["shard"] for table in declared.values() if "shard" in table))
     if picked and picked not in shards:
         raise SettingsError(
@@ -308,11 +348,14 @@ def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> t
     return () if picked else shards
 
 
-def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _find_unknown(
+    texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
     """What is set for nothing, with what was most likely meant."""
     keys = [table["key_env"] for table in declared.values() if "key_env" in table]
     known = {*VARIABLES, *_OTHERS, *keys}
-    own = [name.removeprefix(_PREFIX) for name in known]  # with what all have in common, all would be near
+    # with what all have in common, all would be near
+    own = [name.removeprefix(_PREFIX) for name in known]
     for name in sorted(texts.keys() - known):
         if name.startswith(_PREFIX):
             meant = did_you_mean(name.removeprefix(_PREFIX), own, prefix=_PREFIX)
@@ -320,9 +363,13 @@ def _find_unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, 
 
 
 def network_file_system(folder: Path) -> str:
-    """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does
-    not tell."""
-    lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines() if _MOUNTS.exists() else []
+    """Its type if the folder (which need not be there) is on one; empty on a disk, and where the
+    system does not tell."""
+    lines = (
+        _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+        if _MOUNTS.exists()
+        else []
+    )
     longest, kind = "", ""
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
         left, _, right = line.partition(" - ")
@@ -334,39 +381,41 @@ def network_file_system(folder: Path) -> str:
 
 
 def _check_home(settings: Settings) -> None:
-    """Names that are not valid UTF-8 (or read as none, under a locale without it) cannot be opened by every
-    part of this."""
+    """Names that are not valid UTF-8 (or read as none, under a locale without it) cannot be opened
+    by every part of this."""
     home = str(settings.home)
     if any("\ud800" <= letter <= "\udfff" for letter in home):
         raise SettingsError(
-            "the home's name is not valid UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder"
+            "the home's name is not valid UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another "
+            "folder"
         )
-    # DuckDB puts its log elsewhere and takes a backslash for a slash; Dagster decodes addresses of files
+    # DuckDB puts its log elsewhere and takes a backslash for a slash; Dagster decodes addresses of
+    # files
     if re.search(r"[?\\]|%[0-9A-Fa-f]{2}", home):
         raise SettingsError(
-            f"the home {home} has a ?, a backslash or a % with two digits in its name: set MARKETING_HOME to "
-            "a folder without them"
+            f"the home {home} has a ?, a backslash or a % with two digits in its name: set "
+            "MARKETING_HOME to a folder without them"
         )
     if not settings.network_home and (kind := network_file_system(settings.home)):
         raise SettingsError(
-            f"the home {home} is on a network file system ({kind}), where two machines would not see each "
-            "other's locks and could damage the warehouse: set MARKETING_HOME to a folder on a disk of this "
-            "machine, and copy what is published from there; or set MARKETING_NETWORK_HOME=on if no other "
-            "machine ever uses this home"
+            f"the home {home} is on a network file system ({kind}), where two machines would not "
+            "see each other's locks and could damage the warehouse: set MARKETING_HOME to a "
+            "folder on a disk of this machine, and copy what is published from there; or set "
+            "MARKETING_NETWORK_HOME=on if no other machine ever uses this home"
         )
 
 
 def check_apart(settings: Settings, folder: str = "") -> None:
-    """That neither the folder for backups (default: the one that is set) nor the home is in the other: each
-    backup takes the place of the one before. Raises SettingsError."""
+    """That neither the folder for backups (default: the one that is set) nor the home is in the
+    other: each backup takes the place of the one before. Raises SettingsError."""
     if not (folder := folder or settings.backup_dir):
         return
     place = Path(folder).expanduser().resolve()
     for home in map(Path.resolve, settings.homes.values()):
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise SettingsError(
-                f"the folder for backups {place} and the home {home} contain one another: name a folder "
-                "beside the home (MARKETING_BACKUP_DIR)"
+                f"the folder for backups {place} and the home {home} contain one another: name a "
+                "folder beside the home (MARKETING_BACKUP_DIR)"
             )
 
 

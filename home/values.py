@@ -1,5 +1,5 @@
-"""Readers of settings and options: each makes a value of a text, or raises ValueError that says what is
-needed. Not here: which settings there are (`settings`)."""
+"""Readers of settings and options: each makes a value of a text, or raises ValueError that says
+what is needed. Not here: which settings there are (`settings`)."""
 
 import datetime as dt
 import io
@@ -30,7 +30,9 @@ class SettingsError(WrongUse):
 
 def did_you_mean(word: str, words: Iterable[str], prefix: str = "") -> str:
     """` (did you mean users?)`, or nothing where no word is near."""
-    return "".join(f" (did you mean {prefix}{near}?)" for near in get_close_matches(word, list(words), 1))
+    return "".join(
+        f" (did you mean {prefix}{near}?)" for near in get_close_matches(word, list(words), 1)
+    )
 
 
 def _make_reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
@@ -86,7 +88,8 @@ share = _make_reader(
     "not a share from 0 to 1; write it like 5% or 0.05",
 )
 clock_time = _make_reader(
-    lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00"
+    lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(),
+    "not a time of day; write it like 06:00",
 )
 encoding = _make_reader(
     lambda text: io.TextIOWrapper(io.BytesIO(), text).encoding,
@@ -94,15 +97,19 @@ encoding = _make_reader(
 )
 day = _make_reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 numbers = _make_reader(
-    lambda text: tuple(whole(part) for part in text.split(",") if part.strip()), "not a whole number"
+    lambda text: tuple(whole(part) for part in text.split(",") if part.strip()),
+    "not a whole number",
 )
 rate = _make_reader(lambda text: _check_range(1e-9, float(text)), "a number above 0 is needed")
-zone = _make_reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
+zone = _make_reader(
+    lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin"
+)
 switch = _make_reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
 kept = _make_reader(Kept.from_text, f"days are needed, or ever, of what to change of {Kept()}")
 personal_data = _one_of(*PersonalData)
 tags = _make_reader(
-    lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
+    lambda text: json.dumps(dict(json.loads(text))),
+    'a JSON object is needed, like {"team": "marketing"}',
 )
 _HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
@@ -145,8 +152,8 @@ redis_url = _make_secret_reader(
 
 @dataclass(frozen=True)
 class MailServer:
-    """An SMTP server. `encryption`: tls (from the start), starttls or none; without a login `user` and
-    `password` are empty."""
+    """An SMTP server. `encryption`: tls (from the start), starttls or none; without a login `user`
+    and `password` are empty."""
 
     host: str
     port: int
@@ -156,18 +163,22 @@ class MailServer:
 
 
 def mail_server(text: str) -> MailServer:
-    """From smtps://USER:PASSWORD@HOST:PORT, percent-encoded; smtp:// encrypts by STARTTLS unless the server
-    is on this machine. Raises SettingsError, which doesn't quote the password."""
+    """From smtps://USER:PASSWORD@HOST:PORT, percent-encoded; smtp:// encrypts by STARTTLS unless
+    the server is on this machine. Raises SettingsError, which doesn't quote the password."""
     wrong = SettingsError(
-        "MARKETING_MAIL_URL: an address like smtps://USER:PASSWORD@HOST is needed, or smtp://… for STARTTLS; "
-        "write special characters of the password as %40 for @"
+        "MARKETING_MAIL_URL: an address like smtps://USER:PASSWORD@HOST is needed, or smtp://… "
+        "for STARTTLS; write special characters of the password as %40 for @"
     )
     try:
         parts = urlsplit(text)
         host, port = str(parts.hostname or ""), parts.port
     except ValueError:
         raise wrong from None
-    if parts.scheme not in ("smtp", "smtps") or not host or bool(parts.username) != bool(parts.password):
+    if (
+        parts.scheme not in ("smtp", "smtps")
+        or not host
+        or bool(parts.username) != bool(parts.password)
+    ):
         raise wrong
     is_local = host in ("localhost", "127.0.0.1", "::1")
     encryption, usual_port = ("none", 25) if is_local else ("starttls", 587)
@@ -179,7 +190,9 @@ def mail_server(text: str) -> MailServer:
 
 def windows(text: str) -> str:
     """Hours by channel, without blanks around commas and equals signs."""
-    return _hours(",".join("=".join(part.strip() for part in each.split("=")) for each in text.split(",")))
+    return _hours(
+        ",".join("=".join(part.strip() for part in each.split("=")) for each in text.split(","))
+    )
 
 
 def size(text: str) -> int:

@@ -1,4 +1,5 @@
-"""The service: what it offers, how to request it, what comes back, and a sandbox that stands in for it."""
+"""The service: what it offers, how to request it, what comes back, and a sandbox that stands in for
+it."""
 
 #: Of the whole distribution.
 __version__ = "1.0.0"

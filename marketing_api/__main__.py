@@ -1,4 +1,5 @@
-"""`python -m marketing_api` is `python -m marketing_sync`: nothing here imports what is above it."""
+"""`python -m marketing_api` is `python -m marketing_sync`: nothing here imports what is above
+it."""
 
 import runpy
 

@@ -1,9 +1,10 @@
 """E-mail addresses: their one normal form, and how they are masked in a text.
 
-Two spellings have the same normal form exactly when they are the same person's. Joins, counts, plans and
-erasures compare normal forms; tables keep them in a column beside the address as the service spells it. Logs,
-messages, Dagster's events and masked copies mask addresses by `mask_addresses`, so that all agree on what an
-address is. Not here: whose address it is (`warehouse.forgetting`)."""
+Two spellings have the same normal form exactly when they are the same person's. Joins, counts,
+plans and erasures compare normal forms; tables keep them in a column beside the address as the
+service spells it. Logs, messages, Dagster's events and masked copies mask addresses by
+`mask_addresses`, so that all agree on what an address is. Not here: whose address it is
+(`warehouse.forgetting`)."""
 
 import re
 import unicodedata
@@ -15,11 +16,12 @@ _INVISIBLE = frozenset(
 
 
 def normal_form(address: str) -> str:
-    """Compared without regard to case, canonical spelling of characters, and what is invisible at the ends;
-    empty when nothing is left.
+    """Compared without regard to case, canonical spelling of characters, and what is invisible at
+    the ends; empty when nothing is left.
 
-    Canonical caseless matching of Unicode (chapter 3.13, D145): `ΝΙΚΟΣ` is `νικος`, a precomposed é one of
-    two characters. Compatibility forms stay apart, since two mailboxes may differ by them."""
+    Canonical caseless matching of Unicode (chapter 3.13, D145): `ΝΙΚΟΣ` is `νικος`, a precomposed é
+    one of two characters. Compatibility forms stay apart, since two mailboxes may differ by
+    them."""
     if address.isascii():  # as nearly all are
         if address.isprintable():
             return address.strip(" ").lower()
@@ -40,7 +42,9 @@ def trim_invisible(text: str) -> str:
 
 def _is_invisible(character: str) -> bool:
     """White space, control and format characters, and fillers."""
-    return unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") or character in _INVISIBLE
+    return (
+        unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") or character in _INVISIBLE
+    )
 
 
 MASK = "•••"
@@ -51,8 +55,8 @@ _AT = (
     rf"(?:[@\uff20]|{_PERCENT}40|(?:[\\%]|{_PERCENT}5c)u(?:0040|ff20)"
     rf"|{_AMPERSAND}(?:(?:\#|{_PERCENT}23)(?:0{{0,5}}64|x0{{0,5}}40)|commat){_SEMICOLON})"
 )
-#: What an address may be the whole of: other escaped characters, quoted names before the @, and apostrophes
-#: within a name are part of it.
+#: What an address may be the whole of: other escaped characters, quoted names before the @, and
+#: apostrophes within a name are part of it.
 _WORD = re.compile(
     rf"(?:{_AT}|&(?:amp;)*\#?\w{{1,8}};|(?P<quote>[\"'])(?=\w)[^\"']{{1,64}}(?<=[\w\\])(?P=quote)(?={_AT})"
     rf"|(?<=\w)['’](?=\w)|[^\s\"'<>()=&?,;:|])+",

@@ -1,8 +1,8 @@
 """The client of one account: every request to the service goes through it.
 
-Belongs here: what users of the package call, and one request with everything around it: budget, rate limit,
-sending, validation, what the limit learns, and the record. Not here: when to try again (`retry`), many calls
-at once (`worker_pool`), sockets (`transport`)."""
+Belongs here: what users of the package call, and one request with everything around it: budget,
+rate limit, sending, validation, what the limit learns, and the record. Not here: when to try again
+(`retry`), many calls at once (`worker_pool`), sockets (`transport`)."""
 
 import contextlib
 import copy
@@ -59,13 +59,14 @@ class Statistics:
 
 
 class Client:
-    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its
-    response; where that returns another one, what it kept, the response is that one's. Before that, `accept`
-    is given each whole response, and raises what is wrong with taking it: of another business's
-    (OtherBusiness) the body is not recorded, and nothing more is sent.
+    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of
+    its response; where that returns another one, what it kept, the response is that one's. Before
+    that, `accept` is given each whole response, and raises what is wrong with taking it: of another
+    business's (OtherBusiness) the body is not recorded, and nothing more is sent.
 
-    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange.
-    `budget`: shared with other clients of the run. Use as a context manager, or call `close`."""
+    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the
+    exchange. `budget`: shared with other clients of the run. Use as a context manager, or call
+    `close`."""
 
     def __init__(
         self,
@@ -99,7 +100,8 @@ class Client:
         self._retry = Retry(self._send_once, self._silence, self._stop, first_pause=first_pause)
         self._lockout: AuthenticationFailed | None = None
         self._is_key_accepted = False  # `app/me` has responded
-        self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
+        # operations that are not available although the key is accepted
+        self._confirmed: set[str] = set()
         self._confirming = threading.Lock()
         #: By key of a call: another id than the requested one, which its last response named.
         self._named: dict[str, int] = {}
@@ -107,11 +109,11 @@ class Client:
         self._lock = threading.Lock()
 
     def fetch(self, call: Call) -> Response:
-        """The response to a read, after as many tries as it takes; while the whole service is down, for two
-        minutes more.
+        """The response to a read, after as many tries as it takes; while the whole service is down,
+        for two minutes more.
 
-        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every
-        call), Transient (GivenUp from then on), BudgetSpent; or Stopped."""
+        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on
+        for every call), Transient (GivenUp from then on), BudgetSpent; or Stopped."""
         return self._retry.send_read(call, self._stop, lambda: False)
 
     def fetch_many(
@@ -123,21 +125,22 @@ class Client:
     ) -> Iterator[Response | Failure]:
         """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal,
-        that is there already. Of several callers the one of the highest `urgency` is served first, equal ones
-        in turn. An operation that is not available, or fails five times in a row, is not requested further:
-        the rest of its calls fail with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped,
-        after which nothing more is sent."""
+        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a
+        refusal, that is there already. Of several callers the one of the highest `urgency` is
+        served first, equal ones in turn. An operation that is not available, or fails five times in
+        a row, is not requested further: the rest of its calls fail with that reason. Raises
+        AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is sent."""
         return FanOut(self._retry.send_read, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
-        """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again,
-        nothing else is.
+        """Send a write until it certainly arrived or cannot: what took no effect for certain is
+        tried again, nothing else is.
 
-        `before` is called once, when the first try has its turn under the rate limit: what must be noted
-        before anything leaves. What it raises, is raised, and nothing was sent. Raises RateLimited, Refused,
-        NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or Unreachable when it certainly took no
-        effect, and OutcomeUnknown when that cannot be told: look before sending it again."""
+        `before` is called once, when the first try has its turn under the rate limit: what must be
+        noted before anything leaves. What it raises, is raised, and nothing was sent. Raises
+        RateLimited, Refused, NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or
+        Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be told:
+        look before sending it again."""
         return self._retry.send_write(call, before)
 
     def stop(self) -> None:
@@ -164,7 +167,10 @@ class Client:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -176,7 +182,8 @@ class Client:
         is_given_up: Callable[[], bool] = lambda: False,
         before: Callable[[], object] = lambda: None,
     ) -> Response:
-        """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
+        """One request; `before` is called when it has its slot, and when that raises, nothing is
+        sent.
 
         Raises what `validation.check_response` raises, Unreachable, BudgetSpent or Stopped;
         AuthenticationFailed from then on, GivenUp too."""
@@ -207,8 +214,8 @@ class Client:
         return kept
 
     def _confirm_key(self, operation: Operation) -> None:
-        """Request once more who the account is: a key that was revoked looks like an operation that is not
-        there.
+        """Request once more who the account is: a key that was revoked looks like an operation that
+        is not there.
 
         See observations 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
         """
@@ -239,7 +246,9 @@ class Client:
             raise
         return slot, waited
 
-    def _open_response(self, sent: Response, received: Received) -> tuple[Response, MarketingApiError | None]:
+    def _open_response(
+        self, sent: Response, received: Received
+    ) -> tuple[Response, MarketingApiError | None]:
         """What came back, opened, and what is wrong with it."""
         operation, response = sent.call.operation, dataclasses.replace(sent, body=received.body)
         if received.problem is not None:
@@ -265,8 +274,8 @@ class Client:
             self._accept(response)
             self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as problem:
-            # a contact of several lists may be named by another of its ids: then the same one comes again,
-            # which no mix-up brings
+            # a contact of several lists may be named by another of its ids: then the same one comes
+            # again, which no mix-up brings
             before = self._named.pop(call.key, None)
             if before == problem.named:
                 return None
@@ -278,13 +287,19 @@ class Client:
             if self._is_key_accepted:
                 return validation.refused_by_operation(call.operation, problem)
             advice = advise_on_refused_key(self.connection.url)
-            return AuthenticationFailed(f"{problem}{advice}", code=problem.code, detail=problem.detail)
+            return AuthenticationFailed(
+                f"{problem}{advice}", code=problem.code, detail=problem.detail
+            )
         except MarketingApiError as problem:
             return problem
         return None
 
     def _record_exchange(
-        self, response: Response, waited: float, received: Received, problem: MarketingApiError | None
+        self,
+        response: Response,
+        waited: float,
+        received: Received,
+        problem: MarketingApiError | None,
     ) -> Response:
         """Have the exchange recorded; returns the response as it is kept."""
         self._silence.end_request(problem)
@@ -300,7 +315,9 @@ class Client:
             waited_ms=round(waited * 1000),
             took_ms=round(took.total_seconds() * 1000),
             http_status=received.status,
-            outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
+            outcome=next(
+                outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)
+            ),
             error=None if problem is None else str(problem),
             body=b"" if is_hidden else response.body,
             headers=received.headers,
@@ -317,8 +334,11 @@ class Client:
             self._statistics.outcomes[exchange.outcome] += 1
         kept = self._record(exchange) or exchange
         source = response if is_secret else kept
-        opened = source.opened if isinstance(source.body, bytes) else None  # it would hold the file open
-        return Response(kept.request_id, kept.account, kept.call, kept.requested_at, source.body, opened)
+        # it would hold the file open
+        opened = source.opened if isinstance(source.body, bytes) else None
+        return Response(
+            kept.request_id, kept.account, kept.call, kept.requested_at, source.body, opened
+        )
 
     def _is_closed(self) -> bool:
         return self._stop.is_set() or self._lockout is not None or self._silence.is_over

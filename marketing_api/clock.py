@@ -1,9 +1,9 @@
-"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here: what time
-decides.
+"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here:
+what time decides.
 
-The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for calendars;
-which of two things was first is told by request ids (`exchange`), and how long something takes by
-`steady_seconds` or the monotonic clock."""
+The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for
+calendars; which of two things was first is told by request ids (`exchange`), and how long something
+takes by `steady_seconds` or the monotonic clock."""
 
 import datetime as dt
 import time
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], dt.datetime]
-#: Clocks of machine and service that differ by less are left as they are; and dates that no service gives in
-#: earnest.
+#: Clocks of machine and service that differ by less are left as they are; and dates that no service
+#: gives in earnest.
 TOLERANCE = dt.timedelta(minutes=5)
 _CREDIBLE = (dt.datetime(2015, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
 
@@ -28,8 +28,8 @@ def utc_now() -> dt.datetime:
 
 
 def steady_seconds() -> float:
-    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the system
-    tells it (Linux)."""
+    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the
+    system tells it (Linux)."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
@@ -51,16 +51,17 @@ class SteadyClock:
 
     @property
     def jump(self) -> dt.timedelta:
-        """By how much the machine's clock was moved since: positive when it is ahead of this one now."""
+        """By how much the machine's clock was moved since: positive when it is ahead of this one
+        now."""
         return self._now() - self()
 
 
 class ServiceClock:
-    """What one service calls now: a steady clock, put right by the `Date` of its first response when the two
-    differ.
+    """What one service calls now: a steady clock, put right by the `Date` of its first response
+    when the two differ.
 
-    The dates in its responses are by its clock, and so are the days that are requested. Thread-safe.
-    """
+    The dates in its responses are by its clock, and so are the days that are requested.
+    Thread-safe."""
 
     def __init__(self) -> None:
         self.steady = SteadyClock()
@@ -68,8 +69,8 @@ class ServiceClock:
         self._is_known = False
 
     def learn(self, headers: Mapping[str, str], sent_at: dt.datetime) -> None:
-        """Take in a response that came just now to a request of that moment on the steady clock: its date is
-        of some time between.
+        """Take in a response that came just now to a request of that moment on the steady clock:
+        its date is of some time between.
 
         A cache that responds in the service's place says how old the response is.
         """

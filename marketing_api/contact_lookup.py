@@ -1,9 +1,9 @@
-"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's look-ups as
-values.
+"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's
+look-ups as values.
 
-Belongs here: every form in which they come (observations 3, 4, 19 and 21). Nothing above this package
-parses them. Not here: what a push makes of them (`write_back`), the tables that a sync fills from
-the same operations (`records`)."""
+Belongs here: every form in which they come (observations 3, 4, 19 and 21). Nothing above this
+package parses them. Not here: what a push makes of them (`write_back`), the tables that a sync
+fills from the same operations (`records`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
 
 Fetch = Callable[[Call], Response]
 
-#: From so many addresses on, a first page of the list is worth a request, to see how long the list is.
+#: From so many addresses on, a first page of the list is worth a request, to see how long the list
+#: is.
 _LIST_FROM = 5
 
 
@@ -45,24 +46,27 @@ _LIST_FROM = 5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One contact of an address. `list_id` is None where it is not shown; `status` is a word, or a code that
-    has none."""
+    """One contact of an address. `list_id` is None where it is not shown; `status` is a word, or a
+    code that has none."""
 
     contact_id: int
     list_id: int | None
     email: str | None = field(repr=False)
     status: str | None
-    fields: Mapping[str, Any] | None = field(repr=False)  # None: the response shows no custom fields
+    # None: the response shows no custom fields
+    fields: Mapping[str, Any] | None = field(repr=False)
 
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`:
-        field id → label."""
+        """Custom fields by id, whether they are shown under their ids or their labels (row 19).
+        `labels`: field id → label."""
         ids = {_fold_label(label): field_id for field_id, label in labels.items() if label}
         found = {}
         for name, value in (self.fields or {}).items():
             field_id = name if name in labels else ids.get(_fold_label(name))
             if field_id is not None:
-                found[field_id] = value["value"] if isinstance(value, Mapping) and "value" in value else value
+                found[field_id] = (
+                    value["value"] if isinstance(value, Mapping) and "value" in value else value
+                )
         return found
 
 
@@ -72,7 +76,8 @@ class Unread:
 
 
 def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found, ...]:
-    """Everybody with the address (in that list); empty when there is nobody. Raises what `fetch` raises."""
+    """Everybody with the address (in that list); empty when there is nobody. Raises what `fetch`
+    raises."""
     try:
         response = fetch(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
     except Refused as refusal:
@@ -87,15 +92,18 @@ def is_nobody(refusal: Refused) -> bool:
 
 
 def read_found(response: Response) -> Iterator[Found]:
-    """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left
-    out."""
+    """The contacts of a response to a look-up or of a page of a list; entries without a readable id
+    are left out."""
     operation, params = response.call.operation, response.call.params
     if operation.rows is None:
         pairs = rows_of_contacts(as_objects(response.envelope.decode_payload(operation)), params)
     else:
         pairs = parsing.pair_entries(response)
     for _, raw in pairs:
-        if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
+        if (
+            isinstance(raw, dict)
+            and (contact_id := read_or_none(read_int, raw.get("id"))) is not None
+        ):
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
             word, code = raw.get("status"), raw.get("status_code")
             # a code without a word is not one that is not shown
@@ -125,8 +133,8 @@ class Directory:
         self._list_lock = threading.Lock()
 
     def find_now(self, email: str) -> tuple[Found, ...]:
-        """Everybody with the address on any list, each with its list, as of now. A service that shows one
-        contact and not its list is requested list by list."""
+        """Everybody with the address on any list, each with its list, as of now. A service that
+        shows one contact and not its list is requested list by list."""
         found = look_up(self.fetch, email)
         if all(one.list_id is not None for one in found):
             return found
@@ -143,9 +151,16 @@ class Directory:
             if not self._list_ids:
                 pages = Listing(lists.GETLISTS, {}).pages(self.fetch)
                 entries = [
-                    raw for page in pages for kind, raw in parsing.pair_entries(page) if kind is ContactList
+                    raw
+                    for page in pages
+                    for kind, raw in parsing.pair_entries(page)
+                    if kind is ContactList
                 ]
-                ids = (read_or_none(read_int, raw.get("id")) for raw in entries if isinstance(raw, dict))
+                ids = (
+                    read_or_none(read_int, raw.get("id"))
+                    for raw in entries
+                    if isinstance(raw, dict)
+                )
                 self._list_ids = [list_id for list_id in ids if list_id is not None]
             return self._list_ids
 
@@ -173,7 +188,8 @@ class Seen:
 
     def contacts_of(self, list_id: int, email: str) -> list[Found] | Unread:
         return self.found.get(
-            (list_id, normal_form(email)), [] if list_id in self.whole else Unread("it was not read")
+            (list_id, normal_form(email)),
+            [] if list_id in self.whole else Unread("it was not read"),
         )
 
 
@@ -182,8 +198,8 @@ def _email_of(one: Found) -> str:
 
 
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
-    """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises
-    Stopped, BudgetSpent, …"""
+    """The contacts with these addresses, by list: whole lists where that takes fewer requests.
+    Raises Stopped, BudgetSpent, …"""
     seen = Seen()
     single: list[Call] = []
     for list_id, emails in addresses.items():
@@ -194,7 +210,9 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
                 seen.found[list_id, email] = list(same)
         else:
             spellings = {normal_form(email): email for email in sorted(emails)}.values()
-            single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings]
+            single += [
+                contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings
+            ]
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
         seen.found[list_id, normal_form(email)] = _read_single(each, email, list_id)
@@ -209,15 +227,18 @@ def _read_single(each: Response | Failure, email: str, list_id: int) -> list[Fou
 
 
 def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Found] | None:
-    """All contacts of the list, if that takes no more than `worth` requests; None also where an entry cannot
-    be read, or the service states no count of 0 for an empty list."""
+    """All contacts of the list, if that takes no more than `worth` requests; None also where an
+    entry cannot be read, or the service states no count of 0 for an empty list."""
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
         for response in listing.pages(client.fetch):
             found += read_found(response)
             per_page = listing.rows / listing.pages_read
-            if not listing.is_over and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth:
+            if (
+                not listing.is_over
+                and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth
+            ):
                 return None
     except Refused:
         return None
@@ -231,7 +252,8 @@ def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Fou
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it shows."""
+    """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it
+    shows."""
 
     texts: tuple[str, ...] = field(repr=False)
     at: int | None
@@ -246,8 +268,12 @@ class Timeline:
     is_cut: bool = False
 
 
-def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
-    for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
+def fetch_timelines(
+    client: Client, contact_ids: Iterable[int]
+) -> Iterator[tuple[int, Timeline | Unread]]:
+    for each in client.fetch_many(
+        contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids
+    ):
         yield (
             int(each.call.params["id"]),
             read_timeline(each) if isinstance(each, Response) else Unread(str(each.error)),
@@ -260,7 +286,8 @@ def read_timeline(response: Response) -> Timeline:
     data = timeline.get("data") if isinstance(timeline, dict) else timeline
     served, total = timeline_extent(response)
     return Timeline(
-        tuple(_read_entry(raw) for raw in list_entries(data) if isinstance(raw, dict)), served < total
+        tuple(_read_entry(raw) for raw in list_entries(data) if isinstance(raw, dict)),
+        served < total,
     )
 
 

@@ -1,11 +1,11 @@
-"""The one place that knows how a response is written: opening its body as far as needed, each part still
-undecoded until somebody wants it.
+"""The one place that knows how a response is written: opening its body as far as needed, each part
+still undecoded until somebody wants it.
 
-Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and where things
-stand in a body. What is no JSON by
-the letter is first made JSON (`_mend_json`), and so would be another format. Not here: what an error means
-(`validation`), what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a
-million contacts never is in memory as a whole."""
+Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and
+where things stand in a body. What is no JSON by the letter is first made JSON (`_mend_json`), and
+so would be another format. Not here: what an error means (`validation`), what rows a payload holds
+(`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in
+memory as a whole."""
 
 import codecs
 import contextlib
@@ -25,8 +25,8 @@ import msgspec
 
 from marketing_api.operation import Operation
 
-#: A small body is held in memory; one over the client's spool limit stands in a file (plain JSON) that its
-#: owner removes.
+#: A small body is held in memory; one over the client's spool limit stands in a file (plain JSON)
+#: that its owner removes.
 Body = bytes | Path
 Buffer = bytes | memoryview | msgspec.Raw
 Parts = dict[str, msgspec.Raw]
@@ -38,12 +38,13 @@ _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
 _BOM = b"\xef\xbb\xbf"
-#: Takes the place of bytes that are not UTF-8. Unicode reserves it, so no text of the service holds it.
+#: Takes the place of bytes that are not UTF-8. Unicode reserves it, so no text of the service holds
+#: it.
 UNDECODED = "\ufdd0"
 codecs.register_error("undecoded", lambda error: (UNDECODED, error.end))  # type: ignore[attr-defined]
 _PIECE = 1 << 20  # bytes of a huge body that are decoded at a time
-#: Charsets that a response may declare instead of UTF-8, by Python's names: each byte is a character, and
-#: ASCII stays ASCII, so that the key was recognized in them.
+#: Charsets that a response may declare instead of UTF-8, by Python's names: each byte is a
+#: character, and ASCII stays ASCII, so that the key was recognized in them.
 _CHARSET = re.compile(r"iso8859-\d+|cp125\d|koi8-[ru]")
 _MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
 
@@ -59,15 +60,20 @@ def _map_bytes(body: Body | memoryview) -> bytes | memoryview:
 
 
 def to_utf8(body: Body, content_type: str) -> Body:
-    """The body in UTF-8: unchanged where it is, else decoded by the charset that the response declares. Where
-    neither fits, it stays as it is and UNDECODED marks the bytes that nobody can read."""
+    """The body in UTF-8: unchanged where it is, else decoded by the charset that the response
+    declares. Where neither fits, it stays as it is and UNDECODED marks the bytes that nobody can
+    read."""
     declared = Message()
     declared["Content-Type"] = content_type
     try:
         charset = codecs.lookup(declared.get_content_charset("utf-8")).name
         if _CHARSET.fullmatch(charset) is None or _is_utf8(body):
             return body
-        return body.decode(charset).encode() if isinstance(body, bytes) else _recode_file(body, charset)
+        return (
+            body.decode(charset).encode()
+            if isinstance(body, bytes)
+            else _recode_file(body, charset)
+        )
     except (LookupError, ValueError):  # an unknown charset, or not the one of the body
         return body
 
@@ -100,8 +106,8 @@ def _is_utf8(body: Body | memoryview) -> bool:
 
 
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. A number out of range is its text, bytes that are not UTF-8 are UNDECODED; ValueError
-    for what is no JSON."""
+    """JSON → Python. A number out of range is its text, bytes that are not UTF-8 are UNDECODED;
+    ValueError for what is no JSON."""
     try:
         return _decode(raw)
     except _UNREADABLE:
@@ -114,8 +120,8 @@ def decode_members(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
 
 
 def _decode_leniently(text: str, **options: Any) -> Any:
-    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be set aside
-    by whoever needs a number."""
+    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be
+    set aside by whoever needs a number."""
 
     def read_whole(digits: str) -> int | str:
         return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
@@ -149,10 +155,11 @@ def _without_half(escape: re.Match[bytes]) -> bytes:
 
 
 def _mend_json(body: bytes | memoryview) -> bytes:
-    """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
+    """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole
+    listing.
 
-    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended,
-    with flat memory."""
+    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are
+    mended, with flat memory."""
     if len(body) > _MENDABLE:
         return _ESCAPE.sub(_without_half, body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "undecoded")
@@ -169,7 +176,8 @@ class _Members(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self._pairs = pairs
-        if any(UNDECODED in name for name in self):  # it may be the name of a collection, or the key of a row
+        # it may be the name of a collection, or the key of a row
+        if any(UNDECODED in name for name in self):
             raise ValueError("a damaged name of a member")
 
     def items(self) -> Any:
@@ -185,8 +193,8 @@ _BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
 
 
 def _find_repeated(raw: Buffer, members: Parts) -> str:
-    """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`;
-    "" when none.
+    """A member that the object `raw` has more than once, of which decoding kept the last as one of
+    `members`; "" when none.
 
     Only the names are read: the values are stepped over, with flat memory.
     """
@@ -202,19 +210,22 @@ def _find_repeated(raw: Buffer, members: Parts) -> str:
 
 
 def _are_equal(one: memoryview, other: memoryview) -> bool:
-    """Piece by piece: views compare each byte by itself, and copies of all of it would not be flat."""
+    """Piece by piece: views compare each byte by itself, and copies of all of it would not be
+    flat."""
     pieces = (slice(at, at + 65_536) for at in range(0, max(len(one), len(other)), 65_536))
     return all(bytes(one[piece]) == bytes(other[piece]) for piece in pieces)
 
 
 def _find_ambiguous(members: Iterable[tuple[str, Any]]) -> str:
-    """A member that stands there again under a name that differs in nothing but case: in nothing at all, or a
-    collection, or a count."""
+    """A member that stands there again under a name that differs in nothing but case: in nothing at
+    all, or a collection, or a count."""
     seen: dict[str, list[tuple[str, Any]]] = {}
     for name, value in members:
         seen.setdefault(name.lower(), []).append((name, value))
     for folded, same in seen.items():
-        is_telling = folded in ("count", "total") or any(value in ("[", "{", "n", None) for _, value in same)
+        is_telling = folded in ("count", "total") or any(
+            value in ("[", "{", "n", None) for _, value in same
+        )
         if len(same) > 1 and (is_telling or len(dict(same)) < len(same)):
             return same[0][0]
     return ""
@@ -227,13 +238,17 @@ def _find_repeated_within(raw: Buffer) -> str:
     def note_members(pairs: list[tuple[str, Any]]) -> str:
         if len({name.lower() for name, _ in pairs}) < len(pairs):
             found.append(
-                _find_ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs)
+                _find_ambiguous(
+                    (name, "[" if isinstance(value, list) else value) for name, value in pairs
+                )
             )
         return "{"
 
     with contextlib.suppress(RecursionError):  # as deep as it can be decoded
         json.loads(
-            bytes(memoryview(raw)).decode("utf-8", "replace"), object_pairs_hook=note_members, parse_int=str
+            bytes(memoryview(raw)).decode("utf-8", "replace"),
+            object_pairs_hook=note_members,
+            parse_int=str,
         )
     return next(filter(None, found), "")
 
@@ -244,8 +259,8 @@ def first_letter(raw: Buffer) -> bytes:
 
 
 def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
-    """The entries of a list or of an object keyed by number, undecoded; none of null (observation 16) or
-    of what is missing.
+    """The entries of a list or of an object keyed by number, undecoded; none of null (observation
+    16) or of what is missing.
 
     An object with an id of its own is the only entry.
     """
@@ -269,10 +284,11 @@ def find_member(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw 
 
 @dataclass(frozen=True)
 class Envelope:
-    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body itself.
+    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body
+    itself.
 
-    `flaw` says what the body is where it is no whole JSON object; then nothing else is there. `text` is the
-    body, mended where need was."""
+    `flaw` says what the body is where it is no whole JSON object; then nothing else is there.
+    `text` is the body, mended where need was."""
 
     top: Parts
     text: bytes | memoryview = b""
@@ -303,12 +319,17 @@ class Envelope:
     @property
     def levels(self) -> dict[str, Parts]:
         """What stands around the payload, by the beginning of its members' paths."""
-        around = {"": self.top, "response.": self.response, "header.": self.header, "data.": self.members}
+        around = {
+            "": self.top,
+            "response.": self.response,
+            "header.": self.header,
+            "data.": self.members,
+        }
         return {place: members or {} for place, members in around.items()}
 
     def find_repeated(self, operation: Operation) -> str:
-        """A member that any part of the response has twice, case aside, of which decoding kept one; "" when
-        none.
+        """A member that any part of the response has twice, case aside, of which decoding kept one;
+        "" when none.
 
         The entries of a streamed listing are not looked into: they stand alone.
         """
@@ -323,12 +344,14 @@ class Envelope:
             (listing, wrapper),
             (items, split_if_object(items)),
         ]
-        found = (_find_repeated(raw, members) for raw, members in levels if raw is not None and members)
+        found = (
+            _find_repeated(raw, members) for raw, members in levels if raw is not None and members
+        )
         return next(filter(None, found), "")
 
     def open_member(self, name: str) -> Parts | None:
-        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be
-        huge."""
+        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it
+        may be huge."""
         if name not in self._opened:
             self._opened[name] = split_if_object(find_member(self.members, name))
         return self._opened[name]
@@ -345,8 +368,8 @@ class Envelope:
         )
 
     def decode_payload(self, operation: Operation) -> Any:
-        """The payload as Python values: the declared member, or `data` itself. ValueError when it is
-        missing."""
+        """The payload as Python values: the declared member, or `data` itself. ValueError when it
+        is missing."""
         if not operation.at:
             return decode_members(self.members)
         if (raw := self.find_payload(operation)) is None:
@@ -366,7 +389,8 @@ def read_envelope(body: Body | memoryview) -> Envelope:
 
 
 def _open_envelope(text: bytes | memoryview) -> Envelope:
-    if len(text) <= _MENDABLE:  # in a huge one, a name that is no UTF-8 is found out too late to be mended
+    # in a huge one, a name that is no UTF-8 is found out too late to be mended
+    if len(text) <= _MENDABLE:
         str(text, "utf-8")
     top = split_object(text)
     response = split_if_object(find_member(top, "response"))

@@ -1,22 +1,19 @@
 """The errors of the service, one small tree, named by what the caller should do.
 
-MarketingApiError
-├── InvalidCall            fix the call: it was refused here and cost no request
-├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that its Redis is up: nothing was sent
-├── AuthenticationFailed   stop: the key is missing, wrong or revoked
-│   └── OtherBusiness      stop: the key is another business's than the one kept under the account's name
-├── NotAvailable           give up on this table: the account lacks the operation (1002, or 1000)
-├── Refused                fix the call: the service understood it and said no
-├── Transient              retry (writes only where it certainly took no effect)
-│   ├── RateLimited        wait for the window to reset, then retry
-│   ├── Unreachable        no connection, a reset, a time-out
-│   │   └── GivenUp        send nothing more in this run: no whole response for ten minutes; not sent
-│   └── BrokenResponse     5xx, HTML, cut JSON: a response came, but not a whole one
-│       └── OtherSubject   a whole response that names another contact than was requested
-├── Stopped                nothing: the client was told to stop, and this was not sent
-├── BudgetSpent            send nothing more: the run's `max_requests` are used up
-└── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
-"""
+MarketingApiError ├── InvalidCall            fix the call: it was refused here and cost no request
+├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that its Redis is up: nothing was
+sent ├── AuthenticationFailed   stop: the key is missing, wrong or revoked │   └── OtherBusiness
+stop: the key is another business's than the one kept under the account's name ├── NotAvailable
+give up on this table: the account lacks the operation (1002, or 1000) ├── Refused
+fix the call: the service understood it and said no ├── Transient              retry (writes only
+where it certainly took no effect) │   ├── RateLimited        wait for the window to reset, then
+retry │   ├── Unreachable        no connection, a reset, a time-out │   │   └── GivenUp        send
+nothing more in this run: no whole response for ten minutes; not sent │   └── BrokenResponse
+5xx, HTML, cut JSON: a response came, but not a whole one │       └── OtherSubject   a whole
+response that names another contact than was requested ├── Stopped                nothing: the
+client was told to stop, and this was not sent ├── BudgetSpent            send nothing more: the
+run's `max_requests` are used up └── OutcomeUnknown         a write was sent and no response came:
+reconcile, never resend blindly"""
 
 from typing import Any
 
@@ -34,12 +31,13 @@ class InvalidCall(MarketingApiError):
 
 
 class LimitNotShared(MarketingApiError):
-    """What programs share the rate limit through cannot be used: the Redis, or the temporary directory."""
+    """What programs share the rate limit through cannot be used: the Redis, or the temporary
+    directory."""
 
 
 class ServiceError(MarketingApiError):
-    """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps unknown keys,
-    row 8)."""
+    """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps
+    unknown keys, row 8)."""
 
     def __init__(
         self, message: str, *, code: int | None = None, detail: dict[str, Any] | None = None
@@ -50,22 +48,23 @@ class ServiceError(MarketingApiError):
 
 
 class AuthenticationFailed(ServiceError):
-    """The key is missing, wrong or revoked (1002 on app/me; there or before it has responded, 401 or 1000).
-    Never retried."""
+    """The key is missing, wrong or revoked (1002 on app/me; there or before it has responded, 401
+    or 1000). Never retried."""
 
 
 class OtherBusiness(AuthenticationFailed):
-    """The key is accepted, and it belongs to another business than the one whose data is kept. Never
-    retried."""
+    """The key is accepted, and it belongs to another business than the one whose data is kept.
+    Never retried."""
 
 
 class NotAvailable(ServiceError):
-    """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me responds). Costs
-    its table only."""
+    """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me
+    responds). Costs its table only."""
 
 
 class Refused(ServiceError):
-    """The service refused the call for a reason of its own. Repeating it gives the same response."""
+    """The service refused the call for a reason of its own. Repeating it gives the same
+    response."""
 
 
 class Transient(MarketingApiError):
@@ -73,18 +72,24 @@ class Transient(MarketingApiError):
 
 
 class RateLimited(Transient):
-    """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at most."""
+    """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at
+    most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(
             message
-            + (f"; the service asks to wait for {retry_after / 3600:,.1f} hours" if retry_after > 60 else "")
+            + (
+                f"; the service asks to wait for {retry_after / 3600:,.1f} hours"
+                if retry_after > 60
+                else ""
+            )
         )
         self.retry_after = retry_after
 
 
 class Unreachable(Transient):
-    """No connection, a reset or a time-out. `was_sent` tells whether the request may have taken effect."""
+    """No connection, a reset or a time-out. `was_sent` tells whether the request may have taken
+    effect."""
 
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
@@ -103,7 +108,8 @@ class BrokenResponse(Transient):
 
 
 class TooLarge(BrokenResponse):
-    """A response over the limit of its size. Another try would cost as much and end in the same way."""
+    """A response over the limit of its size. Another try would cost as much and end in the same
+    way."""
 
 
 class OtherSubject(BrokenResponse):

@@ -1,7 +1,7 @@
 """What passed between us and the service: values only, shared by client, archive and reader.
 
-An Exchange is one request and whatever came back (one row of the archive); a Response is a whole, successful
-one."""
+An Exchange is one request and whatever came back (one row of the archive); a Response is a whole,
+successful one."""
 
 import datetime as dt
 import os
@@ -23,8 +23,9 @@ BODY_LIMIT = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per second;
-    `body_limit` in bytes; `budget_url`: the Redis through which machines share its rate limit."""
+    """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per
+    second; `body_limit` in bytes; `budget_url`: the Redis through which machines share its rate
+    limit."""
 
     account: str
     url: str
@@ -45,8 +46,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request: times in UTC and whole milliseconds; `error` says what went wrong, without key or
-    address."""
+    """One request: times in UTC and whole milliseconds; `error` says what went wrong, without key
+    or address."""
 
     request_id: int
     account: str
@@ -57,8 +58,8 @@ class Exchange:
     http_status: int | None
     outcome: Outcome
     error: str | None
-    #: As received, in UTF-8 and with every occurrence of the key replaced; b"" when none came or it is
-    #: secret.
+    #: As received, in UTF-8 and with every occurrence of the key replaced; b"" when none came or it
+    #: is secret.
     body: Body = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they are not archived
     opened: Envelope | None = field(default=None, repr=False, compare=False)  # of this very body
@@ -66,8 +67,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Response:
-    """A whole response to a call, fresh from the service or from the archive. `opened`: its envelope, where
-    the client has opened and judged it."""
+    """A whole response to a call, fresh from the service or from the archive. `opened`: its
+    envelope, where the client has opened and judged it."""
 
     request_id: int
     account: str
@@ -86,11 +87,11 @@ class Response:
 
 
 class _RequestIds:
-    """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on only
-    `elapsed` counts.
+    """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on
+    only `elapsed` counts.
 
-    Two processes that run at once make the same id when they draw the same of 1,024 numbers in the same
-    microsecond."""
+    Two processes that run at once make the same id when they draw the same of 1,024 numbers in the
+    same microsecond."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -103,15 +104,15 @@ class _RequestIds:
         self._own = secrets.randbits(10)
 
     def next_id(self) -> int:
-        """A positive 63-bit number, larger than all of this process before it and than those that `exceed`
-        was given."""
+        """A positive 63-bit number, larger than all of this process before it and than those that
+        `exceed` was given."""
         with self._lock:
             self._last = max(self._last + 1, self._lead + _unix_microseconds())
             return self._last << 10 | self._own
 
     def exceed(self, request_id: int) -> None:
-        """Let ids made from now on be larger. Whoever opens an archive passes its largest: then its order is
-        that of its ids, whatever the machine's clock showed when."""
+        """Let ids made from now on be larger. Whoever opens an archive passes its largest: then its
+        order is that of its ids, whatever the machine's clock showed when."""
         with self._lock:
             self._lead = max(self._lead, (request_id >> 10) + 1 - _unix_microseconds())
 
@@ -128,12 +129,12 @@ new_request_id, exceed_request_id = _ids.next_id, _ids.exceed
 
 
 def order_of(request_id: int) -> float:
-    """The id as seconds: those between two requests of one home, whatever the clock showed; unix seconds
-    while it is right."""
+    """The id as seconds: those between two requests of one home, whatever the clock showed; unix
+    seconds while it is right."""
     return (request_id >> 10) / 1e6
 
 
 def id_at(moment: dt.datetime) -> int:
-    """About the id of a request of that moment, made while the clock was right: for what was noted before ids
-    were."""
+    """About the id of a request of that moment, made while the clock was right: for what was noted
+    before ids were."""
     return round(moment.timestamp() * 1e6) << 10

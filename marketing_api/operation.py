@@ -1,8 +1,8 @@
 """What an operation is: the one declaration from which validation, routes, pages and tests follow.
 
-Belongs here: parameters and their form on the wire, the shape of an operation and how a file declares it, and
-a call: an operation with its parameters. Not here: the operations themselves (`operations/`), how a request
-is sent (`transport`, `client`)."""
+Belongs here: parameters and their form on the wire, the shape of an operation and how a file
+declares it, and a call: an operation with its parameters. Not here: the operations themselves
+(`operations/`), how a request is sent (`transport`, `client`)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared ignoring
-    case."""
+    """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared
+    ignoring case."""
 
     name: str
     doc: str = ""
@@ -61,12 +61,14 @@ class Parameter:
     secret: bool = False  # never logged nor archived
 
     def encode_value(self, value: Any, operation: str) -> dict[str, str]:
-        """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not
-        allowed."""
+        """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is
+        not allowed."""
         if self.kind is Kind.FIELDS:
             if isinstance(value, Mapping):
                 return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
-            raise self._make_error(operation, " takes a map of field id to value, e.g. fields[12]=London")
+            raise self._make_error(
+                operation, " takes a map of field id to value, e.g. fields[12]=London"
+            )
         values = _split_values(value) if self.many else [value]
         try:
             words = [self._match_choice(_encode_word(self.kind, item)) for item in values]
@@ -113,7 +115,11 @@ _DATE_TIMES = (
     "%m/%d/%Y %H:%M",
     *_DATES,
 )
-_SENT_AS = {Kind.DATE: "%Y-%m-%d", Kind.DATETIME: "%Y-%m-%d %H:%M:%S", Kind.DAY_OR_TIME: "%m/%d/%Y %H:%M"}
+_SENT_AS = {
+    Kind.DATE: "%Y-%m-%d",
+    Kind.DATETIME: "%Y-%m-%d %H:%M:%S",
+    Kind.DAY_OR_TIME: "%m/%d/%Y %H:%M",
+}
 _MOMENT = "a date-time is needed, like 2026-01-31 14:05:00"
 #: Said where another value was given.
 _NEEDED = {
@@ -147,7 +153,9 @@ def _encode_word(kind: Kind, value: Any) -> str:
             return text
         case Kind.BOOLEAN | Kind.FLAG if (truth := _TRUTH.get(text.lower())) is not None:
             return str(int(truth)) if kind is Kind.FLAG else str(truth).lower()
-        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _read_moment(kind, value, text):
+        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _read_moment(
+            kind, value, text
+        ):
             is_day = kind is Kind.DAY_OR_TIME and ":" not in text
             return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
     raise ValueError(_NEEDED[kind])
@@ -169,8 +177,8 @@ def _parse_moment(text: str, forms: Iterable[str]) -> dt.datetime | None:
 if TYPE_CHECKING:
     from marketing_api.records.fields import Record, Rows
 
-    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was
-    #: requested.
+    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what
+    #: was requested.
     ReadRows = Callable[[Any, Mapping[str, str]], Rows]
 
 
@@ -185,11 +193,11 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty
-    the payload is `data` itself, and `members` are those without which it is not whole.
+    """One operation of the service. `at` names the member of `data` that holds the payload; where
+    it is empty the payload is `data` itself, and `members` are those without which it is not whole.
 
-    `records` are the record types that a read yields and `rows` the function that finds them in the payload;
-    a look-up or a write has neither."""
+    `records` are the record types that a read yields and `rows` the function that finds them in the
+    payload; a look-up or a write has neither."""
 
     name: str  # `area/operation`, as in its path
     method: str
@@ -201,10 +209,12 @@ class Operation:
     members: tuple[str, ...] = ()
     echo: str = ""  # the required parameter that `data` repeats, where it does
     is_listing: bool = False  # the payload is a wrapper `{count, items}`
-    is_streamed: bool = False  # its entries stand alone, so that a huge response may be read in batches
+    # its entries stand alone, so that a huge response may be read in batches
+    is_streamed: bool = False
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
-    # its entries come in groups, each of which a service may page for itself: the size of a page says nothing
+    # its entries come in groups, each of which a service may page for itself: the size of a page
+    # says nothing
     is_grouped: bool = False
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
@@ -233,9 +243,9 @@ class Operation:
     def bind(self, **values: Any) -> Call:
         """Check `values` against the declaration and return the call.
 
-        Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12":
-        "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall,
-        naming the parameter and what is allowed, before a request is spent."""
+        Python's reserved words take a trailing underscore (`from_`). None means "not given".
+        `fields={"12": "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same.
+        Raises InvalidCall, naming the parameter and what is allowed, before a request is spent."""
         words = self._encode_values(values)
         wire: dict[str, str] = {}
         for parameter in self.parameters:
@@ -244,7 +254,9 @@ class Operation:
             elif parameter.required:
                 wire[parameter.name] = self._default_of(parameter)
         if self.needs_one and not any(map(words.get, self.needs_one)):
-            raise self._make_error(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
+            raise self._make_error(
+                f"one of {', '.join(self.needs_one)} is required", self.needs_one[0]
+            )
         if half := next((name for name, word in wire.items() if _HALF.search(name + word)), ""):
             culprit = half.partition("[")[0]
             raise self._make_error(f"{culprit} holds half a character", culprit)
@@ -259,7 +271,9 @@ class Operation:
             head, bracket, key = name.partition("[")
             parameter = self.find_parameter(head)
             is_field = bracket and parameter.kind is Kind.FIELDS
-            found = parameter.encode_value({key.rstrip("]"): value} if is_field else value, self.name)
+            found = parameter.encode_value(
+                {key.rstrip("]"): value} if is_field else value, self.name
+            )
             words[parameter.name] = words.get(parameter.name, {}) | found
         return words
 
@@ -286,8 +300,8 @@ class Operation:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation with its wire parameters (without the key): what is requested, and under what it is
-    archived."""
+    """An operation with its wire parameters (without the key): what is requested, and under what it
+    is archived."""
 
     operation: Operation
     params: dict[str, str]
@@ -295,15 +309,21 @@ class Call:
     @cached_property
     def key(self) -> str:
         """Equal calls have equal keys, whatever the order of their parameters (32 hex digits)."""
-        parts = [self.operation.name, *(part for pair in sorted(self.params.items()) for part in pair)]
-        return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        parts = [
+            self.operation.name,
+            *(part for pair in sorted(self.params.items()) for part in pair),
+        ]
+        return hashlib.blake2b(
+            "\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest()
 
     @property
     def public_params(self) -> dict[str, str]:
         """The parameters as they may be logged and archived."""
         secret = {parameter.name for parameter in self.operation.parameters if parameter.secret}
         return {
-            name: "***" if name.partition("[")[0] in secret else value for name, value in self.params.items()
+            name: "***" if name.partition("[")[0] in secret else value
+            for name, value in self.params.items()
         }
 
     def __repr__(self) -> str:
@@ -315,8 +335,8 @@ class Call:
 
 
 class Area(dict[str, Operation]):
-    """The operations of one area by name, as `operations/NAME.toml` declares them: their members are those of
-    `Operation`.
+    """The operations of one area by name, as `operations/NAME.toml` declares them: their members
+    are those of `Operation`.
 
     `content` names parameters in that file which stand behind an operation's own.
     """
@@ -324,26 +344,40 @@ class Area(dict[str, Operation]):
     def __init__(self, name: str) -> None:
         self.name = name
         declared = tomllib.loads(
-            Path(__file__).with_name("operations").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+            Path(__file__)
+            .with_name("operations")
+            .joinpath(f"{name}.toml")
+            .read_text(encoding="utf-8")
         )
         content = declared.pop("content", {})
         super().__init__(
-            {name: self._declare_operation(name, members, content) for name, members in declared.items()}
+            {
+                name: self._declare_operation(name, members, content)
+                for name, members in declared.items()
+            }
         )
 
     def declare_rows(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
-        """The operation of that name, which fills tables: `rows` finds these records in its payload."""
+        """The operation of that name, which fills tables: `rows` finds these records in its
+        payload."""
         self[name] = replace(self[name], rows=rows, records=records)
         return self[name]
 
     @staticmethod
-    def _declare_operation(name: str, members: dict[str, Any], content: Mapping[str, list[Any]]) -> Operation:
+    def _declare_operation(
+        name: str, members: dict[str, Any], content: Mapping[str, list[Any]]
+    ) -> Operation:
         rows = [*members.pop("parameters", ()), *content.get(members.pop("content", ""), ())]
         effect = Effect(members.pop("effect", "write"))
         is_read = effect is Effect.READ
-        declared = {"method": "GET" if is_read else "POST", "result": [] if is_read else ["item"], **members}
+        declared = {
+            "method": "GET" if is_read else "POST",
+            "result": [] if is_read else ["item"],
+            **members,
+        }
         others: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in declared.items()
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in declared.items()
         }
         parameters = msgspec.convert(rows, tuple[Parameter, ...])
         return Operation(name, effect=effect, parameters=parameters, **others)

@@ -1,22 +1,23 @@
-"""When the next request may leave: the rules as values and arithmetic, without clocks, threads or files.
+"""When the next request may leave: the rules as values and arithmetic, without clocks, threads or
+files.
 
-Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service refuses and
-shrinks while it does not. That suits every way of counting. The service counts in windows of one second. Once
-its responses show where they begin, the slots are put into them, which uses more of the limit and is refused
-less.
+Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service
+refuses and shrinks while it does not. That suits every way of counting. The service counts in
+windows of one second. Once its responses show where they begin, the slots are put into them, which
+uses more of the limit and is refused less.
 
-While requests leave evenly, a response with the lowest count that windows begin with (1, or more when another
-client of the account is always quicker) shows an edge: it lies between that request and the one sent before.
-Edges that stay at the same fraction of the second belong to a fixed grid. What contradicts it later is a
-strike; after a few it is disbelieved for a while.
+While requests leave evenly, a response with the lowest count that windows begin with (1, or more
+when another client of the account is always quicker) shows an edge: it lies between that request
+and the one sent before. Edges that stay at the same fraction of the second belong to a fixed grid.
+What contradicts it later is a strike; after a few it is disbelieved for a while.
 
-The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge:
-the whole limit is used and nothing is refused. What other clients use of a window shows in refusals: the
-margin then leaves it to them. Where a service counts in another way (windows that begin with a request,
-sliding windows, a bucket), no grid is found, and pacing stays even.
+The slots lie in the middle of the windows, where neither delays nor clock drift carry a request
+over an edge: the whole limit is used and nothing is refused. What other clients use of a window
+shows in refusals: the margin then leaves it to them. Where a service counts in another way (windows
+that begin with a request, sliding windows, a bucket), no grid is found, and pacing stays even.
 
-Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here:
-waiting, and sharing between processes (`rate_limit`)."""
+Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not
+here: waiting, and sharing between processes (`rate_limit`)."""
 
 import dataclasses
 import math
@@ -27,12 +28,14 @@ DRIFT_TO_TELL = 0.45
 # seconds by which a sighting of an edge may differ from those before: one slot and the delays
 TOLERANCE = 0.12
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
-# per second: how soon a higher count is taken for the lowest, once another client is first in each window
+# per second: how soon a higher count is taken for the lowest, once another client is first in each
+# window
 LOWEST_RISES = 1.0
 STRIKES = 3.0
 STRIKE_FADES = 0.99  # per window
 DISTRUST = 60.0  # seconds
-# seconds left free at the start of a window; its end gets more, since delays only push requests later
+# seconds left free at the start of a window; its end gets more, since delays only push requests
+# later
 LEAD = 0.15
 SPAN = 0.6  # seconds over which the slots of a window are spread
 LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next window
@@ -40,8 +43,8 @@ LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next
 
 @dataclass(frozen=True, slots=True)
 class RateReport:
-    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not said or not
-    readable."""
+    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not
+    said or not readable."""
 
     limit: int | None = None  # requests allowed in a window of one second
     requests: int | None = None
@@ -55,11 +58,15 @@ class RateReport:
         """How many requests the service has counted in its window, this one included."""
         if self.requests is not None:
             return float(self.requests)
-        return None if self.limit is None or self.remaining is None else float(self.limit - self.remaining)
+        return (
+            None
+            if self.limit is None or self.remaining is None
+            else float(self.limit - self.remaining)
+        )
 
     def seconds_left(self, wall: float) -> float:
-        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not
-        say."""
+        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it
+        does not say."""
         return 0.0 if self.reset is None else self.reset - wall
 
 
@@ -75,8 +82,8 @@ class Slot:
 
 @dataclass(slots=True)
 class Windows:
-    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are floats),
-    and what was put into them."""
+    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are
+    floats), and what was put into them."""
 
     is_fixed: float = 0.0
     phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
@@ -105,8 +112,11 @@ class Windows:
             self.is_fixed = 1.0
 
     def contradicts(self, slot: Slot, count: float, half: float, *, is_edge: bool) -> bool:
-        """Whether ours came before its edge, or the first of a window late in ours. `half`: of the limit."""
-        is_early = slot.index == 0 and count > half and slot.at > slot.window + self.phase + LEAD / 2
+        """Whether ours came before its edge, or the first of a window late in ours. `half`: of the
+        limit."""
+        is_early = (
+            slot.index == 0 and count > half and slot.at > slot.window + self.phase + LEAD / 2
+        )
         return is_early or (is_edge and slot.index >= half)
 
     def add_strike(self, weight: float, now: float) -> None:
@@ -139,24 +149,30 @@ class Windows:
     def note_even(self, at: float, limit: float) -> None:
         """A slot was paced evenly, which has used up its share of the window until then."""
         self.number = math.floor(at - self.phase + 1 - LAST_ENTRY)
-        self.used, self.before = math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1, limit
+        self.used, self.before = (
+            math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1,
+            limit,
+        )
 
 
-#: Requests a second in the specification's text: for estimates before an account has reported its own limit,
-#: never for sending.
+#: Requests a second in the specification's text: for estimates before an account has reported its
+#: own limit, never for sending.
 SPECIFIED_RATE = 15.0
 START_RATE = 10.0  # requests per second until the service has reported its limit (observation 27)
-# requests per second; beyond it two slots are closer than the delays that would have to be told apart
+# requests per second; beyond it two slots are closer than the delays that would have to be told
+# apart
 WIDEST = 100.0
 FIRST_MARGIN = 0.06
 LEAST_MARGIN = 0.02
-# requests per second that refusals alone make of any limit: its "second" may be a minute, or its number wrong
+# requests per second that refusals alone make of any limit: its "second" may be a minute, or its
+# number wrong
 SLOWEST = 3.0
 MARGIN_STEP = 0.02
 CONTESTED = 0.1  # a margin beyond which other clients seem to use up the limit before us
 MARGIN_RECOVERY = 0.0005  # per second without a refusal: a step is won back in 40 s
 MARGIN_DECAY = 0.005  # of itself per second: a large margin shrinks sooner
-CREDIT = 0.02  # seconds of lateness that even pacing makes up for; no sleep is more exact on a busy machine
+# seconds of lateness that even pacing makes up for; no sleep is more exact on a busy machine
+CREDIT = 0.02
 LONGEST_HOLD = 60.0
 STALE_AFTER = 600.0  # seconds: clocks drift and limits change, so older knowledge is dropped
 
@@ -173,17 +189,22 @@ class Schedule:
     refused_at: float = 0.0  # when the last 429 came
     refusals: float = 0.0  # 429s in a row
     touched_at: float = 0.0
-    share: float = 1.0  # of the limit that may be used: less where the other machines cannot be seen
+    # of the limit that may be used: less where the other machines cannot be seen
+    share: float = 1.0
     windows: Windows = field(default_factory=Windows)
 
-    def reserve_slot(self, now: float, cap: float | None = None, *, held: Slot | None = None) -> Slot:
-        """Take the next free slot, or the `held` one that was taken before and still holds. `cap`: requests
-        per second that are never exceeded."""
+    def reserve_slot(
+        self, now: float, cap: float | None = None, *, held: Slot | None = None
+    ) -> Slot:
+        """Take the next free slot, or the `held` one that was taken before and still holds. `cap`:
+        requests per second that are never exceeded."""
         if held is not None and self.still_holds(held):
             return held
         self._forget_nonsense(now)
         if self.is_windowed(cap):
-            slot = self.windows.place_slot(max(now, self.hold_until), self.last_at, self.limit, self.rate())
+            slot = self.windows.place_slot(
+                max(now, self.hold_until), self.last_at, self.limit, self.rate()
+            )
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
@@ -204,19 +225,25 @@ class Schedule:
 
     def is_windowed(self, cap: float | None = None) -> bool:
         return (
-            bool(self.windows.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
+            bool(self.windows.is_fixed)
+            and 0 < self.limit <= min(WIDEST, cap or math.inf)
+            and self.share == 1
         )
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
         if self.is_windowed(cap):
-            # a margin beyond the least one is what other clients use; one refusal alone costs nothing
+            # a margin beyond the least one is what other clients use; one refusal alone costs
+            # nothing
             return max(math.floor(self.limit / (1 + self.margin - LEAST_MARGIN) + 0.35), 1)
         even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
         return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
 
-    def learn(self, slot: Slot, report: RateReport, *, refused: bool, now: float, wall: float) -> None:
-        """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
+    def learn(
+        self, slot: Slot, report: RateReport, *, refused: bool, now: float, wall: float
+    ) -> None:
+        """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since
+        1970."""
         self.touched_at = now
         if report.limit and report.limit > 0:
             self.limit = float(report.limit)
@@ -226,7 +253,9 @@ class Schedule:
             self.refusals = 0.0
             recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
             self.margin = max(LEAST_MARGIN, self.margin - recovery)
-            is_used_up = report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
+            is_used_up = (
+                report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
+            )
             if is_used_up and 0 < (left := report.seconds_left(wall)) <= 1:
                 self.hold_until = max(self.hold_until, now + left)
         if (count := report.count) is not None:
@@ -246,7 +275,8 @@ class Schedule:
     def _learn_refusal(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
         self.hold_until = max(self.hold_until, self._find_hold(report, now, wall))
-        is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
+        # one that was on its way at the last refusal teaches nothing
+        is_news = slot.at > self.refused_at
         is_whim = not report.reached and bool(report.remaining)
         self.refused_at = now
         if is_news and not is_whim:
@@ -256,8 +286,8 @@ class Schedule:
                 self.windows.add_strike(1, now)
 
     def _find_hold(self, report: RateReport, now: float, wall: float) -> float:
-        """Until when nobody sends: the end of the window as far as it can be told, else what the service
-        advises, else 1 s."""
+        """Until when nobody sends: the end of the window as far as it can be told, else what the
+        service advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0)
         left = report.seconds_left(wall)
         if self.is_windowed() and advised <= 1:
@@ -274,12 +304,17 @@ class Schedule:
             self.replace_by(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
             self.replace_by(
-                Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
+                Schedule(
+                    touched_at=now,
+                    hold_until=self.hold_until,
+                    last_at=self.last_at,
+                    share=self.share,
+                )
             )
 
     def begun_anew(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
-        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds.
-        Empty if nothing is."""
+        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold`
+        seconds. Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
         return dataclasses.replace(

@@ -1,8 +1,8 @@
-"""Pagination: reading a listing to its end, when neither `count` nor the size of a page can be trusted
-(observations 14 and 15).
+"""Pagination: reading a listing to its end, when neither `count` nor the size of a page can be
+trusted (observations 14 and 15).
 
-Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the
-entries mean."""
+Belongs here: which page to request next, and when that was all. Not here: the requests (passed in),
+what the entries mean."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -44,12 +44,13 @@ class Listing:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the end was reached, with no less than the service announced, and nothing can have slipped
-        past."""
+        """Whether the end was reached, with no less than the service announced, and nothing can
+        have slipped past."""
         return self.is_over and not self.missing and not self.has_moved
 
     def pages(self, fetch: Fetch) -> Iterator[Response]:
-        """Every page that held something new, and the first in any case. Raises what `fetch` raises."""
+        """Every page that held something new, and the first in any case. Raises what `fetch`
+        raises."""
         is_paged = self.operation.is_paged
         limit = int(self.params.get("limit") or PAGE_SIZE) if is_paged else 0
         before: int | None = None
@@ -78,8 +79,8 @@ class Listing:
         return len(keys), new
 
     def _is_last(self, served: int, new: int, before: int | None, limit: int) -> bool:
-        """Whether this page is the last one. Only a page without anything new ends what is announced to go
-        on."""
+        """Whether this page is the last one. Only a page without anything new ends what is
+        announced to go on."""
         if not new:
             return True
         if self.missing or self.operation.is_grouped:

@@ -1,5 +1,6 @@
-"""From a whole response to typed records, in batches. Not here: whether the response is whole (`validation`),
-how its entries are found (`records/AREA.py`), where the records land (`warehouse`)."""
+"""From a whole response to typed records, in batches. Not here: whether the response is whole
+(`validation`), how its entries are found (`records/AREA.py`), where the records land
+(`warehouse`)."""
 
 import contextlib
 import datetime as dt
@@ -32,8 +33,8 @@ from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
 
-#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks
-#: what is alive.
+#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's
+#: collector walks what is alive.
 BATCH = 1_000
 #: A batch's sample: its first entries and first rejected ones, and one of so many.
 _FIRST, _EACH = 3, 250
@@ -41,13 +42,13 @@ _FIRST, _EACH = 3, 250
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, the entries that could not become one, and collections of them that
-    were missing.
+    """A batch of records of one type, the entries that could not become one, and collections of
+    them that were missing.
 
-    `flawed`: entries with a value that could not be read; they are among the records, without it. `sample`
-    are some of the entries as they came, those that could not be read included; `names` are those of the
-    members that every entry had, and that any had. `cut` counts entries that are not archived, since they are
-    about people who asked to be forgotten."""
+    `flawed`: entries with a value that could not be read; they are among the records, without it.
+    `sample` are some of the entries as they came, those that could not be read included; `names`
+    are those of the members that every entry had, and that any had. `cut` counts entries that are
+    not archived, since they are about people who asked to be forgotten."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
@@ -62,17 +63,20 @@ class Rows:
 def parse_rows(
     response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH
 ) -> Iterator[Rows]:
-    """The records of a response that `check` accepted, at most `batch` at a time; none for operations that
-    fill no table.
+    """The records of a response that `check` accepted, at most `batch` at a time; none for
+    operations that fill no table.
 
-    `zone` is that of the account's local date-times; `observed_on` the account's local date of the request,
-    for daily tables. Of an response that no reader can make anything of, each type has one rejected entry,
-    which protects what hangs on it."""
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of the
+    request, for daily tables. Of an response that no reader can make anything of, each type has one
+    rejected entry, which protects what hangs on it."""
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
     cut: Counter[type[Record]] = Counter()
     try:
         validated = partial(
-            _validate_batch, zone=zone, observed_on=observed_on, has_undecoded=response.envelope.has_undecoded
+            _validate_batch,
+            zone=zone,
+            observed_on=observed_on,
+            has_undecoded=response.envelope.has_undecoded,
         )
         for record, raw in pair_entries(response):
             if isinstance(raw, CutEntry):
@@ -90,7 +94,9 @@ def parse_rows(
     # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
     except Exception as problem:
         operation = response.call.operation
-        log.exception("a response of %s (request %d) cannot be read", operation.name, response.request_id)
+        log.exception(
+            "a response of %s (request %d) cannot be read", operation.name, response.request_id
+        )
         reason = f"the rest of the response cannot be read ({type(problem).__name__})"
         for record in operation.records:
             yield Rows(record, rejected=[Unread(None, reason)])
@@ -132,7 +138,9 @@ def _validate_batch(
 ) -> Rows:
     """All at once, which is fastest; one by one when an entry among them may not be readable."""
     if "observed_on" in record.model_fields:
-        raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
+        raws = [
+            {**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws
+        ]
     # a few kinds: most entries have the same members
     members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}
     names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
@@ -149,8 +157,8 @@ def _validate_batch(
 
 
 def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
-    """One entry: as a record, as one without the values at fault, or, where one of these tells it apart, as
-    rejected."""
+    """One entry: as a record, as one without the values at fault, or, where one of these tells it
+    apart, as rejected."""
     if isinstance(raw, Unread):
         if raw.is_entry:
             rows.rejected.append(raw)
@@ -168,7 +176,9 @@ def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
         errors = problem.errors(include_url=False, include_context=False, include_input=False)
         flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
         reasons += map(_describe_error, errors)
-        found = read_or_none(validate, readable | dict.fromkeys(flawed) if isinstance(raw, dict) else None)
+        found = read_or_none(
+            validate, readable | dict.fromkeys(flawed) if isinstance(raw, dict) else None
+        )
     if reasons:
         (rows.rejected if found is None else rows.flawed).append(Unread(raw, "; ".join(reasons)))
     if found is not None:
@@ -195,7 +205,8 @@ def _drop_members(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
+    """Field and fault, without the value: it stands in the raw entry, and reasons are shown and
+    logged."""
     fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
 
@@ -218,12 +229,15 @@ def service_count(response: Response) -> int | None:
 
 def _read_count(response: Response) -> int | None:
     operation = response.call.operation
-    count = find_member(response.envelope.open_member(operation.at), "count") if operation.at else None
+    count = (
+        find_member(response.envelope.open_member(operation.at), "count") if operation.at else None
+    )
     return None if count is None else read_int(decode(count))
 
 
 def find_shortage(response: Response) -> str:
-    """How a listing contradicts its own count, those of one page by not being readable; "" when it does not.
+    """How a listing contradicts its own count, those of one page by not being readable; "" when it
+    does not.
 
     A count below the entries proves nothing lost.
     """
@@ -240,8 +254,8 @@ def find_shortage(response: Response) -> str:
 
 
 def item_keys(response: Response) -> list[str]:
-    """One identity per entry served, in order, equal for the same entry on another page: id (and network),
-    else a hash and a number."""
+    """One identity per entry served, in order, equal for the same entry on another page: id (and
+    network), else a hash and a number."""
     record = next(iter(response.call.operation.records), None)
     has_network = record is not None and "network" in record.model_fields
     seen: Counter[str] = Counter()
@@ -264,12 +278,16 @@ def _served_entries(response: Response, first: type[Record] | None) -> Iterable[
         return map(_decode_entry, response.envelope.list_entries(operation))
     if operation.rows is None:
         return as_objects(response.envelope.decode_payload(operation))
-    return (raw for record, raw in pair_entries(response) if record is first and not isinstance(raw, Unread))
+    return (
+        raw
+        for record, raw in pair_entries(response)
+        if record is first and not isinstance(raw, Unread)
+    )
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:
-    """(served, total) events of a timeline's response: served < total means that the service cut it. Without
-    `total` both are equal."""
+    """(served, total) events of a timeline's response: served < total means that the service cut
+    it. Without `total` both are equal."""
     wrapper, timeline = (
         response.envelope.open_member("timeline"),
         find_member(response.envelope.members, "timeline"),
@@ -281,8 +299,8 @@ def timeline_extent(response: Response) -> tuple[int, int]:
 
 
 def parts_served(response: Response) -> dict[str, Any]:
-    """The parts of a response around its entries: their paths in the body → what stands there, with nothing
-    in it decoded. None of a huge one."""
+    """The parts of a response around its entries: their paths in the body → what stands there, with
+    nothing in it decoded. None of a huge one."""
     found: dict[str, msgspec.Raw] = {}
     members = {} if isinstance(response.body, Path) else response.envelope.members or {}
     for name, raw in members.items():

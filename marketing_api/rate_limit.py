@@ -1,14 +1,15 @@
-"""The client-side rate limiter: the requests of an account, over all threads and processes, under its limit:
-of one machine (a locked file), or of all machines that share a Redis (`MARKETING_BUDGET_URL`).
+"""The client-side rate limiter: the requests of an account, over all threads and processes, under
+its limit: of one machine (a locked file), or of all machines that share a Redis
+(`MARKETING_BUDGET_URL`).
 
-`RateLimiter.wait_for_slot` gives each request its slot and `learn` takes in what the service reports. After
-a 429 everybody waits for the window to reset, and the refused request goes first. A process holds at most
-one slot that is not yet due, so that processes share about equally however many threads they have. What was
-measured is in `docs/decisions/rate-limit.md`.
+`RateLimiter.wait_for_slot` gives each request its slot and `learn` takes in what the service
+reports. After a 429 everybody waits for the window to reset, and the refused request goes first. A
+process holds at most one slot that is not yet due, so that processes share about equally however
+many threads they have. What was measured is in `docs/decisions/rate-limit.md`.
 
-Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state is kept;
-reading what the service says about its limit. Not here: which moments are slots (`pacing`). Needs `fcntl`, so
-Linux or macOS."""
+Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state
+is kept; reading what the service says about its limit. Not here: which moments are slots
+(`pacing`). Needs `fcntl`, so Linux or macOS."""
 
 import bisect
 import contextlib
@@ -53,30 +54,30 @@ class Store(Protocol):
         """Seconds on the clock that the schedule's times are of; all who share it have the same."""
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
-        """Change the schedule as if nobody else did, and return what `change` does. It may be called several
-        times: pure but for the schedule."""
+        """Change the schedule as if nobody else did, and return what `change` does. It may be
+        called several times: pure but for the schedule."""
 
 
 class RateLimiter:
     """The limit of one account as this process sees it. Thread-safe.
 
-    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots are of the
-    store's clock."""
+    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots
+    are of the store's clock."""
 
     def __init__(self, store: Store | Path, *, cap: float | None = None) -> None:
         self._store = FileStore(store) if isinstance(store, Path) else store
         self._cap = cap
         self._lock = threading.Lock()
-        #: Of those who wait: refused requests first, then in order of arrival. Each has a condition of its
-        #: own: all would wake for every slot that one of them gets.
+        #: Of those who wait: refused requests first, then in order of arrival. Each has a condition
+        #: of its own: all would wake for every slot that one of them gets.
         self._queue: list[tuple[bool, int, threading.Condition]] = []
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
     def share_limit(cls, connection: Connection) -> Self:
-        """The limiter that all processes share for the account: those of this machine, or of all that name
-        the same Redis.
+        """The limiter that all processes share for the account: those of this machine, or of all
+        that name the same Redis.
 
         Raises LimitNotShared when that Redis cannot be used.
         """
@@ -84,9 +85,11 @@ class RateLimiter:
         url = connection.budget_url
         return cls(RedisStore(url.reveal(), path) if url else path, cap=connection.max_rate)
 
-    def wait_for_slot(self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False) -> Slot:
-        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes
-        before all others.
+    def wait_for_slot(
+        self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False
+    ) -> Slot:
+        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused
+        and goes before all others.
 
         Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
         """
@@ -100,7 +103,9 @@ class RateLimiter:
                         turn.wait()
                         continue
                     slot = self._slot = self._store.apply(
-                        lambda schedule: schedule.reserve_slot(self._store.now(), self._cap, held=self._slot)
+                        lambda schedule: schedule.reserve_slot(
+                            self._store.now(), self._cap, held=self._slot
+                        )
                     )
                     left = slot.at - self._store.now()
                     if left <= 0:
@@ -114,8 +119,8 @@ class RateLimiter:
                     self._queue[0][-1].notify()
 
     def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
-        """Take in what the response to the request of `slot` said about the limit. After a refusal everybody
-        waits."""
+        """Take in what the response to the request of `slot` said about the limit. After a refusal
+        everybody waits."""
         with self._lock:
             self._store.apply(
                 lambda schedule: schedule.learn(
@@ -147,7 +152,11 @@ class RequestBudget:
     Thread-safe."""
 
     def __init__(
-        self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now
+        self,
+        max_requests: int | None = None,
+        *,
+        until: dt.datetime | None = None,
+        now: Clock = utc_now,
     ) -> None:
         self.max_requests = max_requests
         self.until = until
@@ -175,13 +184,14 @@ class RequestBudget:
 # ---- shared by the processes of one machine: a small locked file
 
 _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule).decode
-# bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not
-# damage it
+# bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting
+# must not damage it
 _SIZE = 1024
 
 
 class FileStore:
-    """Changes are made under the file's lock. The clock is one that all processes of the machine have."""
+    """Changes are made under the file's lock. The clock is one that all processes of the machine
+    have."""
 
     now = staticmethod(time.monotonic)
 
@@ -200,10 +210,12 @@ class FileStore:
 
     @contextlib.contextmanager
     def _open_locked(self) -> Iterator[int]:
-        """The file is opened for each change: a descriptor that were kept, a forked child would share
-        together with its lock."""
+        """The file is opened for each change: a descriptor that were kept, a forked child would
+        share together with its lock."""
         while True:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            descriptor = os.open(
+                self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if os.fstat(
@@ -222,8 +234,8 @@ def pack_schedule(schedule: Schedule) -> bytes:
 
 
 def unpack_schedule(stored: bytes) -> Schedule:
-    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt
-    afresh, which takes seconds."""
+    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then
+    learnt afresh, which takes seconds."""
     try:
         if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:
             return _decode(stored[4:])
@@ -233,27 +245,28 @@ def unpack_schedule(stored: bytes) -> Schedule:
 
 
 def shared_path(url: str, key: Secret | str) -> Path:
-    """The file of an account's limit, in a folder of the temp directory that only its owner can open.
+    """The file of an account's limit, in a folder of the temp directory that only its owner can
+    open.
 
-    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of
-    both values."""
+    Processes share a limit when they run as the same user with the same temp directory. The name is
+    a hash of both values."""
     secret = key.reveal() if isinstance(key, Secret) else key
     name = hashlib.blake2b(f"{url}\0{secret}".encode(), digest_size=16).hexdigest()
     return private_folder() / name
 
 
 def private_folder() -> Path:
-    """A folder of the temp directory that only its owner can open, made when it is not there: what processes
-    of one user share.
+    """A folder of the temp directory that only its owner can open, made when it is not there: what
+    processes of one user share.
 
-    What is kept in it can be made again. Raises PermissionError when somebody else has one of that name, and
-    LimitNotShared where there is no temp directory."""
+    What is kept in it can be made again. Raises PermissionError when somebody else has one of that
+    name, and LimitNotShared where there is no temp directory."""
     try:
         temporary = Path(tempfile.gettempdir())
     except FileNotFoundError:
         raise LimitNotShared(
-            "no temporary directory can be written, in which programs share the rate limit: set TMPDIR to a "
-            "folder of yours"
+            "no temporary directory can be written, in which programs share the rate limit: set "
+            "TMPDIR to a folder of yours"
         ) from None
     folder = temporary / f"marketing-sync-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -265,14 +278,18 @@ def private_folder() -> Path:
     return folder
 
 
-# ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is made here,
-# and stored by compare-and-set. With each reply comes the server's time, so that all machines have one clock.
-# Without the server each machine sends at `ALONE` of the limit, which its processes share in a file. All look
-# for it every `AGAIN` seconds, and whoever finds the state lost holds everybody until the others have found
+# ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is
+# made here,
+# and stored by compare-and-set. With each reply comes the server's time, so that all machines have
+# one clock.
+# Without the server each machine sends at `ALONE` of the limit, which its processes share in a
+# file. All look
+# for it every `AGAIN` seconds, and whoever finds the state lost holds everybody until the others
+# have found
 # it, too.
 
-#: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of fifteen:
-#: three machines stay below it.
+#: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of
+#: fifteen: three machines stay below it.
 ALONE = 0.25
 TIMEOUT = 0.5  # seconds for connecting, and for a reply
 AGAIN = 2.0  # seconds between looking for a server that is gone
@@ -286,9 +303,9 @@ _SWAP = Path(__file__).with_suffix(".lua").read_text(encoding="utf-8")
 
 
 class ServerClock:
-    """By how much the server's clock is ahead of our steady one: each reply bounds it from both sides, as the
-    server read its clock between sending and receipt. The bounds move apart by what two clocks may drift; a
-    reply outside them means that a clock was set."""
+    """By how much the server's clock is ahead of our steady one: each reply bounds it from both
+    sides, as the server read its clock between sending and receipt. The bounds move apart by what
+    two clocks may drift; a reply outside them means that a clock was set."""
 
     DRIFT = 1e-3  # seconds a second, twice what a clock is slewed by
     SET = 0.01  # seconds; less is no harm to slots in the middle of windows
@@ -299,7 +316,10 @@ class ServerClock:
 
     def learn(self, sent: float, server: float, received: float) -> None:
         drift = self.DRIFT * (received - self._learnt_at)
-        least, most = max(self._least - drift, server - received), min(self._most + drift, server - sent)
+        least, most = (
+            max(self._least - drift, server - received),
+            min(self._most + drift, server - sent),
+        )
         if least > most:
             self.times_set += least - most > self.SET
             least, most = server - received, server - sent
@@ -311,12 +331,13 @@ class ServerClock:
 
 
 class _Server:
-    """The process's one connection to a server, for the states of all accounts; whoever uses it holds
-    `lock`."""
+    """The process's one connection to a server, for the states of all accounts; whoever uses it
+    holds `lock`."""
 
     def __init__(self, url: str) -> None:
         self._url, self.clock = url, ServerClock()
-        self._is_gone, self.look_at = False, 0.0  # and on the monotonic clock, when it is worth a try
+        # and on the monotonic clock, when it is worth a try
+        self._is_gone, self.look_at = False, 0.0
         self.open()
         os.register_at_fork(after_in_child=self.open)  # a connection and a lock of its own
 
@@ -325,7 +346,11 @@ class _Server:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        self.lock, self._token, self.errors = threading.Lock(), os.urandom(8), (redis.RedisError, OSError)
+        self.lock, self._token, self.errors = (
+            threading.Lock(),
+            os.urandom(8),
+            (redis.RedisError, OSError),
+        )
         retry = Retry(
             NoBackoff(), 1, (redis.ConnectionError,)
         )  # what closes idle connections is no outage; a time-out is paid once
@@ -333,12 +358,16 @@ class _Server:
             self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry
         )
         where = client.connection_pool.connection_kwargs
-        self.name = where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
+        self.name = (
+            where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
+        )
         self._script = client.register_script(_SWAP)
 
-    def swap_state(self, key: str, old: bytes, new: bytes, *, was_late: bool = False) -> bytes | None:
-        """Store `new` where `old` is; returns what is there instead, None when it was stored. Raises one of
-        `errors`."""
+    def swap_state(
+        self, key: str, old: bytes, new: bytes, *, was_late: bool = False
+    ) -> bytes | None:
+        """Store `new` where `old` is; returns what is there instead, None when it was stored.
+        Raises one of `errors`."""
         sent = time.monotonic()
         seconds, microseconds, *found = self._script(
             [key, f"{key}:turn"], [old, new, _KEPT, self._token, int(was_late)]
@@ -365,8 +394,8 @@ _server = functools.cache(_Server)
 
 
 class RedisStore:
-    """The state under the hash that `path` ends with, on the server's clock. Raises LimitNotShared if the
-    server cannot be used now."""
+    """The state under the hash that `path` ends with, on the server's clock. Raises LimitNotShared
+    if the server cannot be used now."""
 
     def __init__(self, url: str, path: Path) -> None:
         self._key, self._file = (
@@ -385,14 +414,14 @@ class RedisStore:
             ) from None
         except ValueError:  # whose text may quote a part of the password
             text = (
-                "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a password are "
-                "written like %40"
+                "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a "
+                "password are written like %40"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
         except Exception as problem:  # also what an option in the address brings about
             text = (
-                f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, and "
-                "address and password are right"
+                f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, "
+                "and address and password are right"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
         self._times_set = self._server.clock.times_set
@@ -414,7 +443,9 @@ class RedisStore:
             schedule = self._read_state()
             result, content = change(schedule), pack_schedule(schedule)
             if not late or content != self._seen:
-                found = self._server.swap_state(self._key, self._seen, content, was_late=late >= _TOO_LATE)
+                found = self._server.swap_state(
+                    self._key, self._seen, content, was_late=late >= _TOO_LATE
+                )
                 self._seen = content if found is None else found
                 if found is not None or self._times_set != self._server.clock.times_set:
                     continue
@@ -426,8 +457,13 @@ class RedisStore:
         """What is stored; where it was lost, or its clock was set, what is learnt."""
         stored, times_set = unpack_schedule(self._seen), self._server.clock.times_set
         if self._times_set != times_set:
-            self._times_set, self._learnt, stored = times_set, Schedule(self._learnt.limit), Schedule()
-        if stored == Schedule() or stored.last_at < self._alone_since:  # lost, or nobody used it since
+            self._times_set, self._learnt, stored = (
+                times_set,
+                Schedule(self._learnt.limit),
+                Schedule(),
+            )
+        # lost, or nobody used it since
+        if stored == Schedule() or stored.last_at < self._alone_since:
             return self._learnt.begun_anew(self.now(), HOLD)
         return stored
 
@@ -448,9 +484,12 @@ _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
 def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
-    """The report in the body, whatever level it stands at, completed by the headers (observation 27)."""
+    """The report in the body, whatever level it stands at, completed by the headers (observation
+    27)."""
     values = _limit_in_headers(headers) | _limit_in_body(envelope)
-    known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
+    known: dict[str, Any] = {
+        name: read_or_none(read, values.get(name)) for name, read in _READERS.items()
+    }
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 
 
@@ -465,13 +504,15 @@ def _limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-_READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(("limit", "requests", "remaining"), read_int)
+_READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(
+    ("limit", "requests", "remaining"), read_int
+)
 _READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(value)))
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
-    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as
-    it came."""
+    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything
+    else as it came."""
     now = {name.lower(): value for name, value in headers.items()}.get("date", "")
     try:
         return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
@@ -480,7 +521,8 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
 
 
 def _limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
-    """The same of the body: top level first, where it was observed; `data` last, which may be huge."""
+    """The same of the body: top level first, where it was observed; `data` last, which may be
+    huge."""
     for level in envelope.levels.values() if envelope else ():
         for name, raw in level.items():
             if name.lower().replace("_", "-") in ("rate-limit", "ratelimit"):

@@ -1,7 +1,8 @@
-"""What must not be seen, taken out of what is shown: the key, and control characters in texts of strangers.
+"""What must not be seen, taken out of what is shown: the key, and control characters in texts of
+strangers.
 
-Not here: addresses of people (`address`), HTML (the report escapes it), cells of a spreadsheet (write-back
-defuses them), which columns are personal (`records`)."""
+Not here: addresses of people (`address`), HTML (the report escapes it), cells of a spreadsheet
+(write-back defuses them), which columns are personal (`records`)."""
 
 import json
 import re
@@ -66,8 +67,8 @@ class Redactor:
         return self._pattern.sub(_HIDDEN, data)
 
     def redact_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks without the secret, also where it lies across two of them; memory stays that of one
-        chunk."""
+        """The chunks without the secret, also where it lies across two of them; memory stays that
+        of one chunk."""
         held = b""
         for chunk in chunks:
             clean = self.redact(held + chunk)
@@ -91,8 +92,8 @@ def plain(text: object) -> str:
 
 
 def in_log(text: str) -> str:
-    """The same as one entry of a log: further lines are indented, so that none looks like an entry of its
-    own."""
+    """The same as one entry of a log: further lines are indented, so that none looks like an entry
+    of its own."""
     return plain(text).replace("\n", "\n    ")
 
 

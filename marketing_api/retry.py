@@ -1,9 +1,9 @@
-"""When a request is sent again: exponential back-off with jitter, and when a service that is down is waited
-for or given up.
+"""When a request is sent again: exponential back-off with jitter, and when a service that is down
+is waited for or given up.
 
-Reads are retried until they have a response, a permanent error or too many tries. Writes are not idempotent:
-only what took no effect for certain is sent again. Not here: one request (`client`), how fast requests may
-leave (`rate_limit`)."""
+Reads are retried until they have a response, a permanent error or too many tries. Writes are not
+idempotent: only what took no effect for certain is sent again. Not here: one request (`client`),
+how fast requests may leave (`rate_limit`)."""
 
 import logging
 import random
@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 #: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
 _PROBED_AGAIN_S = 10.0
-#: Seconds without any whole response after which an account is sent nothing more, whatever its service asks
-#: to wait for.
+#: Seconds without any whole response after which an account is sent nothing more, whatever its
+#: service asks to wait for.
 SILENCE = 600.0
 _PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
@@ -40,8 +40,8 @@ _IDLE_S = 120.0  # without a request, after which a time without responses begin
 
 
 class Silence:
-    """How long an account has given no whole response or honest refusal, and whether its service is down.
-    Thread-safe."""
+    """How long an account has given no whole response or honest refusal, and whether its service is
+    down. Thread-safe."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -66,13 +66,18 @@ class Silence:
             self._under_way -= 1
             self._last = now = time.monotonic()
             if not isinstance(problem, Transient):
-                self._answered_at, self._since, self._why = now, (now if self._under_way else None), ""
+                self._answered_at, self._since, self._why = (
+                    now,
+                    (now if self._under_way else None),
+                    "",
+                )
                 return
             is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._why
             self._why, self._is_refused = str(problem), isinstance(problem, RateLimited)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
-                "account %s: no response yet (%s); retrying. Is the address right, and the service up?",
+                "account %s: no response yet (%s); retrying. Is the address right, and the "
+                "service up?",
                 self._account,
                 problem,
             )
@@ -118,16 +123,17 @@ class Silence:
 
     @property
     def is_outage_given_up(self) -> bool:
-        """It was waited for and did not end: until a whole response comes again, one try of a call is
-        enough."""
+        """It was waited for and did not end: until a whole response comes again, one try of a call
+        is enough."""
         return self._is_down and self._has_lasted()
 
     def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
-        """Whether no whole response came `since` (steady clock), although one did before, nor comes to what
-        `probe` requests now.
+        """Whether no whole response came `since` (steady clock), although one did before, nor comes
+        to what `probe` requests now.
 
-        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the
-        probe raises unless it tells about the service: Stopped, BudgetSpent, AuthenticationFailed."""
+        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises
+        what the probe raises unless it tells about the service: Stopped, BudgetSpent,
+        AuthenticationFailed."""
         with self._probing:
             now = time.monotonic()
             if self._answered_at > since or self._has_lasted():
@@ -146,14 +152,15 @@ class Silence:
 
 TRIES = 6  # of a read that meets time-outs, resets or broken responses
 LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is the last
-REFUSALS = 40  # 429s of one call: each costs a window, and none says that the next try will fail too
+# 429s of one call: each costs a window, and none says that the next try will fail too
+REFUSALS = 40
 FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
 LONGEST_PAUSE = 15.0
 
 
 class Retry:
-    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s,
-    for one request; `stop` ends every pause."""
+    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`:
+    `Client`'s, for one request; `stop` ends every pause."""
 
     def __init__(
         self,
@@ -175,8 +182,8 @@ class Retry:
         is_hopeless: Callable[[], bool],
         leave: Callable[[], None] = lambda: None,
     ) -> Response:
-        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its
-        operation any more.
+        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected
+        of its operation any more.
 
         `leave` is called each time when the request has its turn under the rate limit.
         """
@@ -188,10 +195,15 @@ class Retry:
         while True:
             try:
                 return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
-            # no pause: the limiter holds everybody until the window resets, then this one goes first
+            # no pause: the limiter holds everybody until the window resets, then this one goes
+            # first
             except RateLimited:
                 refusals, is_refused = refusals + 1, True
-                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
+                if (
+                    refusals >= REFUSALS
+                    or is_hopeless()
+                    or time.monotonic() - began > LONGEST_CALL_S
+                ):
                     raise
                 continue
             except (GivenUp, TooLarge):
@@ -204,7 +216,8 @@ class Retry:
             self._pause_before_retry(tries)
 
     def _is_enough(self, tries: int, seconds: float, since: float) -> bool:
-        """Whether a read that failed so often, for so long, is not tried again; an outage is waited for."""
+        """Whether a read that failed so often, for so long, is not tried again; an outage is waited
+        for."""
         is_tried = tries >= TRIES or (tries > 1 and seconds > LONGEST_CALL_S)
         if not is_tried and not self._silence.is_outage_given_up:
             return False
@@ -228,7 +241,9 @@ class Retry:
                 raise
             except Transient as problem:
                 if not isinstance(problem, Unreachable) or problem.was_sent:
-                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
+                    raise OutcomeUnknown(
+                        f"{problem}; it was sent and may have taken effect"
+                    ) from problem
                 tries, is_refused, before = tries + 1, False, lambda: None
                 if tries >= TRIES:
                     raise

@@ -1,9 +1,10 @@
-"""The address of a service in its one normal form, which settings, homes and the rate limit compare.
+"""The address of a service in its one normal form, which settings, homes and the rate limit
+compare.
 
     normalize_address("HTTPS://API.example.com:443/1/")  # "https://api.example.com/1"
 
-Two addresses lead to the same service only if scheme, host, port and path are equal: a business id means
-nothing at another one. Not here: e-mail addresses (`address`)."""
+Two addresses lead to the same service only if scheme, host, port and path are equal: a business id
+means nothing at another one. Not here: e-mail addresses (`address`)."""
 
 import re
 import urllib.parse

@@ -1,10 +1,10 @@
-"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that touches
-`requests`.
+"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that
+touches `requests`.
 
-Redirects are not followed (they could carry the key to another host), netrc is not read, cookies are not
-kept. A request that lasts too long is ended: a time-out between two bytes alone would let a byte a second go
-on for ever. Not here: what a response means (`validation`, `parsing`), whether to try again (`retry`), when
-to send (`rate_limit`)."""
+Redirects are not followed (they could carry the key to another host), netrc is not read, cookies
+are not kept. A request that lasts too long is ended: a time-out between two bytes alone would let a
+byte a second go on for ever. Not here: what a response means (`validation`, `parsing`), whether to
+try again (`retry`), when to send (`rate_limit`)."""
 
 import contextlib
 import io
@@ -41,10 +41,14 @@ from marketing_api.urllib3_internals import (
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
-#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many
-#: times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
+#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this
+#: many times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
 MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
-_HEADERS = {"Accept": MEDIA_TYPE, "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
+_HEADERS = {
+    "Accept": MEDIA_TYPE,
+    "Accept-Encoding": "gzip, deflate",
+    "User-Agent": "marketing-sync",
+}
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
@@ -54,16 +58,16 @@ _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
 #: Bytes per second that a response must come with on average, once it has begun.
 SLOWEST = 10_000
-#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must
-#: have.
+#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it
+#: must have.
 BEGUN, WHOLE = 2, 10
 _LOOK_S = 0.25
 
 
 @dataclass(slots=True, eq=False)
 class UnderWay:
-    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have had an
-    effect."""
+    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have
+    had an effect."""
 
     due: float  # on the steady clock, without a byte
     end: float  # however much has come
@@ -84,8 +88,8 @@ class UnderWay:
 
 
 class Watch:
-    """Looks after requests of several threads, each of which has one under way at a time. `close` ends its
-    own thread.
+    """Looks after requests of several threads, each of which has one under way at a time. `close`
+    ends its own thread.
 
     `on_look` is called four times a second from the first request on.
     """
@@ -134,8 +138,8 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, in UTF-8 and with the key replaced. With a `problem` it is not a whole HTTP response
-    (`body`: what had come until then)."""
+    """What came back, in UTF-8 and with the key replaced. With a `problem` it is not a whole HTTP
+    response (`body`: what had come until then)."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -154,7 +158,9 @@ class _Inflow:
         if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
             begun = self._file.getbuffer()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+            self._file = os.fdopen(
+                os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+            )
             self._file.write(begun)
         self._file.write(chunk)
 
@@ -175,9 +181,9 @@ class _Inflow:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`.
-    A response of more than `most_bytes`, unpacked, is read no further: of its body the beginning is kept.
-    `on_look`: see `Watch`."""
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the
+    `Received`. A response of more than `most_bytes`, unpacked, is read no further: of its body the
+    beginning is kept. `on_look`: see `Watch`."""
 
     def __init__(
         self,
@@ -207,8 +213,8 @@ class Transport:
     def send(self, call: Call, spool_name: str) -> Received:
         """Send once and read all of the response; `spool_name`: the file for a large body.
 
-        The operation's time-out is that between two bytes; twice as many seconds until what has come must be
-        more than a trickle, ten times as many until all of it must have come."""
+        The operation's time-out is that between two bytes; twice as many seconds until what has
+        come must be more than a trickle, ten times as many until all of it must have come."""
         what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
@@ -216,8 +222,8 @@ class Transport:
         body = _Inflow(self._spool / spool_name)
         with self._watch.watch_request(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
-                # a write over a new connection: one that the service is just closing would leave its outcome
-                # unknown
+                # a write over a new connection: one that the service is just closing would leave
+                # its outcome unknown
                 pool = self._kept_pool
                 if not call.operation.is_read:
                     pool = opened.enter_context(with_new_connection(pool))
@@ -241,15 +247,21 @@ class Transport:
                 body.discard()
                 raise
         if under_way.is_ended:
-            problem = Unreachable(f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent)
+            problem = Unreachable(
+                f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent
+            )
         text = to_utf8(body.finish(), headers.get("Content-Type", ""))
         return Received(status, headers, text, problem)
 
-    def _receive_body(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
+    def _receive_body(
+        self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay
+    ) -> None:
         packed = response.stream(_CHUNK, decode_content=False)
         with contextlib.closing(response):
             for chunk in self._redactor.redact_stream(
-                _unpack_chunks(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)
+                _unpack_chunks(
+                    packed, response.headers.get("Content-Encoding", ""), self._most_bytes
+                )
             ):
                 under_way.received += len(chunk)
                 body.write(chunk)
@@ -263,22 +275,30 @@ class Transport:
 
 
 def prepare_request(call: Call, base_url: str) -> Request:
-    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the
-    form body."""
+    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST
+    into the form body."""
     url = f"{base_url}/{call.operation.name}{SUFFIX}"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
         return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
     return Request(
-        call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None
+        call.operation.method,
+        url,
+        {**_FORM, "Content-Length": str(len(params))},
+        params.encode() or None,
     )
 
 
 def _unpack_chunks(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
-    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and
-    DecodeError."""
-    names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
-    is_known = names and _PACKED.issuperset(names)  # nothing else was requested: it is taken as it came
+    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises
+    TooLarge and DecodeError."""
+    names = [
+        name
+        for each in encodings.lower().split(",")
+        if (name := each.strip()) not in ("", "identity")
+    ]
+    # nothing else was requested: it is taken as it came
+    is_known = names and _PACKED.issuperset(names)
     decoder = MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:
@@ -287,7 +307,8 @@ def _unpack_chunks(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> 
             size += len(piece)
             if size > most_bytes:
                 raise TooLarge(
-                    f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)"
+                    f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows "
+                    "more)"
                 )
             if size > max(SMALL_BYTES, came * MOST_RATIO):
                 raise TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
@@ -337,7 +358,10 @@ def _explain_error(error: Exception, what: str, status: int | None, timeout: flo
 
 def _about_certificates() -> str:
     if variable := certificate_variable():
-        return f" among the certificates that {variable} names: add those of the service's authority there"
+        return (
+            f" among the certificates that {variable} names: add those of the service's authority "
+            "there"
+        )
     return "; set SSL_CERT_FILE to the certificates of its own authority"
 
 

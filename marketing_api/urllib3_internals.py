@@ -1,10 +1,11 @@
-"""What reaches into `urllib3` and `requests` beneath their public interfaces. A test names the versions that
-this was written for.
+"""What reaches into `urllib3` and `requests` beneath their public interfaces. A test names the
+versions that this was written for.
 
-Why: the key is added to the request line by the connection itself, as the very last step, so that neither
-library ever has an address with the key in it (their logs, exceptions and reprs cannot leak it); the watch
-has to know when a request leaves, and over which socket; and what `requests` would prepare, check and look up
-for each request is a third of its cost, so that it only finds out about proxies and certificates."""
+Why: the key is added to the request line by the connection itself, as the very last step, so that
+neither library ever has an address with the key in it (their logs, exceptions and reprs cannot leak
+it); the watch has to know when a request leaves, and over which socket; and what `requests` would
+prepare, check and look up for each request is a third of its cost, so that it only finds out about
+proxies and certificates."""
 
 import copy
 import os
@@ -24,7 +25,8 @@ from requests.adapters import HTTPAdapter
 
 from marketing_api.redaction import Secret
 
-#: Variables that name trusted certificates, the one that wins first: two of `requests`, two of OpenSSL.
+#: Variables that name trusted certificates, the one that wins first: two of `requests`, two of
+#: OpenSSL.
 _CERTIFICATE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -36,15 +38,16 @@ def certificate_variable() -> str:
 def open_pool(
     url: str, key: Secret, mine: threading.local, connections: int, *, is_here: bool
 ) -> urllib3.HTTPConnectionPool:
-    """Connections to one service that write the key into the request line themselves, and note how far the
-    request of their thread has come (`mine.request`).
+    """Connections to one service that write the key into the request line themselves, and note how
+    far the request of their thread has come (`mine.request`).
 
-    Certificate bundle and proxies as other tools take them from the environment; no proxy when the service
-    `is_here`, on this machine."""
+    Certificate bundle and proxies as other tools take them from the environment; no proxy when the
+    service `is_here`, on this machine."""
     with requests.Session() as session:
         settings = session.merge_environment_settings(url, {}, None, None, None)
     verify, proxies = settings["verify"], {} if is_here else settings["proxies"]
-    if verify is True and (variable := certificate_variable()):  # `requests` knows its own variables alone
+    # `requests` knows its own variables alone
+    if verify is True and (variable := certificate_variable()):
         verify = os.environ[variable]
     adapter, request = (
         HTTPAdapter(pool_connections=1, pool_maxsize=connections),
@@ -56,7 +59,11 @@ def open_pool(
         if pool.scheme == "https":
             _read_certificates_once(pool)
     except OSError as problem:
-        named = f"{certificate_variable()}={verify}" if certificate_variable() else "the system's bundle"
+        named = (
+            f"{certificate_variable()}={verify}"
+            if certificate_variable()
+            else "the system's bundle"
+        )
         raise OSError(f"{named} holds no certificates") from problem
     pool.ConnectionCls = _make_keyed(
         pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine
@@ -65,7 +72,8 @@ def open_pool(
 
 
 def _read_certificates_once(pool: Any) -> None:
-    """Each connection would read the bundle anew, for 20 ms of processor: of a write, six times all else."""
+    """Each connection would read the bundle anew, for 20 ms of processor: of a write, six times all
+    else."""
     context = urllib3.util.ssl_.create_urllib3_context()
     context.load_verify_locations(pool.ca_certs, pool.ca_cert_dir)
     pool.ca_certs = pool.ca_cert_dir = None
@@ -75,8 +83,8 @@ def _read_certificates_once(pool: Any) -> None:
 
 
 def with_new_connection(pool: urllib3.HTTPConnectionPool) -> urllib3.HTTPConnectionPool:
-    """A pool as this one, of a single connection that is not open yet. To find out about proxies and
-    certificates for each would cost as much as the request."""
+    """A pool as this one, of a single connection that is not open yet. To find out about proxies
+    and certificates for each would cost as much as the request."""
     new = copy.copy(pool)
     new.pool = queue.LifoQueue(1)
     new.pool.put(None)
@@ -89,7 +97,9 @@ def _make_keyed(kind: Any, query: str, mine: threading.local) -> Any:
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
             mine.request.is_sent = True  # it may leave from now on
-            super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
+            super().putrequest(
+                method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options
+            )
 
         def _new_conn(self) -> Any:
             sock = super()._new_conn()
@@ -118,8 +128,8 @@ class Request:
 def request_over(
     pool: urllib3.HTTPConnectionPool, request: Request, timeout: urllib3.Timeout
 ) -> urllib3.BaseHTTPResponse:
-    """The response as far as its headers. A proxy without a tunnel needs the whole address in the request
-    line."""
+    """The response as far as its headers. A proxy without a tunnel needs the whole address in the
+    request line."""
     is_proxied = pool.proxy is not None and pool.scheme == "http"
     target = request.url if is_proxied else urllib3.util.parse_url(request.url).request_uri
     options: dict[str, Any] = {
@@ -128,14 +138,20 @@ def request_over(
         "assert_same_host": False,
         "preload_content": False,
     }
-    return pool.urlopen(request.method, target, request.body, request.headers, timeout=timeout, **options)
+    return pool.urlopen(
+        request.method, target, request.body, request.headers, timeout=timeout, **options
+    )
 
 
-def unpack_pieces(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
-    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises
-    urllib3's DecodeError."""
+def unpack_pieces(
+    decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int
+) -> Iterator[bytes]:
+    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands
+    for. Raises urllib3's DecodeError."""
     try:
-        while (piece := decoder.decompress(chunk, max_length=piece_bytes)) or decoder.has_unconsumed_tail:
+        while (
+            piece := decoder.decompress(chunk, max_length=piece_bytes)
+        ) or decoder.has_unconsumed_tail:
             chunk = b""
             yield piece
     except zlib.error as problem:

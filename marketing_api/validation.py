@@ -1,5 +1,5 @@
-"""Whether a response is whole and successful, and the right error when it is not: envelope first, HTTP status
-second.
+"""Whether a response is whole and successful, and the right error when it is not: envelope first,
+HTTP status second.
 
 Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
@@ -46,14 +46,16 @@ _TRANSIENT_STATUS = (408, 425)
 
 
 def check_response(call: Call, status: int, headers: Mapping[str, str], envelope: Envelope) -> None:
-    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in
-    its place.
+    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared
+    payload in its place.
 
-    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No
-    message holds a value that was sent."""
+    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject.
+    No message holds a value that was sent."""
     operation = call.operation
     error = _find_error(envelope, operation)
-    is_success = error is None and (envelope.status == "ok" or _is_bare_payload(envelope, operation))
+    is_success = error is None and (
+        envelope.status == "ok" or _is_bare_payload(envelope, operation)
+    )
     if status == 429 or not is_success:
         report = rate_report(envelope, headers)
         if status == 429 or report.reached:
@@ -69,25 +71,29 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         _check_echo(call, envelope)
         return
     members = decode_members(envelope.members)
-    if (words := find_objection(operation, call.params, members)) is not None:  # observations 3 and 5
+    # observations 3 and 5
+    if (words := find_objection(operation, call.params, members)) is not None:
         raise Refused(
-            f"{operation.name}: the service answered ok, but said: {_mask_words(words)}", detail=members
+            f"{operation.name}: the service answered ok, but said: {_mask_words(words)}",
+            detail=members,
         )
 
 
 def refused_by_operation(operation: Operation, problem: AuthenticationFailed) -> ServiceError:
-    """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever its
-    words blame."""
+    """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever
+    its words blame."""
     if operation.name == "app/me":
         return problem
     what = "HTTP 401" if problem.code is None else f"errorCode {problem.code}"
-    refused = f"the service refused with {what}, though it accepts the key: not available to this account"
+    refused = (
+        f"the service refused with {what}, though it accepts the key: not available to this account"
+    )
     return NotAvailable(f"{operation.name}: {refused}", code=problem.code, detail=problem.detail)
 
 
 def find_flaw(response: Response) -> str:
-    """Why an archived response is not whole by what is known now; "" when it is. One that the client has
-    just opened, it has judged, too."""
+    """Why an archived response is not whole by what is known now; "" when it is. One that the
+    client has just opened, it has judged, too."""
     if response.opened is not None:
         return ""
     try:
@@ -108,13 +114,16 @@ def _by_status(operation: Operation, status: int, flaw: str) -> MarketingApiErro
         return Refused(f"{name}: HTTP {status}; is the address right?")
     what = flaw or "JSON without an envelope"
     if 300 <= status < 400:
-        what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
+        what = (
+            "a redirect (never followed, the key would go with it; is the address of the service "
+            "right?)"
+        )
     return BrokenResponse(f"{name}: HTTP {status} with {what} instead of a response")
 
 
 def _find_error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
-    """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or
-    without an envelope."""
+    """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok`
+    header, or without an envelope."""
     if envelope.status != "error" and find_member(envelope.members, "errorCode") is None:
         return None
     payload = operation.at.lower()
@@ -162,11 +171,11 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
 
 
 def _check_payload(operation: Operation, envelope: Envelope) -> None:
-    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no
-    place is none.
+    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty
+    response, no place is none.
 
-    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two
-    responses, of which one is not ours."""
+    Of what fills tables, neither are null, an empty text or a number. Two members of one name are
+    two responses, of which one is not ours."""
     if operation.records and (twice := envelope.find_repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:
@@ -176,7 +185,8 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
 
 
 def _check_echo(call: Call, envelope: Envelope) -> None:
-    """A response that names another id than was requested may put one person's story under another's name."""
+    """A response that names another id than was requested may put one person's story under
+    another's name."""
     name = call.operation.echo
     if not name or (raw := find_member(envelope.members, name)) is None:
         return
@@ -215,10 +225,14 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
-    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty;
-    `is_strict`: what is held is a collection, or null beside a count of 0."""
+    """True when a wrapper says that there is something and does not hold it. Empty wrappers are
+    just empty; `is_strict`: what is held is a collection, or null beside a count of 0."""
     held = find_member(wrapper, entries)
     if not wrapper or (held is not None and (not is_strict or first_letter(held) in b"[{")):
         return False
     count = find_member(wrapper, "count")
-    return (held is not None and first_letter(held) != b"n") or count is None or decode(count) not in (0, "0")
+    return (
+        (held is not None and first_letter(held) != b"n")
+        or count is None
+        or decode(count) not in (0, "0")
+    )

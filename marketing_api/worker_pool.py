@@ -1,11 +1,11 @@
 """The threads that make an account's requests, and many requests at once through them.
 
-Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not here: one
-request (`client`).
+Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not
+here: one request (`client`).
 
-Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken up. So
-there are as many threads as requests under way (limit x latency) and one more, whatever the size. The threads
-are daemons: a program that is interrupted ends at once."""
+Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken
+up. So there are as many threads as requests under way (limit x latency) and one more, whatever the
+size. The threads are daemons: a program that is interrupted ends at once."""
 
 import bisect
 import contextlib
@@ -28,8 +28,8 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 
-#: Requests of one operation that have used up all their tries, one after the other, before the rest is not
-#: made.
+#: Requests of one operation that have used up all their tries, one after the other, before the rest
+#: is not made.
 FAILURES_IN_A_ROW = 5
 #: Requests under way or waiting, for each worker.
 AHEAD = 2
@@ -48,8 +48,8 @@ class Lane:
 
 
 class WorkerPool:
-    """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs
-    must not raise."""
+    """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in
+    turn. Jobs must not raise."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -138,16 +138,17 @@ class Failure:
     error: MarketingApiError
 
 
-#: Fetches one call until it has a response or a reason, unless the second value says that its caller has
-#: gone, or the third that its operation has been given up meanwhile. The fourth is called when a request
-#: leaves.
+#: Fetches one call until it has a response or a reason, unless the second value says that its
+#: caller has gone, or the third that its operation has been given up meanwhile. The fourth is
+#: called when a request leaves.
 Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None]], Response]
 #: What is known of a call before it is requested.
 Known = Callable[[Call], Response | Failure | None]
 
 
 class FanOut:
-    """One call of `fetch_many`: its lane in the pool, and what it has learnt about the operations."""
+    """One call of `fetch_many`: its lane in the pool, and what it has learnt about the
+    operations."""
 
     def __init__(self, persist: Persist, pool: WorkerPool, urgency: int = 0) -> None:
         self._persist = persist
@@ -185,8 +186,11 @@ class FanOut:
     def _fetch_call(self, call: Call, leave: Callable[[], None]) -> None:
         self._results.put(self._fetch_result(call, leave))
 
-    def _fetch_result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
-        """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
+    def _fetch_result(
+        self, call: Call, leave: Callable[[], None]
+    ) -> Response | Failure | BaseException:
+        """In a worker. What ends the whole call is returned bare, to be raised in the caller's
+        thread."""
         name = call.operation.name
         if (hopeless := self._given_up.get(name)) is not None:
             return Failure(call, hopeless)

@@ -1,9 +1,10 @@
-"""What the response to a write says: which id it made, and whether its words mean that nothing happened.
+"""What the response to a write says: which id it made, and whether its words mean that nothing
+happened.
 
-The service responds `ok` to writes without effect and says so in a sentence of free text (observations 5
-and 7), or with an error inside the payload (row 3). Belongs here: telling such a response from a good one;
-its phrases stand in `write_result.toml`. Not here: envelopes and error codes (`validation`), whether to send
-again (`client`)."""
+The service responds `ok` to writes without effect and says so in a sentence of free text
+(observations 5 and 7), or with an error inside the payload (row 3). Belongs here: telling such a
+response from a good one; its phrases stand in `write_result.toml`. Not here: envelopes and error
+codes (`validation`), whether to send again (`client`)."""
 
 import html
 import re
@@ -21,20 +22,28 @@ _IDS = {"id", "post_id"}
 
 
 def new_id(response: Response) -> int | None:
-    """The id of what was added or synced; None where the service names none, which says nothing about the
-    effect."""
-    values = {name.lower(): value for name, value in decode_members(response.envelope.members).items()}
+    """The id of what was added or synced; None where the service names none, which says nothing
+    about the effect."""
+    values = {
+        name.lower(): value for name, value in decode_members(response.envelope.members).items()
+    }
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
-    return int(text) or None if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
+    return (
+        int(text) or None
+        if text.isascii() and text.isdecimal() and not isinstance(named, bool)
+        else None
+    )
 
 
-def find_objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or
-    None.
+def find_objection(
+    operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]
+) -> str | None:
+    """The words in which an `ok` response (`members`: those of `data`) says that the write did not
+    happen, or None.
 
-    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named "not found"
-    is no refusal."""
+    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named
+    "not found" is no refusal."""
     nested = next(_nested_errors(members), None)
     if nested is not None:
         return nested
@@ -45,15 +54,19 @@ def find_objection(operation: Operation, sent: Mapping[str, str], members: Mappi
             is_error = name.lower().startswith("error")
             if is_error or is_denial(operation, words, sent.values()):
                 return words
-    named = (value for name, value in members.items() if name.lower() in _IDS.intersection(operation.result))
+    named = (
+        value
+        for name, value in members.items()
+        if name.lower() in _IDS.intersection(operation.result)
+    )
     is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # observation 45
     return "id 0: nothing was made" if is_nothing_made else None
 
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.
 _SETTLED_BY_BEING_THERE = ("movecontact", "deletecontact", "addtag", "removetag", "addactivity")
-#: These may be told the same when there was nothing to change, but also when a contact was there and its
-#: values were not taken in.
+#: These may be told the same when there was nothing to change, but also when a contact was there
+#: and its values were not taken in.
 _UPDATES = ("synccontact", "editcontact")
 
 
@@ -84,11 +97,12 @@ def words_in(value: Any) -> str:
 
 
 def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
-    """Lower case, blanks and apostrophes made alike, without what we sent and without what stands in
-    quotes."""
+    """Lower case, blanks and apostrophes made alike, without what we sent and without what stands
+    in quotes."""
     text = _normalize_text(sentence)
     for value in sorted({_normalize_text(str(each)) for each in sent}, key=len, reverse=True):
-        if len(value) > 2 and value in text:  # each is a pattern of its own, which takes long to compile
+        # each is a pattern of its own, which takes long to compile
+        if len(value) > 2 and value in text:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", " … ", text)
     return re.sub(r'"[^"]*"|(?<!\w)\'[^\']*\'(?!\w)', " … ", text)
 
@@ -109,18 +123,23 @@ def unescape_html(text: str) -> str:
         return text
 
 
-#: Letters of a sentence that are looked at: its begin and its end, between which it may repeat what was sent.
+#: Letters of a sentence that are looked at: its begin and its end, between which it may repeat what
+#: was sent.
 _LONGEST = 20_000
 
 _QUOTES = str.maketrans(
     {"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 )
 
-_PHRASES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_PHRASES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 
 
 def _any_of(*kinds: str) -> str:
-    return "|".join(phrase.replace("<not>", _PHRASES["not"]) for kind in kinds for phrase in _PHRASES[kind])
+    return "|".join(
+        phrase.replace("<not>", _PHRASES["not"]) for kind in kinds for phrase in _PHRASES[kind]
+    )
 
 
 _HARMLESS = re.compile(_any_of("harmless"))
@@ -136,7 +155,8 @@ _FAILED = ("error", "failed", "failure", "fail")
 
 
 def _error_words(members: Mapping[str, Any]) -> str | None:
-    """Of an object that says that it is an error; None of another. `members` by name in lower case."""
+    """Of an object that says that it is an error; None of another. `members` by name in lower
+    case."""
     words = {name: str(members.get(name, "")).strip().lower() for name in ("status", "success")}
     is_failure = words["success"] in ("false", "0", "no") or words["status"] in _FAILED
     is_error = str(members.get("errorcode") or "").strip() not in ("", "0")
@@ -147,8 +167,8 @@ def _error_words(members: Mapping[str, Any]) -> str | None:
 
 
 def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
-    """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says `success:
-    false` or `status: error`."""
+    """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says
+    `success: false` or `status: error`."""
     if depth > 4:
         return
     if isinstance(value, list):
@@ -156,7 +176,9 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _nested_errors(each, depth + 1)
     if not isinstance(value, Mapping):
         return
-    words = _error_words({str(name).lower().replace("_", ""): inner for name, inner in value.items()})
+    words = _error_words(
+        {str(name).lower().replace("_", ""): inner for name, inner in value.items()}
+    )
     if words is not None:
         yield words
     for inner in value.values():

@@ -2,8 +2,8 @@
 
     from marketing_sync import Client, errors, operations
 
-Belongs here: names that stay, from 1.0.0 on. Not here: what they do; the packages beside this one are free to
-change. Imported when they are used, since `marketing-sync` itself begins here."""
+Belongs here: names that stay, from 1.0.0 on. Not here: what they do; the packages beside this one
+are free to change. Imported when they are used, since `marketing-sync` itself begins here."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -24,13 +24,14 @@ from marketing_sync.commands import print_error, says_yes
 from marketing_sync.commands.call import client_by_hand
 from write_back.outbox.outbox import open_outbox
 
-#: What a finding is about that says that the home holds another business's data, or is of the other kind.
+#: What a finding is about that says that the home holds another business's data, or is of the other
+#: kind.
 IDENTITY = "identity"
 
 
 def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -> int:
-    """Note that the account is another business now, or has another address, once a person agreed: by
-    `is_agreed`, or asked on the terminal. Returns the exit code, 1 when nobody agreed. Raises
+    """Note that the account is another business now, or has another address, once a person agreed:
+    by `is_agreed`, or asked on the terminal. Returns the exit code, 1 when nobody agreed. Raises
     SettingsError."""
     with open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, account_name)
@@ -38,13 +39,16 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
         with client_by_hand(connection) as (client, _):
             found = owner_in(client.fetch(account.ME.bind()), settings, connection)
     if not (why := find_difference(known, found)):
-        print(f"{connection.account}: this is {found}, as the home knows it: there is nothing to confirm")
+        print(
+            f"{connection.account}: this is {found}, as the home knows it: there is nothing to "
+            "confirm"
+        )
         return exits.DONE
     with open_outbox(settings.home) as outbox:
         if left := outbox.open_count(connection.account):
             raise SettingsError(
-                f"{left:,} requests to {known} are still open: send them with its key and address, or "
-                "drop them with `marketing-sync push cancel`"
+                f"{left:,} requests to {known} are still open: send them with its key and address, "
+                "or drop them with `marketing-sync push cancel`"
             )
     print(
         f"{connection.account}: {why}: the home holds the data of {known}, and {found} responds",
@@ -64,8 +68,8 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
 def check_account(
     connection: Connection, accept: Callable[[Response], object] = lambda _: None
 ) -> tuple[Finding, dt.timedelta]:
-    """One cheap request: whether address and key are right, and what to do where they are not; how far the
-    service's clock is ahead."""
+    """One cheap request: whether address and key are right, and what to do where they are not; how
+    far the service's clock is ahead."""
     what, skew = "account", dt.timedelta()
     try:
         with client_by_hand(connection, accept) as (client, limiter):

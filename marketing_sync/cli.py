@@ -1,8 +1,8 @@
-"""The command line: which commands there are, and exit codes of wrong usage. Each command is a file of its
-name in `commands/`, which opens with what it does.
+"""The command line: which commands there are, and exit codes of wrong usage. Each command is a file
+of its name in `commands/`, which opens with what it does.
 
-Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command
-needs."""
+Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the
+command needs."""
 
 import ast
 import codecs
@@ -51,8 +51,8 @@ _EPILOG = """
 \b
 Exit codes: 0 done, 1 something could not be read or sent (the output says what),
 2 wrong usage or configuration, 130 stopped by Ctrl-C.
-Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_source and fish_source
-alike."""
+Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; or zsh_source,
+fish_source."""
 
 
 def _read_purpose(name: str) -> str:
@@ -110,7 +110,8 @@ click.version_option(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    # records in millions and no circles among them: looking for some takes a sixth of a large listing
+    # records in millions and no circles among them: looking for some takes a sixth of a large
+    # listing
     gc.set_threshold(50_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":

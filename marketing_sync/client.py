@@ -1,5 +1,5 @@
-"""The service for programs of your own: calls by the name of the operation, validated, under the account's
-rate limit, repeated where that is safe (docs/python.md).
+"""The service for programs of your own: calls by the name of the operation, validated, under the
+account's rate limit, repeated where that is safe (docs/python.md).
 
 Not here: what a sync adds to it, the archive and the warehouse."""
 
@@ -43,11 +43,11 @@ class Client:
             for contact in client.rows("emailmarketing/getcontacts", listid=12):
                 print(contact["email"], contact["registered_at"])
 
-    Without address and key, those of `MARKETING_API_URL` and `MARKETING_API_KEY`; one of them alone is
-    refused, so that a key never goes to another address than its own. `max_rate`: requests a second, below
-    the service's limit, which every program of this user on this machine that uses the same key shares, a
-    sync included. `timezone` overrides what the account reports. Raises errors.InvalidCall.
-    """
+    Without address and key, those of `MARKETING_API_URL` and `MARKETING_API_KEY`; one of them alone
+    is refused, so that a key never goes to another address than its own. `max_rate`: requests a
+    second, below the service's limit, which every program of this user on this machine that uses
+    the same key shares, a sync included. `timezone` overrides what the account reports. Raises
+    errors.InvalidCall."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Client:
             url, key = os.environ.get("MARKETING_API_URL"), os.environ.get("MARKETING_API_KEY")
         if not url or not key:
             raise InvalidCall(
-                "address and key belong together: pass both, or neither and set MARKETING_API_URL and "
-                "MARKETING_API_KEY"
+                "address and key belong together: pass both, or neither and set MARKETING_API_URL "
+                "and MARKETING_API_KEY"
             )
         try:
             address = normalize_address(url)
@@ -84,13 +84,15 @@ class Client:
         call = find_operation(operation, is_read=True).bind(**parameters)
         return self._client.fetch(call).envelope.decode_payload(call.operation)
 
-    def rows(self, operation: str | Operation, *, record: str = "", **parameters: Any) -> Iterator[Row]:
+    def rows(
+        self, operation: str | Operation, *, record: str = "", **parameters: Any
+    ) -> Iterator[Row]:
         """The entries of a read, of all its pages and each once, in the service's order.
 
-        Values are read from every form in which the service writes them: numbers are numbers, times are
-        datetimes in UTC. Members that have no name here are in `extra`; entries that cannot be read are left
-        out. `record`: which of the operation's records, where a response has several kinds; the first
-        otherwise. Raises as `get`."""
+        Values are read from every form in which the service writes them: numbers are numbers, times
+        are datetimes in UTC. Members that have no name here are in `extra`; entries that cannot be
+        read are left out. `record`: which of the operation's records, where a response has several
+        kinds; the first otherwise. Raises as `get`."""
         found = find_operation(operation, is_read=True)
         kind = _find_record(found, record)
         found.bind(**parameters)
@@ -108,8 +110,9 @@ class Client:
     def send(self, operation: str | Operation, **parameters: Any) -> Any:
         """What a write returned. It is sent again only where it certainly took no effect.
 
-        Raises as `get`, and errors.OutcomeUnknown where nobody can tell: look before you send it again. For
-        lists of people `marketing-sync push` keeps an outbox, which does that by itself."""
+        Raises as `get`, and errors.OutcomeUnknown where nobody can tell: look before you send it
+        again. For lists of people `marketing-sync push` keeps an outbox, which does that by
+        itself."""
         call = find_operation(operation, is_read=False).bind(**parameters)
         return self._client.write(call).envelope.decode_payload(call.operation)
 
@@ -121,7 +124,10 @@ class Client:
             response = self._client.fetch(account.ME.bind())
             rows = parse_rows(response, dt.UTC, response.requested_at.date())
             businesses = (
-                each for batch in rows for each in batch.records if isinstance(each, account.Business)
+                each
+                for batch in rows
+                for each in batch.records
+                if isinstance(each, account.Business)
             )
             given = next((each.timezone for each in businesses), None)
         with suppress(ZoneInfoNotFoundError, ValueError):
@@ -145,7 +151,10 @@ class Client:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -175,7 +184,9 @@ def find_operation(operation: str | Operation, *, is_read: bool) -> Operation:
     """Raises InvalidCall when there is none of that name, or it is called by another method."""
     found = operations.find(operation) if isinstance(operation, str) else operation
     if found.is_read and not is_read:
-        raise InvalidCall(f"{found.name} is a read: use `get`{' or `rows`' if found.records else ''}")
+        raise InvalidCall(
+            f"{found.name} is a read: use `get`{' or `rows`' if found.records else ''}"
+        )
     if is_read and not found.is_read:
         raise InvalidCall(f"{found.name} is a write: use `send`")
     return found

@@ -1,6 +1,6 @@
-"""The code location for whoever starts Dagster: `dagster dev`, `dg dev` and `dagster definitions validate` in
-a clone, `dagster dev -m marketing_sync.definitions` with an installed wheel. Settings are read from the
-working folder and the environment, as `marketing-sync` reads them."""
+"""The code location for whoever starts Dagster: `dagster dev`, `dg dev` and `dagster definitions
+validate` in a clone, `dagster dev -m marketing_sync.definitions` with an installed wheel. Settings
+are read from the working folder and the environment, as `marketing-sync` reads them."""
 
 from marketing_sync.packages import use_packages
 

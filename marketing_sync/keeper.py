@@ -1,9 +1,9 @@
-"""Programs that end with the process that started them, however that ends, with all that they started in
-turn.
+"""Programs that end with the process that started them, however that ends, with all that they
+started in turn.
 
-Between both stands a process of this file alone (standard library, 10 MB): it starts a program for each line
-of its standard input, and ends them all when the input ends, which a kill of the other side brings about,
-too. Not here: which programs (`commands.ui`)."""
+Between both stands a process of this file alone (standard library, 10 MB): it starts a program for
+each line of its standard input, and ends them all when the input ends, which a kill of the other
+side brings about, too. Not here: which programs (`commands.ui`)."""
 
 import contextlib
 import json
@@ -20,12 +20,14 @@ _GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
-    """The other side, for the length of a `with`, with the environment as of its beginning: `process` ends
-    when a program does."""
+    """The other side, for the length of a `with`, with the environment as of its beginning:
+    `process` ends when a program does."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-IS", __file__]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True)  # noqa: S603 (this file)
+        self.process = subprocess.Popen(  # noqa: S603 (this file)
+            command, stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
 
     def start(self, *command: str) -> None:
         """Start a program. Raises BrokenPipeError when one has ended already."""

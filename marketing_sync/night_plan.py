@@ -1,4 +1,5 @@
-"""Plans a night for `sync --dry-run`: its requests, how long they take, whether the maximum age is kept.
+"""Plans a night for `sync --dry-run`: its requests, how long they take, whether the maximum age is
+kept.
 
 It goes by what the last sync left: what only the listings will show is not in it."""
 
@@ -36,14 +37,18 @@ def show_plan(arguments: Arguments, settings: Settings) -> int:
     """Print the plan; returns the exit code. Raises SettingsError."""
     check_kind(settings)
     chosen = named_assets(arguments.only)
-    plans = list(_plan_accounts(arguments, settings, chosen)) if settings.warehouse_path.exists() else []
+    plans = (
+        list(_plan_accounts(arguments, settings, chosen))
+        if settings.warehouse_path.exists()
+        else []
+    )
     console = Console(highlight=False, soft_wrap=True)
     if arguments.json:
         print_json(Plan(plans))
     elif not plans:
         console.print(
-            "nothing has been synced yet: the first sync reads every contact, the newest first; run "
-            "`marketing-sync sync`"
+            "nothing has been synced yet: the first sync reads every contact, the newest first; "
+            "run `marketing-sync sync`"
         )
     else:
         for number, each in enumerate(plans):
@@ -58,18 +63,23 @@ def _plan_accounts(
     prepare_home(settings.home, settings.lock_seconds)
     with open_archive(settings.home) as archive:
         warehouse = warehouse_of(settings, archive)
-        with warehouse.open_for_reading():  # once for all, after the tables are as this version declares them
+        # once for all, after the tables are as this version declares them
+        with warehouse.open_for_reading():
             accounts = known_accounts(settings)
             assets = needed_too(chosen, accounts, warehouse)
             budget = budget_of(settings, arguments.max_requests, arguments.until)
             names = [connection.account for connection in accounts]
             planners = Planners(settings, warehouse, assets, names, budget, arguments.all)
             for connection in accounts:
-                planner = planners.make_planner(connection.account, RateLimiter.share_limit(connection))
+                planner = planners.make_planner(
+                    connection.account, RateLimiter.share_limit(connection)
+                )
                 yield plan_account(settings, assets, planner)
 
 
-def plan_account(settings: Settings, assets: Sequence[SourceAsset], planner: Planner) -> AccountPlan:
+def plan_account(
+    settings: Settings, assets: Sequence[SourceAsset], planner: Planner
+) -> AccountPlan:
     """The requests in the order in which a sync sends them: the limit is used up by the first."""
     rules = planner.find_rules()
     params = {"account": planner.account, "operations": _nightly_operations(assets)}
@@ -85,7 +95,13 @@ def plan_account(settings: Settings, assets: Sequence[SourceAsset], planner: Pla
     planner.find_rules = lambda: rules
     plan = planner.make_contact_plan()
     lines += [
-        Planned(name, len(entry.keys), entry.late + entry.waiting, entry.total, _name_reasons(entry.counts))
+        Planned(
+            name,
+            len(entry.keys),
+            entry.late + entry.waiting,
+            entry.total,
+            _name_reasons(entry.counts),
+        )
         for name, entry in plan.entries.items()
     ]
     requests, rate = sum(line.requests for line in lines), estimated_rate(settings, planner.account)
@@ -111,21 +127,25 @@ def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
 
 
 def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:
-    """Those that fill tables of the assets and are requested every night. What names one thing is requested
-    when that is due or new."""
+    """Those that fill tables of the assets and are requested every night. What names one thing is
+    requested when that is due or new."""
     records = {table.record for asset in assets for table in asset.tables}
     return [
         each.name
         for each in ALL.values()
         if records.intersection(each.records)
-        and not any(parameter.name in _OF_ONE and parameter.required for parameter in each.parameters)
+        and not any(
+            parameter.name in _OF_ONE and parameter.required for parameter in each.parameters
+        )
     ]
 
 
 def _print_plan(console: Console, plan: AccountPlan) -> None:
     console.print(
         make_grid(
-            f"account {plan.account}", "what, >requests, >left out, >of, why", map(_plan_cells, plan.planned)
+            f"account {plan.account}",
+            "what, >requests, >left out, >of, why",
+            map(_plan_cells, plan.planned),
         )
     )
     for reason in Reason:
@@ -136,7 +156,10 @@ def _print_plan(console: Console, plan: AccountPlan) -> None:
 
 
 def _plan_cells(line: Planned) -> tuple[str, ...]:
-    left_out, total = f"{line.left_out:,}" if line.left_out else "", "" if line.of is None else f"{line.of:,}"
+    left_out, total = (
+        f"{line.left_out:,}" if line.left_out else "",
+        "" if line.of is None else f"{line.of:,}",
+    )
     return line.what, f"{line.requests:,}", left_out, total, _describe_reasons(line)
 
 

@@ -1,4 +1,5 @@
-"""Looking after pushes on the command line: status, rejected rows, another try, dropping what is open.
+"""Looking after pushes on the command line: status, rejected rows, another try, dropping what is
+open.
 
 Not here: parsing (`commands.push`), what sends a plan (`push_terminal`), words (`push_report`)."""
 
@@ -30,22 +31,28 @@ _SHOWN = 20
 
 
 def run_maintenance(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
-    """One command line of `marketing-sync push` about pushes that are in the outbox. Raises SettingsError."""
+    """One command line of `marketing-sync push` about pushes that are in the outbox. Raises
+    SettingsError."""
     prepare_home(settings.home, settings.lock_seconds)
     account = account_of(settings, arguments.account)
     with open_outbox(settings.home) as outbox:
         push = outbox.find_push(arguments.push) if arguments.push is not None else None
         if arguments.push is not None and (push is None or push.account != account):
             raise SettingsError(
-                f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them"
+                f"account {account} has no push {arguments.push}; `marketing-sync push status` "
+                "lists them"
             )
         return _COMMANDS[name](arguments, settings, outbox, account)
 
 
-def _retry_items(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+def _retry_items(
+    arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str
+) -> int:
     def retry_within(stop: interrupts.Stop) -> int:
         is_left = (lambda message: False) if arguments.permanent else is_permanent
-        retried = outbox.retry_items(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        retried = outbox.retry_items(
+            account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left
+        )
         left = group_reasons(entry.why for entry in retried.left)
         if not arguments.json:
             print_lines(report.render_lines("retry", retried, left))
@@ -57,7 +64,9 @@ def _retry_items(arguments: SimpleNamespace, settings: Settings, outbox: Outbox,
     return run_interruptible(settings, account, retry_within)
 
 
-def _print_status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+def _print_status(
+    arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str
+) -> int:
     """The last pushes, one in detail, or rejected rows; 0 whatever became of them: that is what it
     displays."""
     if arguments.rejected:
@@ -80,7 +89,9 @@ def _print_status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox
     return exits.DONE
 
 
-def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+def _write_rejected(
+    arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str
+) -> int:
     """Those of one push, else of the last, to be corrected; over no file that is there."""
     latest = next(iter(outbox.list_pushes(account, limit=1)), None)
     push = latest if arguments.push is None else outbox.find_push(arguments.push)
@@ -108,11 +119,12 @@ def _write_rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outb
 def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) -> list[str]:
     if not each.columns:
         return [
-            f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where "
-            "they came from"
+            f"{path} has numbers and reasons alone, since the home has lost the rows: correct them "
+            "where they came from"
         ]
     typed = typed_words(
-        PUSH_OPTIONS[each.kind].options, {"from": path, "account": arguments.account, **each.options}
+        PUSH_OPTIONS[each.kind].options,
+        {"from": path, "account": arguments.account, **each.options},
     )
     return [
         f"{path}, corrected, can be pushed as it is:",
@@ -121,11 +133,14 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
 
 
 def _cancel_items(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
-    """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about that."""
+    """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about
+    that."""
     with outbox.hold_sender(account) if arguments.unknown else nullcontext():
         count = outbox.cancel_items(account, arguments.push, unknown=arguments.unknown)
     left = sum(
-        each.open_count for each in outbox.open_by_push(account) if arguments.push in (None, each.push_id)
+        each.open_count
+        for each in outbox.open_by_push(account)
+        if arguments.push in (None, each.push_id)
     )
     print_lines(report.render_lines("cancel", count, left))
     return exits.DONE

@@ -1,8 +1,8 @@
-"""What sends rows on the command line, plans and audience syncs: what is printed, what a person is asked, the
-exit code.
+"""What sends rows on the command line, plans and audience syncs: what is printed, what a person is
+asked, the exit code.
 
-Not here: parsing (`commands.push`), looking after what was sent (`push_maintenance`), the words of plan and
-result (`push_report`), the work (`push_service`)."""
+Not here: parsing (`commands.push`), looking after what was sent (`push_maintenance`), the words of
+plan and result (`push_report`), the work (`push_service`)."""
 
 import shlex
 import sys
@@ -23,7 +23,13 @@ from marketing_api.errors import MarketingApiError
 from upkeep.backup import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
-from write_back.audience_syncs import FILE, Audience, find_difference, push_difference, read_audiences
+from write_back.audience_syncs import (
+    FILE,
+    Audience,
+    find_difference,
+    push_difference,
+    read_audiences,
+)
 from write_back.input.rows import InputError
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
@@ -40,12 +46,16 @@ def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     if name == "activations":
         return run_interruptible(settings, None, partial(_audience_syncs, arguments, settings))
     account = account_of(settings, arguments.account)
-    return run_interruptible(settings, account, partial(_push_kind, KINDS[name], arguments, settings))
+    return run_interruptible(
+        settings, account, partial(_push_kind, KINDS[name], arguments, settings)
+    )
 
 
-def run_interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
-    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go
-    on."""
+def run_interruptible(
+    settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]
+) -> int:
+    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and
+    how to go on."""
     try:
         return interrupts.run_stoppable(work)
     except KeyboardInterrupt:
@@ -56,8 +66,8 @@ def run_interruptible(settings: Settings, account: str | None, work: Callable[[i
 
 @contextmanager
 def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterator[None]:
-    """Progress is shown, the backup follows, and the run halts when a person stops it: KeyboardInterrupt
-    then."""
+    """Progress is shown, the backup follows, and the run halts when a person stops it:
+    KeyboardInterrupt then."""
     stop.call_on_stop(run.halt.set)
     with Progress(run):
         yield
@@ -68,7 +78,9 @@ def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterat
 # ---- what sends
 
 
-def _push_kind(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+def _push_kind(
+    kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop
+) -> int:
     planned = plan_push(settings, order_of(settings, kind, vars(arguments)))
     document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
@@ -84,7 +96,9 @@ def _push_kind(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop:
     first = planned.order.first
     if first and len(planned.rows) == first and not arguments.json:  # or there are no others
         typed = vars(arguments) | {"first": None, "apply": False}
-        print_lines(_command_lines("to send the other rows:", str(kind), PUSH_OPTIONS[kind].options, typed))
+        print_lines(
+            _command_lines("to send the other rows:", str(kind), PUSH_OPTIONS[kind].options, typed)
+        )
     return code
 
 
@@ -111,7 +125,9 @@ def _without_sending(
             print_lines(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
             kind = planned.order.kind
-            print_lines(_command_lines(_NOT_SENT, kind, PUSH_OPTIONS[kind].options, vars(arguments)))
+            print_lines(
+                _command_lines(_NOT_SENT, kind, PUSH_OPTIONS[kind].options, vars(arguments))
+            )
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 
@@ -131,7 +147,9 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
     incomplete."""
     codes, left = list[int](), 0
-    for audience in read_audiences(settings, arguments.names, accept_shrink=arguments.accept_shrink):
+    for audience in read_audiences(
+        settings, arguments.names, accept_shrink=arguments.accept_shrink
+    ):
         stop.raise_if_stopped()
         try:
             code, unsent = _audience_sync(arguments, settings, stop, audience)

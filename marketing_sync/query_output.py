@@ -1,4 +1,5 @@
-"""The rows of a query in the form that a person chose: a table for the terminal, CSV, JSON or a workbook.
+"""The rows of a query in the form that a person chose: a table for the terminal, CSV, JSON or a
+workbook.
 
 Not here: what keeps the query to the tables (`warehouse.sealed_query`)."""
 
@@ -32,9 +33,11 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
-def write_output(connection: duckdb.DuckDBPyConnection, sql: str, path: Path, form: str, width: int) -> str:
-    """Write the rows into the file at `path`; returns what is to be said of a workbook. `form`: table, csv,
-    json or excel; `width`: columns of the terminal."""
+def write_output(
+    connection: duckdb.DuckDBPyConnection, sql: str, path: Path, form: str, width: int
+) -> str:
+    """Write the rows into the file at `path`; returns what is to be said of a workbook. `form`:
+    table, csv, json or excel; `width`: columns of the terminal."""
     if form == "excel":
         return _write_excel(connection.execute(sql), path)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -57,7 +60,9 @@ def _write_json(found: duckdb.DuckDBPyConnection, file: TextIO) -> None:
     names = _column_names(found)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise QueryFailed(f"two columns are called {', '.join(repeated)}: give one another name with AS")
+        raise QueryFailed(
+            f"two columns are called {', '.join(repeated)}: give one another name with AS"
+        )
     separator = "[\n"
     for row in _fetch_rows(found):
         file.write(separator + _encode(dict(zip(names, row, strict=True))).decode())
@@ -84,11 +89,16 @@ def _write_excel(found: duckdb.DuckDBPyConnection, path: Path) -> str:
 
     columns = [(str(name), str(sql_type)) for name, sql_type, *_ in found.description or ()]
     sheet.append(
-        [make_cell(f"{name} ({zone})" if "WITH TIME ZONE" in kind else name) for name, kind in columns]
+        [
+            make_cell(f"{name} ({zone})" if "WITH TIME ZONE" in kind else name)
+            for name, kind in columns
+        ]
     )
     for row_count, row in enumerate(_fetch_rows(found), start=1):
         if row_count > _SHEET_ROWS:
-            raise QueryFailed(f"a sheet holds {_SHEET_ROWS:,} rows: let the query give fewer, or take --csv")
+            raise QueryFailed(
+                f"a sheet holds {_SHEET_ROWS:,} rows: let the query give fewer, or take --csv"
+            )
         sheet.append([make_cell(value) for value in row])
     book.save(path)
     return count_of(row_count, "row")
@@ -111,13 +121,17 @@ def _plain_value(value: Any) -> Any:
 
 
 def _cell_value(value: Any) -> Any:
-    """A value that a cell holds unchanged: numbers of at most 15 digits, times of these years without
-    their zone; the text of all others."""
+    """A value that a cell holds unchanged: numbers of at most 15 digits, times of these years
+    without their zone; the text of all others."""
     if isinstance(value, dt.datetime | dt.date) and value.year in _YEARS:
         return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
     if isinstance(value, bool | dt.time | dt.timedelta | None):
         return value
-    if isinstance(value, int | float | Decimal) and math.isfinite(value) and len(str(int(value))) <= _DIGITS:
+    if (
+        isinstance(value, int | float | Decimal)
+        and math.isfinite(value)
+        and len(str(int(value))) <= _DIGITS
+    ):
         return value
     value = _plain_value(value)
     return _CONTROLS.sub("", value if isinstance(value, str) else str(value))

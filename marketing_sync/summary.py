@@ -31,7 +31,8 @@ _COUNTS = ("new", "changed", "deleted", "rejected")
 def result_of(
     reader: Reader, settings: Settings, following: Following, failed: Mapping[str, str]
 ) -> SyncResult:
-    """What was read, built, published and sent back. `failed`: steps after the reading, with the reasons."""
+    """What was read, built, published and sent back. `failed`: steps after the reading, with the
+    reasons."""
     with reader.warehouse.open_for_reading():
         tables = list(_summarize_tables(reader))
     report, reports = following.models.report, following.reports
@@ -73,7 +74,9 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
     template = text_template(__file__, _as_it_is, clock=format_clock)
     console.print(
-        template.render(result=result, places=places, is_sandbox=not settings.accounts), end="", emoji=False
+        template.render(result=result, places=places, is_sandbox=not settings.accounts),
+        end="",
+        emoji=False,
     )
 
 
@@ -87,7 +90,11 @@ def _summarize_models(report: BuildReport) -> Built:
     tests = sum(each.node.is_test for each in done)
     problems = list(filter(None, [report.problem]))
     return Built(
-        len(done) - tests, tests, len(report.with_status(Status.UNCHANGED)), report.warnings, problems
+        len(done) - tests,
+        tests,
+        len(report.with_status(Status.UNCHANGED)),
+        report.warnings,
+        problems,
     )
 
 
@@ -114,7 +121,12 @@ def _summarize_tables(reader: Reader) -> Iterator[SyncTable]:
 def _table_cells(table: SyncTable) -> tuple[str, ...]:
     read = "–" if table.share_read is None else f"{math.floor(100 * table.share_read)} %"
     counts = [getattr(table, name) for name in _COUNTS]
-    return table.table, f"{table.rows:,}", *(f"{count:,}" if count else "·" for count in counts), read
+    return (
+        table.table,
+        f"{table.rows:,}",
+        *(f"{count:,}" if count else "·" for count in counts),
+        read,
+    )
 
 
 def _describe_needed(reader: Reader) -> Iterator[str]:
@@ -139,12 +151,13 @@ def _schema_changes(reader: Reader) -> Iterator[str]:
 
 
 def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
-    """Texts by (asset, account) → a line per account and text: an account that cannot be reached has one for
-    all assets."""
+    """Texts by (asset, account) → a line per account and text: an account that cannot be reached
+    has one for all assets."""
     by_text: dict[tuple[str, str], list[str]] = {}
     for (asset, account), several in texts.items():
         for text in several:
             by_text.setdefault((account, text), []).append(asset)
     yield from (
-        f"{', '.join(names)}, account {account}: {text}" for (account, text), names in by_text.items()
+        f"{', '.join(names)}, account {account}: {text}"
+        for (account, text), names in by_text.items()
     )

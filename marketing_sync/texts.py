@@ -14,7 +14,9 @@ def text_template(
     module: str, finalize: Callable[[Any], Any] | None = None, **filters: Callable[..., Any]
 ) -> Template:
     """The template beside this file. What it names has to be there."""
-    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize)  # noqa: S701 (plain text)
+    made = Environment(  # noqa: S701 (plain text)
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize
+    )
     made.filters |= {"number": "{:,}".format, **filters}
     return made.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
 
@@ -22,7 +24,12 @@ def text_template(
 def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
     """A table with these columns, like `table, >rows`: those with `>` are flush right."""
     made = Table(
-        title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        header_style="dim",
+        pad_edge=False,
     )
     for column in columns.split(", "):
         name = column.removeprefix(">")

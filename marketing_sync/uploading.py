@@ -1,9 +1,9 @@
-"""Uploads what a home has published, for readers elsewhere: the DuckDB file as one object, and the home's
-status file beside it.
+"""Uploads what a home has published, for readers elsewhere: the DuckDB file as one object, and the
+home's status file beside it.
 
-fsspec talks to object storage and takes credentials and endpoints from the environment, as that storage's own
-tools do. There an object appears whole or not at all; in a folder a finished file takes its name. Not here:
-publishing (`warehouse.publish`)."""
+fsspec talks to object storage and takes credentials and endpoints from the environment, as that
+storage's own tools do. There an object appears whole or not at all; in a folder a finished file
+takes its name. Not here: publishing (`warehouse.publish`)."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,11 +22,15 @@ from warehouse.status_file import NAME, HomeStatus, decode, read_status
 
 
 def upload_published(settings: Settings, url: str) -> str:
-    """Upload the published file and the status file into the folder `url`; returns the file's address. Raises
-    WrongUse (also where another home's files are) and Incomplete."""
+    """Upload the published file and the status file into the folder `url`; returns the file's
+    address. Raises WrongUse (also where another home's files are) and Incomplete."""
     home_id = identity_of(settings.home).home_id
     status = msgspec.structs.replace(read_status(settings.home) or HomeStatus(), home_id=home_id)
-    with begin_stage("upload"), _explain_errors(url), open_scratch(settings.home, "upload") as workspace:
+    with (
+        begin_stage("upload"),
+        _explain_errors(url),
+        open_scratch(settings.home, "upload") as workspace,
+    ):
         files, folder = _open_storage(url)
         _check_folder(files, folder, url, home_id)
         noted = workspace.place_file(NAME)
@@ -54,7 +58,9 @@ def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
         except msgspec.DecodeError:
             there = "unknown"
         if there not in ("", home_id):
-            raise WrongUse(f"{url} holds what another home has published: give each home a folder of its own")
+            raise WrongUse(
+                f"{url} holds what another home has published: give each home a folder of its own"
+            )
 
 
 def _put_file(files: Any, source: Path, path: str) -> None:
@@ -79,7 +85,9 @@ def _explain_errors(url: str) -> Iterator[None]:
         raise
     except Exception as problem:
         reason = " ".join(str(problem).split())[:200] or type(problem).__name__
-        is_wrong = isinstance(problem, ImportError | FileNotFoundError | PermissionError | NotADirectoryError)
+        is_wrong = isinstance(
+            problem, ImportError | FileNotFoundError | PermissionError | NotADirectoryError
+        )
         raise (WrongUse if is_wrong else Incomplete)(
             f"published, but not uploaded: {url} cannot be used ({reason})"
         ) from problem

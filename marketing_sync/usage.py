@@ -1,5 +1,5 @@
-"""What the program and all of its commands have in common on the command line: examples below the help.
-Imported before Ctrl-C is taken care of, so it imports next to nothing."""
+"""What the program and all of its commands have in common on the command line: examples below the
+help. Imported before Ctrl-C is taken care of, so it imports next to nothing."""
 
 import tomllib
 from pathlib import Path

@@ -39,7 +39,9 @@ def _(example, examples):
         if example.value
         else "select * from marts.account_daily order by day_on desc limit 30"
     )
-    question = mo.ui.code_editor(start, language="sql", min_height=150).form(submit_button_label="Run")
+    question = mo.ui.code_editor(start, language="sql", min_height=150).form(
+        submit_button_label="Run"
+    )
     question
     return question, start
 
@@ -50,18 +52,23 @@ def _(con, question, start):
     mo.stop(isinstance(answer, str), mo.callout(mo.plain_text(str(answer)), kind="warn"))
     mo.stop(
         answer.empty,
-        published.heading("No row answers it.", "The query is right; what it asks for is not in this copy."),
+        published.heading(
+            "No row answers it.", "The query is right; what it asks for is not in this copy."
+        ),
     )
     is_cut = len(answer) > published.ROW_LIMIT
     result = answer.head(published.ROW_LIMIT)
-    size = f"{published.plural(len(result), 'row')}, {published.plural(len(result.columns), 'column')}"
+    size = (
+        f"{published.plural(len(result), 'row')}, {published.plural(len(result.columns), 'column')}"
+    )
     found = published.measures(result)
     between = "; ".join(filter(None, (published.extremes(result, name) for name in found[:1])))
     said = f"The first {size}: there are more" if is_cut else size
     mo.vstack(
         [
             published.heading(
-                f"{said}; {between}." if between else f"{said}.", "Times are in UTC. A dash is not known."
+                f"{said}; {between}." if between else f"{said}.",
+                "Times are in UTC. A dash is not known.",
             ),
             published.table(result, published.forms(result)),
         ]
@@ -86,7 +93,11 @@ def _(measure, result):
 @app.cell
 def _(con):
     mo.accordion(
-        {"Tables that can be asked": published.table(published.tables(con), wide={"What it is": 620})}
+        {
+            "Tables that can be asked": published.table(
+                published.tables(con), wide={"What it is": 620}
+            )
+        }
     )
     return
 

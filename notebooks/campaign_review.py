@@ -67,7 +67,9 @@ def _(account, con, days):
         if delivered
         else ""
     )
-    compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values("open_rate_over_median")
+    compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values(
+        "open_rate_over_median"
+    )
     outliers = (
         [
             f"{word}: “{row.subject}” ({published.formatting.format_day(row.sent_on)}), opened by "
@@ -95,8 +97,15 @@ def _(campaigns):
         names[name]: published.share
         for name in ("open_rate", "click_rate", "bounce_rate", "unsubscribe_rate")
     }
-    forms |= {names[name]: published.points for name in ("open_rate_over_median", "click_rate_over_median")}
-    listed = campaigns[list(names)].rename(columns=names).assign(**{"Sent on": campaigns["sent_on"].dt.date})
+    forms |= {
+        names[name]: published.points
+        for name in ("open_rate_over_median", "click_rate_over_median")
+    }
+    listed = (
+        campaigns[list(names)]
+        .rename(columns=names)
+        .assign(**{"Sent on": campaigns["sent_on"].dt.date})
+    )
     choice = published.table(
         listed,
         forms,
@@ -134,7 +143,9 @@ def _(account, campaigns, choice, con):
             published.known(one[column]) for column in (f"{name}_rate", f"median_{name}_rate_90d")
         )
         return mo.stat(
-            published.share(rate), label=label, caption=f"median of 90 days {published.share(median)}"
+            published.share(rate),
+            label=label,
+            caption=f"median of 90 days {published.share(median)}",
         )
 
     def total(column):

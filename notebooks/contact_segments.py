@@ -42,7 +42,8 @@ def _(account, con):
         counts = dict(con.execute(sql, [account.value]).fetchall())
         order = [*published.TIERS, *sorted(set(counts) - set(published.TIERS))]
         return pd.DataFrame(
-            [(tier, counts[tier]) for tier in order if tier in counts], columns=["tier", "addresses"]
+            [(tier, counts[tier]) for tier in order if tier in counts],
+            columns=["tier", "addresses"],
         )
 
     tiers, clicks = by_tier("engagement_tier"), by_tier("click_engagement_tier")
@@ -112,13 +113,18 @@ def _(account, con, tiers):
         [account.value],
     ).df()
     names = tiers["tier"].tolist()
-    wanted = mo.ui.multiselect(names, value=[name for name in names if name == "dormant"], label="Tiers")
+    wanted = mo.ui.multiselect(
+        names, value=[name for name in names if name == "dormant"], label="Tiers"
+    )
     on_list = mo.ui.dropdown(["any list", *lists["name"].tolist()], value="any list", label="On")
     quiet_days = mo.ui.slider(
         0, 720, step=30, value=0, label="Not active for at least … days", show_value=True
     )
     mo.vstack(
-        [mo.md("## The segment"), mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True)]
+        [
+            mo.md("## The segment"),
+            mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True),
+        ]
     )
     return on_list, quiet_days, wanted
 
@@ -144,7 +150,9 @@ def _(account, con, on_list, quiet_days, wanted):
         .capitalize()
         for name in segment
     }
-    may_be = f"{published.plural(len(segment), 'address', 'addresses')} of this segment may be mailed."
+    may_be = (
+        f"{published.plural(len(segment), 'address', 'addresses')} of this segment may be mailed."
+    )
     mo.vstack([published.heading(may_be), published.table(segment.rename(columns=headings))])
     return (segment,)
 

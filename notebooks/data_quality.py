@@ -38,7 +38,10 @@ def _(account, con):
     stopped = mo.callout(
         mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger"
     )
-    complete, overdue = int((fresh["coverage_rate"] >= 1).sum()), int(fresh["is_overdue"].fillna(False).sum())
+    complete, overdue = (
+        int((fresh["coverage_rate"] >= 1).sum()),
+        int(fresh["is_overdue"].fillna(False).sum()),
+    )
     late = f"{overdue} {'is' if overdue == 1 else 'are'} overdue" if overdue else "none is overdue"
     _said = (
         f"{complete} of {published.plural(len(fresh), 'kind')} of data are complete, {late}."
@@ -59,7 +62,10 @@ def _(account, con):
                     mo.stat(f"{len(fresh)}", label="tables, and readings by contact"),
                     mo.stat(f"{complete}", label="complete"),
                     mo.stat(f"{overdue}", label="overdue"),
-                    mo.stat(f"{fresh['rejected_count'].sum():,.0f}", label="entries that could not be read"),
+                    mo.stat(
+                        f"{fresh['rejected_count'].sum():,.0f}",
+                        label="entries that could not be read",
+                    ),
                 ],
                 justify="start",
                 gap=1,
@@ -94,7 +100,11 @@ def _(account, con):
         )
     )
     published.bars(
-        asked, "age", "contacts", "How old timelines are", "contacts, by days since theirs was asked for"
+        asked,
+        "age",
+        "contacts",
+        "How old timelines are",
+        "contacts, by days since theirs was asked for",
     )
     return
 
@@ -122,14 +132,18 @@ def _(account, con, fresh):
         {"a": account.value},
     ).df()
     found = odd[odd["rows"] > 0]
-    first = f": {published.number(found['rows'].iloc[0])} {found['what'].iloc[0]}" if len(found) else ""
+    first = (
+        f": {published.number(found['rows'].iloc[0])} {found['what'].iloc[0]}" if len(found) else ""
+    )
     mo.vstack(
         [
             published.heading(
                 f"{len(found)} of {len(odd)} oddities are in the data{first}.",
                 "What looks odd is mostly the service's own.",
             ),
-            published.table(odd.rename(columns={"what": "Odd", "rows": "How many"}), wide={"Odd": 380}),
+            published.table(
+                odd.rename(columns={"what": "Odd", "rows": "How many"}), wide={"Odd": 380}
+            ),
         ]
     )
     return

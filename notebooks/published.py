@@ -79,7 +79,9 @@ def connect() -> duckdb.DuckDBPyConnection:
     except FileNotFoundError as problem:  # shown in the page: as an app it would be blank
         mo.stop(
             mo.running_in_notebook(),
-            mo.callout(mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"),
+            mo.callout(
+                mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"
+            ),
         )
         raise
     con = duckdb.connect(str(found), read_only=True)
@@ -98,7 +100,10 @@ def facts(con: duckdb.DuckDBPyConnection) -> Published:
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
     """The accounts there are."""
-    return [row[0] for row in con.execute("select account from source.business order by account").fetchall()]
+    return [
+        row[0]
+        for row in con.execute("select account from source.business order by account").fetchall()
+    ]
 
 
 def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
@@ -108,7 +113,12 @@ def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
 
 
 def period_choice(
-    con: duckdb.DuckDBPyConnection, sql: str, account: str | None, label: str, *, days: int | None = None
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    account: str | None,
+    label: str,
+    *,
+    days: int | None = None,
 ) -> mo.ui.date_range | None:
     """Two days to choose within the first and last of `sql` (about one account), at first the last `days`;
     None where there are none."""
@@ -121,7 +131,9 @@ def period_choice(
 
 def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
     """The days chosen, in either order; today where there is nothing to choose from."""
-    first, last = sorted(choice.value if choice is not None and choice.value else (utc_now().date(),) * 2)
+    first, last = sorted(
+        choice.value if choice is not None and choice.value else (utc_now().date(),) * 2
+    )
     return first, last
 
 
@@ -213,7 +225,10 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     unknown = (
-        value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
+        value is None
+        or value is pd.NaT
+        or value is pd.NA
+        or (isinstance(value, float) and value != value)
     )
     return formatting.UNKNOWN if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
 
@@ -242,7 +257,9 @@ def table(
     options |= {"max_height": 460} if len(frame) > 12 else {}
     options |= {"wrapped_columns": list(wide), "column_widths": dict(wide)} if wide else {}
     known_forms = {name: _form(frame[name]) for name in frame.columns}
-    known_forms |= {name: _unquoted(form) for name, form in (forms or {}).items() if name in frame.columns}
+    known_forms |= {
+        name: _unquoted(form) for name, form in (forms or {}).items() if name in frame.columns
+    }
     return mo.ui.table(frame, format_mapping=known_forms, **(options | more))
 
 
@@ -279,7 +296,9 @@ def lines(
     days = plainly.dropna(subset=["y"])["x"]
     if days.nunique() < 2:
         so_far = (
-            f"known of one day so far, {formatting.format_day(days.iloc[0])}" if len(days) else "nothing yet"
+            f"known of one day so far, {formatting.format_day(days.iloc[0])}"
+            if len(days)
+            else "nothing yet"
         )
         return mo.md(f"*{title}: {so_far}.*")
     whole = _with_gaps(plainly)
@@ -287,16 +306,26 @@ def lines(
     names = list(dict.fromkeys(plainly["what"]))
     base = alt.Chart(whole).encode(
         x=alt.X(
-            "x:T", title=None, axis=alt.Axis(format=_dates(days), labelOverlap=True, tickCount=6, grid=False)
+            "x:T",
+            title=None,
+            axis=alt.Axis(format=_dates(days), labelOverlap=True, tickCount=6, grid=False),
         ),
         y=alt.Y(
-            "y:Q", title=None, axis=_axis(form), scale=alt.Scale(zero=False, domain=domain or alt.Undefined)
+            "y:Q",
+            title=None,
+            axis=_axis(form),
+            scale=alt.Scale(zero=False, domain=domain or alt.Undefined),
         ),
         color=alt.Color(
             "what:N",
             scale=alt.Scale(domain=names, range=[ACCENT, SECOND][: len(names)]),
             legend=alt.Legend(
-                orient="top", direction="vertical", columns=1, labelLimit=0, labelFontSize=12, title=None
+                orient="top",
+                direction="vertical",
+                columns=1,
+                labelLimit=0,
+                labelFontSize=12,
+                title=None,
             )
             if color
             else None,
@@ -307,9 +336,9 @@ def lines(
             alt.Tooltip("y:Q", format=form, title=unit),
         ],
     )
-    drawn = base.mark_line(invalid="break-paths-show-path-domains", strokeWidth=2) + base.mark_point(
-        filled=True, opacity=1, size=size
-    )
+    drawn = base.mark_line(
+        invalid="break-paths-show-path-domains", strokeWidth=2
+    ) + base.mark_point(filled=True, opacity=1, size=size)
     return _figure(title, unit, drawn.properties(width="container", height=220))
 
 
@@ -320,16 +349,25 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     for name, part in frame.groupby("what", sort=False):
         known_days = part.drop_duplicates("x").set_index("x")
         parts.append(
-            known_days.reindex(known_days.index.union(every)).rename_axis("x").reset_index().assign(what=name)
+            known_days.reindex(known_days.index.union(every))
+            .rename_axis("x")
+            .reset_index()
+            .assign(what=name)
         )
     return pd.concat(parts)
 
 
 def _step(moments: pd.Series[Any]) -> Any:
     """The usual distance of two neighbours: months where they are that far apart, else so many days."""
-    days = [(later - earlier).days for earlier, later in pairwise(sorted(moments.dropna().unique()))]
+    days = [
+        (later - earlier).days for earlier, later in pairwise(sorted(moments.dropna().unique()))
+    ]
     least = max(min(days, default=1), 1)
-    return "MS" if 28 <= least <= 31 and all(each.day == 1 for each in moments) else pd.Timedelta(days=least)
+    return (
+        "MS"
+        if 28 <= least <= 31 and all(each.day == 1 for each in moments)
+        else pd.Timedelta(days=least)
+    )
 
 
 def _dates(moments: pd.Series[Any]) -> str:
@@ -353,7 +391,8 @@ def bars(
     drawn["x"] = frame[value].astype(float).to_numpy()
     percent = form.endswith("%")
     drawn["words"] = [
-        formatting.UNKNOWN if pd.isna(x) else share(x) if percent else format(x, form) for x in drawn["x"]
+        formatting.UNKNOWN if pd.isna(x) else share(x) if percent else format(x, form)
+        for x in drawn["x"]
     ]
     base = alt.Chart(drawn).encode(
         x=alt.X("x:Q", title=None, axis=None, scale=alt.Scale(zero=True)),
@@ -373,7 +412,9 @@ def bars(
 def _figure(title: str, unit: str, chart: Any) -> mo.Html:
     """The title is text, which takes as many lines as it needs on a narrow page."""
     looks = chart.configure(
-        font="system-ui, sans-serif", background="transparent", view=alt.ViewConfig(stroke="transparent")
+        font="system-ui, sans-serif",
+        background="transparent",
+        view=alt.ViewConfig(stroke="transparent"),
     )
     words = f"<p class='chart-title'>{html.escape(title)} <span class='unit'>{html.escape(unit)}</span></p>"
     return mo.vstack([mo.Html(words), looks], gap=0)
@@ -394,11 +435,15 @@ def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 def examples() -> dict[str, str]:
     """Question → query, as docs/marts.md has them."""
     text = (_PROJECT / "docs" / "marts.md").read_text(encoding="utf-8")
-    return dict(re.findall(r"^([A-Z][^\n]*\?)\n\n```sql\n(.*?)\n```", text, re.MULTILINE | re.DOTALL))
+    return dict(
+        re.findall(r"^([A-Z][^\n]*\?)\n\n```sql\n(.*?)\n```", text, re.MULTILINE | re.DOTALL)
+    )
 
 
 @contextmanager
-def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
+def time_limit(
+    connection: duckdb.DuckDBPyConnection, seconds: float
+) -> Iterator[Callable[[], bool]]:
     """Interrupt what runs on the connection after so many seconds; yields what tells whether they are
     over."""
     timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
@@ -410,7 +455,9 @@ def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterato
         timer.join()
 
 
-def ask(con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS) -> pd.DataFrame | str:
+def ask(
+    con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS
+) -> pd.DataFrame | str:
     """The first rows of one SELECT (one more than is shown), or why there are none, in a sentence."""
     own = con.cursor()  # what takes too long is interrupted, and nothing else
     with bounded_memory(_QUERY_BYTES), time_limit(own, seconds) as is_over:
@@ -451,14 +498,20 @@ def measures(frame: pd.DataFrame) -> list[str]:
 def picture(frame: pd.DataFrame, measure: str) -> mo.Html | None:
     """The measure over the first column of dates where each stands once, else by the first one of words; None
     with neither."""
-    moments = [name for name in frame.columns if _is_date(frame[name]) and frame[name].nunique() > 1]
+    moments = [
+        name for name in frame.columns if _is_date(frame[name]) and frame[name].nunique() > 1
+    ]
     words = [
         name
         for name in frame.columns
         if not _is_date(frame[name]) and frame[name].dtype.kind not in "biufcmM"
     ]
     form = (
-        ".1%" if str(measure).endswith("_rate") else ",.1f" if (frame[measure].dropna() % 1).any() else ",.0f"
+        ".1%"
+        if str(measure).endswith("_rate")
+        else ",.1f"
+        if (frame[measure].dropna() % 1).any()
+        else ",.0f"
     )
     if moments and frame[moments[0]].is_unique:
         return lines(frame, moments[0], measure, measure, f"by {moments[0]}", form=form)
@@ -479,7 +532,9 @@ def extremes(frame: pd.DataFrame, measure: str) -> str:
     values = frame[measure].dropna()
     write = share if str(measure).endswith("_rate") else number
     return (
-        f"{measure} lies between {write(values.min())} and {write(values.max())}" if len(values) > 1 else ""
+        f"{measure} lies between {write(values.min())} and {write(values.max())}"
+        if len(values) > 1
+        else ""
     )
 
 

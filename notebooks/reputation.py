@@ -67,7 +67,9 @@ def _(account, con):
         "Days from … to",
         days=365,
     )
-    window = mo.ui.dropdown({"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over")
+    window = mo.ui.dropdown(
+        {"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over"
+    )
     mo.stop(days is None)
     mo.hstack([days, window], justify="start", wrap=True)
     return days, window
@@ -98,7 +100,9 @@ def _(account, con, days, window):
     )
     mo.vstack(
         [
-            published.heading(moved, "A gap has no review within the days of the mean, or was not read."),
+            published.heading(
+                moved, "A gap has no review within the days of the mean, or was not read."
+            ),
             published.lines(
                 rates,
                 "day_on",
@@ -118,7 +122,9 @@ def _(account, con, days, window):
                 form=".1f",
                 domain=(1, 5),
             ),
-            published.lines(daily, "day_on", "views", "Views of the feedback page", f"a day, {_mean}"),
+            published.lines(
+                daily, "day_on", "views", "Views of the feedback page", f"a day, {_mean}"
+            ),
         ]
     )
     return first, last
@@ -143,10 +149,17 @@ def _(account, con, first, last):
     _said = f"The newest {published.plural(len(words), 'review')} of these days" + (
         "" if is_kept else ", without their words"
     )
-    _note = "" if is_kept else "This copy was published without personal data, and what people wrote is that."
+    _note = (
+        ""
+        if is_kept
+        else "This copy was published without personal data, and what people wrote is that."
+    )
     listed = (words if is_kept else words.drop(columns="words")).rename(columns=str.capitalize)
     mo.vstack(
-        [published.heading(_said, _note), published.table(listed, wide={"Words": 560} if is_kept else None)]
+        [
+            published.heading(_said, _note),
+            published.table(listed, wide={"Words": 560} if is_kept else None),
+        ]
     )
     return
 

@@ -3,7 +3,8 @@
 #: The code location: its module, and its name in the UI, under which schedules and runs are filed.
 CODE_MODULE, CODE_LOCATION = "marketing_sync.definitions", "marketing-sync"
 
-#: Set by `marketing-sync ui` for the code that it loads: its address serves the report, see `report_address`.
+#: Set by `marketing-sync ui` for the code that it loads: its address serves the report, see
+#: `report_address`.
 SERVES_REPORT = "MARKETING_SYNC_UI"
 
 

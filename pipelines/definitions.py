@@ -1,5 +1,5 @@
-"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in
-its own process."""
+"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync`
+runs it: in its own process."""
 
 import logging
 import os
@@ -19,7 +19,12 @@ from home.logs import start_logging
 from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
 from pipelines import SERVES_REPORT, report_address
-from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui, redate_ticks
+from pipelines.dagster_internals import (
+    BY_THE_COMMAND,
+    execute_here,
+    instance_of_the_ui,
+    redate_ticks,
+)
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.publishing import (
     MODELS_STEP,
@@ -39,8 +44,8 @@ log = logging.getLogger(__name__)
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-#: A step begins when what it needs is made, also by a step that failed in the end: a table that could not be
-#: read whole costs the night no models, and the run ends as failed all the same.
+#: A step begins when what it needs is made, also by a step that failed in the end: a table that
+#: could not be read whole costs the night no models, and the run ends as failed all the same.
 _EXECUTOR = dg.in_process_executor.configured(
     {"step_dependency_config": {"require_upstream_step_success": False}}, name="in_process"
 )
@@ -48,8 +53,8 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Following:
-    """What comes behind the reads, with what came of it: models, what is made of them for people and, where
-    that is on, audience syncs."""
+    """What comes behind the reads, with what came of it: models, what is made of them for people
+    and, where that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
         self.models, self.reports = Models(), Reports()
@@ -58,7 +63,9 @@ class Following:
     def build_assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
         handled = explain_failures(WarehouseError)  # by the steps, some of which are tried again
         made = model_assets(
-            MODELS_STEP, explain_failures()(self.models.build_models), model_settings(settings).list_nodes()
+            MODELS_STEP,
+            explain_failures()(self.models.build_models),
+            model_settings(settings).list_nodes(),
         )
         published = published_asset(
             handled(self.publishing.publish_copy),
@@ -66,7 +73,9 @@ class Following:
             [key for key in made.keys if key.path[0] != "staging"],
         )
         assets = [made, published, report_asset(handled(self.reports.make_report))]
-        return [*assets, self.activations.build_asset(made.keys)] if settings.activations else assets
+        return (
+            [*assets, self.activations.build_asset(made.keys)] if settings.activations else assets
+        )
 
 
 def build_definitions(
@@ -77,8 +86,8 @@ def build_definitions(
     now: Clock = utc_now,
     **resources: Any,
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which
-    load seconds faster."""
+    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads
+    alone, which load seconds faster."""
     settings = settings or load_settings(Path.cwd())
     partitions, of_run = daily_partitions(settings.history_start), SettingsOfRun(at_start=settings)
     with warnings.catch_warnings():
@@ -100,8 +109,8 @@ def build_definitions(
 
 
 def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """At the report, where it and the notebooks are: a link in the UI that serves it, paths elsewhere, since
-    browsers follow no link from a page to a file."""
+    """At the report, where it and the notebooks are: a link in the UI that serves it, paths
+    elsewhere, since browsers follow no link from a page to a file."""
     if spec.key != REPORT:
         return spec
     lines = [spec.description or ""]
@@ -131,10 +140,13 @@ def _continue_schedules() -> None:
         with dg.DagsterInstance.get() as instance:
             if count := redate_ticks(instance):
                 log.warning(
-                    "%d ticks of schedules and sensors were dated in the future, and are dated now", count
+                    "%d ticks of schedules and sensors were dated in the future, and are dated now",
+                    count,
                 )
     except Exception as problem:  # without its database the location loads, too
-        log.warning("ticks that are dated in the future were not looked for: %s", type(problem).__name__)
+        log.warning(
+            "ticks that are dated in the future were not looked for: %s", type(problem).__name__
+        )
 
 
 def run_in_dagster(
@@ -154,7 +166,9 @@ def run_in_dagster(
             run_id = execute_here(
                 definitions.resolve_job_def("nightly_sync"),
                 instance,
-                [] if has_models else [asset_key(table) for asset in reader.chosen for table in asset.tables],
+                []
+                if has_models
+                else [asset_key(table) for asset in reader.chosen for table in asset.tables],
                 tags=tags | BY_THE_COMMAND,
                 config=_QUIET | (standing_order(settings) if has_models else {}),
             )

@@ -11,33 +11,44 @@ from home.settings import Settings
 from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
 from write_back.writebacks_export import try_to_export
 
-#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than
-#: the reading.
+#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost
+#: more than the reading.
 NIGHTLY_SYNC = dg.define_asset_job(
     "nightly_sync",
     tags=DEFERRED,
-    selection=dg.AssetSelection.all().without_checks(),  # its steps evaluate and log them: 592 events less
-    description="Every readable part of every account into the warehouse, then the models, the published "
-    "copy and the report. "
-    "By hand it needs days, as partitions: those that are read again of what is requested by date.",
+    # its steps evaluate and log them: 592 events less
+    selection=dg.AssetSelection.all().without_checks(),
+    description=(
+        "Every readable part of every account into the warehouse, then the models, the published "
+        "copy and the report. By hand it needs days, as partitions: those that are read again of "
+        "what is requested by date."
+    ),
 )
 REFRESH_CONTACTS = dg.define_asset_job(
     "refresh_contacts",
     selection=dg.AssetSelection.assets(
-        *(asset_key(table) for asset in (lists, contacts, timelines, coupons) for table in asset.tables)
+        *(
+            asset_key(table)
+            for asset in (lists, contacts, timelines, coupons)
+            for table in asset.tables
+        )
     ),
     description="Lists, contacts, timelines and coupons only.",
 )
 REFRESH_MODELS = dg.define_asset_job(
     "refresh_models",
     selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
-    description="The models and what is made of them, over what the warehouse holds; nothing is read.",
+    description=(
+        "The models and what is made of them, over what the warehouse holds; nothing is read."
+    ),
 )
 PUBLISH = dg.define_asset_job(
     "publish",
     selection=dg.AssetSelection.groups("published"),
-    description="The copy for analysts and the report anew, over what the models hold; nothing is read or "
-    "built.",
+    description=(
+        "The copy for analysts and the report anew, over what the models hold; nothing is read or "
+        "built."
+    ),
 )
 
 
@@ -52,7 +63,9 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
         {"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows}
     )
     if report.failed:
-        context.log.warning(f"{report.failed} loads could not be applied; sync.loads has the reasons")
+        context.log.warning(
+            f"{report.failed} loads could not be applied; sync.loads has the reasons"
+        )
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -1,5 +1,5 @@
-"""The options of sync and push as Dagster's launchpad has them. Apart from `options`, since Dagster takes
-seconds to import."""
+"""The options of sync and push as Dagster's launchpad has them. Apart from `options`, since Dagster
+takes seconds to import."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -13,8 +13,8 @@ from home.settings import SettingsError
 
 
 def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Config) -> type[Any]:
-    """The class of a step's or a resource's config: a field for each option that the UI has; `read_values`
-    reads what a person made of it."""
+    """The class of a step's or a resource's config: a field for each option that the UI has;
+    `read_values` reads what a person made of it."""
 
     def config_type(option: Option) -> Any:
         if option.choices:
@@ -30,7 +30,9 @@ def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Conf
         for option in options
         if not option.in_ui
     }
-    return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields)
+    return create_model(
+        name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields
+    )
 
 
 def read_values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config) -> dict[str, Any]:
@@ -40,10 +42,10 @@ def read_values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config
 
 
 def check_confirmed(chosen: Mapping[str, Any]) -> None:
-    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click types. Raises
-    SettingsError."""
+    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click
+    types. Raises SettingsError."""
     if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
         raise SettingsError(
-            f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the config "
-            "of this step"
+            f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the "
+            "config of this step"
         )

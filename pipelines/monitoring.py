@@ -1,5 +1,5 @@
-"""What is known of every account, for monitoring: by the status files of the homes that are here. Nothing is
-locked, and nothing is requested of the service."""
+"""What is known of every account, for monitoring: by the status files of the homes that are here.
+Nothing is locked, and nothing is requested of the service."""
 
 import datetime as dt
 from collections import defaultdict
@@ -24,7 +24,10 @@ class Shard(NamedTuple):
 def read_shards(settings: Settings) -> dict[str, Shard]:
     """By name; one without a name where there are none."""
     names = _account_names(settings)
-    return {shard: _make_shard(read_status(home), names[shard]) for shard, home in settings.homes.items()}
+    return {
+        shard: _make_shard(read_status(home), names[shard])
+        for shard, home in settings.homes.items()
+    }
 
 
 def _account_names(settings: Settings) -> defaultdict[str, list[str]]:
@@ -40,7 +43,9 @@ def _account_names(settings: Settings) -> defaultdict[str, list[str]]:
 def _make_shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
     known = status or HomeStatus()
     read = {each.account: each for each in known.accounts}
-    return Shard([read.get(name, AccountStatus(name)) for name in names], known.run, status is not None)
+    return Shard(
+        [read.get(name, AccountStatus(name)) for name in names], known.run, status is not None
+    )
 
 
 def find_silent(
@@ -51,7 +56,11 @@ def find_silent(
     late = {}
     for each in shard.accounts:
         read_at = each.read_at or began
-        words = describe_standstill(read_at, now, settings.alert_after) if read_at else "it was never read"
+        words = (
+            describe_standstill(read_at, now, settings.alert_after)
+            if read_at
+            else "it was never read"
+        )
         if words:
             late[each.account] = words
     return late

@@ -1,5 +1,5 @@
-"""Models and published copy with a home's settings. Not here: how they are made (`warehouse.models`,
-`warehouse.publish`)."""
+"""Models and published copy with a home's settings. Not here: how they are made
+(`warehouse.models`, `warehouse.publish`)."""
 
 import datetime as dt
 import os
@@ -75,8 +75,8 @@ class Publishing:
 
 
 def publish_home(settings: Settings) -> Published:
-    """Write the published file, see `warehouse.publish.publish_copy`. Raises NotPublished when the models
-    failed, and what `connect` raises."""
+    """Write the published file, see `warehouse.publish.publish_copy`. Raises NotPublished when the
+    models failed, and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key)
@@ -94,8 +94,8 @@ def publish_home(settings: Settings) -> Published:
 
 @contextmanager
 def note_run(settings: Settings, run_id: str, job: str) -> Iterator[None]:
-    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its
-    outcome after."""
+    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it,
+    and with its outcome after."""
     note_running(settings.home, run_id)
     run, before = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, ""), _copy_version(settings)
     _write_run(settings, run)
@@ -132,10 +132,16 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
         published = read_published_facts(published_path(settings.home))
     except PublishedLocked as problem:
         return str(problem)
-    return in_words(published, now) if published else "nothing yet; a whole `marketing-sync sync` publishes"
+    return (
+        in_words(published, now)
+        if published
+        else "nothing yet; a whole `marketing-sync sync` publishes"
+    )
 
 
-def published_document(settings: Settings, published: Published | None = None) -> output.Published | None:
+def published_document(
+    settings: Settings, published: Published | None = None
+) -> output.Published | None:
     """What is published for `--json`; None when nothing is, or another program keeps it locked."""
     path, found = published_path(settings.home), published
     with suppress(PublishedLocked):
@@ -164,8 +170,8 @@ def in_words(published: Published, now: dt.datetime) -> str:
 
 
 def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
-    """What is made of the warehouse, by place: made again by these calls, which return how many rows or files
-    that are. What was there before goes."""
+    """What is made of the warehouse, by place: made again by these calls, which return how many
+    rows or files that are. What was there before goes."""
     home, published = settings.home, published_path(settings.home)
     steps: dict[str, Callable[[], int]] = {}
     if published.parent.exists():
@@ -192,4 +198,6 @@ def _publish_alone(settings: Settings) -> int:
         return publish_home(settings).row_count
     except WarehouseError as problem:
         published_path(settings.home).unlink(missing_ok=True)
-        raise WarehouseError(f"what was published before had them and is removed; {problem}") from None
+        raise WarehouseError(
+            f"what was published before had them and is removed; {problem}"
+        ) from None

@@ -1,12 +1,11 @@
-"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → report, and the audience syncs of
-a night, one step.
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → report, and the
+audience syncs of a night, one step.
 
-Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work
-(`push_service`, `audience_syncs`), words
-(`push_report`).
+Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the
+work (`push_service`, `audience_syncs`), words (`push_report`).
 
-Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
-"""
+Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where
+it ended."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +38,13 @@ from write_back.audience_syncs import (
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
-from write_back.push_report import describe_problem, plan_lines, rejected_now, result_lines, write_headline
+from write_back.push_report import (
+    describe_problem,
+    plan_lines,
+    rejected_now,
+    result_lines,
+    write_headline,
+)
 from write_back.push_service import PushRun, conclude_push, enqueue_push, order_of, plan_push
 
 _RETRIES, _RETRY_AFTER_S = 8, 30.0
@@ -61,10 +66,11 @@ def _push_job(kind: Kind) -> dg.JobDefinition:
 
     @dg.job(
         name=f"push_{kind}",
-        description=f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in "
-        "place of `sql`). "
-        "Launched as it is, it shows what would be sent; to send that, write `dry_run: false` and "
-        "`confirm: send`.",
+        description=(
+            f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in "
+            "place of `sql`). Launched as it is, it shows what would be sent; to send that, write "
+            "`dry_run: false` and `confirm: send`."
+        ),
         executor_def=dg.in_process_executor,
         config={"ops": {plan.name: {"config": shown}}},
     )
@@ -80,7 +86,9 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
     @dg.op(
         name=f"plan_{kind}",
-        description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
+        description=(
+            f"Read the rows, check them, and find out which {kind} change. No request is sent."
+        ),
         required_resource_keys={"settings"},
         out={
             "plan": dg.Out(dict),
@@ -107,7 +115,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         yield dg.Output(counts, "plan", metadata=told)
         if picked["dry_run"]:
             context.log.info(
-                "nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`"
+                "nothing was sent: this is a dry run; to send it, set `dry_run: false` and "
+                "`confirm: send`"
             )
             return
         ran = Ran(context.job_name, planned.order.account, run=context.run_id)
@@ -150,12 +159,16 @@ def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
 
 
-def _report_results(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False) -> None:
-    """Write down what came of it and fail where a row is not as it was meant to be, or sending `is_stopped`;
-    what could not be read back does not fail by that."""
+def _report_results(
+    context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False
+) -> None:
+    """Write down what came of it and fail where a row is not as it was meant to be, or sending
+    `is_stopped`; what could not be read back does not fail by that."""
     results = conclude_push(run.settings, run.outbox, run.ran)
     back_up_push(run.settings)
-    context.log.info("\n".join(line for result in results for line in result_lines(result, is_discreet=True)))
+    context.log.info(
+        "\n".join(line for result in results for line in result_lines(result, is_discreet=True))
+    )
     told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
     if failed or is_stopped:
         raise _make_failure("; ".join(map(write_headline, failed or results[:1])), told)
@@ -169,13 +182,15 @@ def _make_failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Fa
 
 @contextmanager
 def explain_failures(*raised: type[Exception]) -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI, except for errors of the classes `raised`, which the
-    step handles. Without the Redis of the rate limit the step waits and is tried again."""
+    """Whatever goes wrong is one sentence in the UI, except for errors of the classes `raised`,
+    which the step handles. Without the Redis of the rate limit the step waits and is tried
+    again."""
     try:
         yield
     except raised:
         raise
-    except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):  # the last: Dagster's own
+    # the last: Dagster's own
+    except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):
         raise
     except LimitNotShared as problem:
         raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _make_failure(str(problem))
@@ -211,12 +226,13 @@ def result_metadata(result: PushResult) -> dict[str, Any]:
     }
 
 
-# ---- audience syncs after a night's sync: a step behind the models, and what came of it for the summary
+# ---- audience syncs after a night's sync: a step behind the models, and what came of it for the
+# summary
 
 
 class AudienceSyncs:
-    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without addresses;
-    `problems`, those of what went wrong; and how many `requests` it took."""
+    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without
+    addresses; `problems`, those of what went wrong; and how many `requests` it took."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -225,9 +241,11 @@ class AudienceSyncs:
         self.requests = 0
 
     def run_syncs(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
-        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox
-        that the night reads from; `picked`: options of `push activations`."""
-        settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
+        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the
+        sandbox that the night reads from; `picked`: options of `push activations`."""
+        settings = (
+            replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
+        )
         self.lines, self.problems, self.requests = [], [], 0
         with begin_stage("sending segments back"):
             for each in self._read_audiences(settings, picked):
@@ -252,7 +270,9 @@ class AudienceSyncs:
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {line}"})
 
-    def _push_audience(self, settings: Settings, audience: Audience, picked: Mapping[str, Any]) -> None:
+    def _push_audience(
+        self, settings: Settings, audience: Audience, picked: Mapping[str, Any]
+    ) -> None:
         try:
             found = find_difference(
                 settings, audience, resync=picked["resync"], reject_limit=picked["reject_limit"]
@@ -268,10 +288,14 @@ class AudienceSyncs:
             } | ({"rejected before": len(plan.told)} if plan.told else {})
             people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             problems = [
-                text for result in results if (text := describe_problem(result, rejected_now(result)))
+                text
+                for result in results
+                if (text := describe_problem(result, rejected_now(result)))
             ]
         except Exception as failed:
-            self._note_refusal(settings, f"{audience.sync.name}: {mask_addresses(explain_error(failed)[0])}")
+            self._note_refusal(
+                settings, f"{audience.sync.name}: {mask_addresses(explain_error(failed)[0])}"
+            )
             return
         self.lines.append(f"{audience.sync.name}: {'; '.join([people, *problems])}")
         self.problems += self.lines[-1:] if problems else []
@@ -284,8 +308,10 @@ class AudienceSyncs:
             deps=list(after),
             group_name="activations",
             required_resource_keys={"reader", "settings"},
-            description="The entries of activations.toml: what is not yet as they say is sent, tags and "
-            "contacts of lists.",
+            description=(
+                "The entries of activations.toml: what is not yet as they say is sent, tags and "
+                "contacts of lists."
+            ),
         )
         def activations(
             context: dg.AssetExecutionContext,
@@ -312,7 +338,7 @@ class AudienceSyncs:
 
 
 def standing_order(settings: Settings) -> dict[str, Any]:
-    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them
-    once and for all."""
+    """The run config of runs that nobody launches by hand: whoever switched activations on
+    confirmed them once and for all."""
     confirmed = {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}}
     return confirmed if settings.activations else {}

@@ -1,5 +1,5 @@
-"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed after it.
-Not here: which accounts."""
+"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed
+after it. Not here: which accounts."""
 
 import datetime as dt
 import logging
@@ -48,7 +48,8 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Once one account has responded, the others have so long before it is read without waiting for them.
+#: Once one account has responded, the others have so long before it is read without waiting for
+#: them.
 _OPENED_TOGETHER_S = 2.0
 
 
@@ -61,9 +62,12 @@ def open_reader(
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Reader]:
-    """A reader of the chosen assets, and of what they need, over all accounts, by the chosen `options.SYNC`.
-    Raises a MarketingApiError when none responds."""
-    now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
+    """A reader of the chosen assets, and of what they need, over all accounts, by the chosen
+    `options.SYNC`. Raises a MarketingApiError when none responds."""
+    now, shrink_limit = (
+        SteadyClock(now),
+        None if options.get("accept_shrink") else settings.shrink_limit,
+    )
     with in_use(settings.home), ExitStack() as stack:
         check_backup(settings)
         accounts = stack.enter_context(open_connections(settings))
@@ -72,7 +76,9 @@ def open_reader(
         spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
         names = [connection.account for connection in accounts]
-        planners = Planners(settings, warehouse, chosen, names, budget, bool(options.get("all")), now)
+        planners = Planners(
+            settings, warehouse, chosen, names, budget, bool(options.get("all")), now
+        )
         checkpoints = Checkpoints(warehouse.archive)
         sessions = []
         for connection in accounts:
@@ -115,15 +121,16 @@ def open_reader(
 
 
 def named_assets(names: Sequence[str]) -> list[SourceAsset]:
-    """The assets of these names, or which fill tables of these names; all when none is named. Raises
-    SettingsError."""
+    """The assets of these names, or which fill tables of these names; all when none is named.
+    Raises SettingsError."""
     by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables}
     by_name |= SOURCE_ASSETS
     wanted = [name.removeprefix("source.") for name in names]
     if unknown := [name for name in wanted if name not in by_name]:
         near = "".join(did_you_mean(name, by_name) for name in unknown)
         raise SettingsError(
-            f"no asset or table is named {', '.join(unknown)}{near}; there are {', '.join(sorted(by_name))}"
+            f"no asset or table is named {', '.join(unknown)}{near}; there are "
+            f"{', '.join(sorted(by_name))}"
         )
     picked = {by_name[name].name for name in wanted or by_name}
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
@@ -149,14 +156,18 @@ def _open_warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
     if not settings.warehouse_path.exists() and can_rebuild(archive):
         log.warning(
-            "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
+            "%s is gone: it is made anew from the archive, the models with this sync",
+            settings.warehouse_path,
         )
         rebuild_warehouse(settings.home, archive=archive, **waiting_options(settings))
     return warehouse_of(settings, archive)
 
 
 def budget_of(
-    settings: Settings, max_requests: int | None = None, until: dt.time | None = None, now: Clock = utc_now
+    settings: Settings,
+    max_requests: int | None = None,
+    until: dt.time | None = None,
+    now: Clock = utc_now,
 ) -> RequestBudget | None:
     """As chosen for this run, else the settings; None when neither limits it."""
     most, end = max_requests or settings.max_requests, until or settings.until
@@ -193,17 +204,21 @@ class Planners:
         return Planner(self.warehouse, account, find_rules, planned, self.now)
 
     def _find_room(self, account: str, per_contact: int) -> float:
-        wanted = {name: count * per_contact for name, count in self.warehouse.count_contacts().items()}
+        wanted = {
+            name: count * per_contact for name, count in self.warehouse.count_contacts().items()
+        }
         rates = {name: estimated_rate(self.settings, name) for name in self.accounts}
         night_s = self.settings.night_minutes * 60
         return share_night(wanted, rates, night_s, self.warehouse.measure_rate())[account]
 
 
 def _open_all(sessions: Sequence[AccountSession]) -> None:
-    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home,
-    or why none responds."""
+    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with
+    the home, or why none responds."""
     for session in sessions:
-        threading.Thread(target=session.request_identity, name=f"{session.account}/open", daemon=True).start()
+        threading.Thread(
+            target=session.request_identity, name=f"{session.account}/open", daemon=True
+        ).start()
     _wait_for(sessions)
     if all(session.problem for session in sessions):
         raise _none_responds(sessions)
@@ -214,7 +229,9 @@ def _wait_for(sessions: Sequence[AccountSession]) -> None:
     until = math.inf
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
-            if until == math.inf and any(each.opened.is_set() and not each.problem for each in sessions):
+            if until == math.inf and any(
+                each.opened.is_set() and not each.problem for each in sessions
+            ):
                 until = time.monotonic() + _OPENED_TOGETHER_S
 
 

@@ -1,5 +1,5 @@
-"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not
-here: a reader (`reading`)."""
+"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and
+`reader`. Not here: a reader (`reading`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
@@ -39,8 +39,8 @@ from write_back.writebacks_export import try_to_export
 
 @dataclass(eq=False, repr=False)
 class RunReader:
-    """The reader of a run's steps: the command line's, or one that is opened at the run's first step for all
-    that it will read."""
+    """The reader of a run's steps: the command line's, or one that is opened at the run's first
+    step for all that it will read."""
 
     settings: Settings
     reader: Reader | None = None
@@ -50,10 +50,13 @@ class RunReader:
     _settled: Set[dg.AssetKey] = frozenset()
 
     def reader_of(self, context: dg.AssetExecutionContext) -> Reader:
-        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened."""
+        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be
+        opened."""
         with explain_failures():
             self.reader = self.reader or self._open_reader(context)
-            self.reader.note_begun(context.run.run_id, context.run.job_name, list_running(self.settings.home))
+            self.reader.note_begun(
+                context.run.run_id, context.run.job_name, list_running(self.settings.home)
+            )
         return self.reader
 
     def find_settled(self, context: dg.AssetExecutionContext) -> Set[dg.AssetKey]:
@@ -62,7 +65,9 @@ class RunReader:
             self._settled = self._settled or find_settled(context.instance)
         return self._settled
 
-    def note_days(self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]) -> None:
+    def note_days(
+        self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]
+    ) -> None:
         """Show the days as materialized that are partitions."""
         for table in tables:
             note_partitions(instance, asset_key(table), days)
@@ -82,7 +87,8 @@ class RunReader:
 
     @property
     def sandbox_url(self) -> str | None:
-        """Address of the sandbox that it reads from; None for a real account, and while nothing is read."""
+        """Address of the sandbox that it reads from; None for a real account, and while nothing is
+        read."""
         return (
             self.reader.sessions[0].client.connection.url
             if self.reader and self.settings.is_sandbox
@@ -106,17 +112,19 @@ class RunReader:
 
 
 def _failed_before(context: dg.AssetExecutionContext) -> set[str]:
-    """The assets that failed in the run which this one repeats from its failure; empty when it repeats none,
-    or one that did not read to the end."""
+    """The assets that failed in the run which this one repeats from its failure; empty when it
+    repeats none, or one that did not read to the end."""
     parent, is_part = context.run.parent_run_id, context.run.step_keys_to_execute is not None
     return (
-        failures_of(context.instance, parent).keys() & SOURCE_ASSETS.keys() if parent and is_part else set()
+        failures_of(context.instance, parent).keys() & SOURCE_ASSETS.keys()
+        if parent and is_part
+        else set()
     )
 
 
 class SettingsOfRun(dg.ConfigurableResource[Settings]):
-    """Accounts, home and settings, as they were read at the start; of a run that names a shard, that one's.
-    Nothing of them is displayed, since keys are in them."""
+    """Accounts, home and settings, as they were read at the start; of a run that names a shard,
+    that one's. Nothing of them is displayed, since keys are in them."""
 
     at_start: dg.ResourceDependency[Settings]
 

@@ -11,8 +11,8 @@ from assets.days import ChosenDays
 from home.settings import SHARD_TAG, Settings, SettingsError
 from pipelines.push_jobs import standing_order
 
-#: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a
-#: person chose.
+#: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the
+#: partitions that a person chose.
 DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
 _FIRST_TAG, _LAST_TAG, _ONE_TAG = (
     "dagster/asset_partition_range_start",
@@ -22,16 +22,20 @@ _FIRST_TAG, _LAST_TAG, _ONE_TAG = (
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote something
-    else there."""
+    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote
+    something else there."""
     days = tags.get(DAYS_TAG)
     if days == ALL_DUE:
         return None
-    first, _, last = days.partition(" to ") if days else (tags.get(_FIRST_TAG), "", tags.get(_LAST_TAG))
+    first, _, last = (
+        days.partition(" to ") if days else (tags.get(_FIRST_TAG), "", tags.get(_LAST_TAG))
+    )
     first = first or tags.get(_ONE_TAG)
     try:
         return (
-            ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last or first)) if first else None
+            ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last or first))
+            if first
+            else None
         )
     except ValueError:
         raise SettingsError(
@@ -41,15 +45,19 @@ def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
 
 
 def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
-    """What marks the runs of a shard, and tells their launcher what they need (MARKETING_RUN_TAGS)."""
+    """What marks the runs of a shard, and tells their launcher what they need
+    (MARKETING_RUN_TAGS)."""
     given: dict[str, Any] = json.loads(settings.run_tags.replace("{shard}", shard) or "{}")
-    tags = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    tags = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in given.items()
+    }
     return tags | ({SHARD_TAG: shard} if shard else {})
 
 
 def nightly_schedule(settings: Settings) -> dg.ScheduleDefinition:
-    """The nightly sync; stopped by default where the sandbox stands in. A code location that lost its key has
-    it run, and fail with the reason."""
+    """The nightly sync; stopped by default where the sandbox stands in. A code location that lost
+    its key has it run, and fail with the reason."""
 
     @dg.schedule(
         name="nightly",

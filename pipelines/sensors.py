@@ -1,5 +1,5 @@
-"""What reacts: an alert to a webhook address when a run fails or nothing happens, the end of a run whose
-process is gone."""
+"""What reacts: an alert to a webhook address when a run fails or nothing happens, the end of a run
+whose process is gone."""
 
 import datetime as dt
 
@@ -20,8 +20,8 @@ _Status = dg.DagsterRunStatus
 _HOUR = dt.timedelta(hours=1)
 #: A message at once, then at most one in so long, however many shards fail.
 _QUIET = dt.timedelta(minutes=15)
-#: How long a run may be in a state: Dagster ends one after a day (`max_runtime_seconds`), and one that does
-#: not start; the queue is long on a first night.
+#: How long a run may be in a state: Dagster ends one after a day (`max_runtime_seconds`), and one
+#: that does not start; the queue is long on a first night.
 _LONGEST = {_Status.QUEUED: 6 * _HOUR, _Status.STARTED: 25 * _HOUR}
 _ENDED = {_Status.FAILURE: "failed", _Status.CANCELED: "was cancelled"}
 #: Of a run that failed: whether another attempt is to come.
@@ -44,8 +44,8 @@ def dead_runs(settings: Settings) -> dg.SensorDefinition:
 
 
 class _Told(msgspec.Struct):
-    """The cursor. What is `lasting` ends at some time, which is told, too; `ended` are failed runs of the
-    last days."""
+    """The cursor. What is `lasting` ends at some time, which is told, too; `ended` are failed runs
+    of the last days."""
 
     began: dt.datetime
     at: dt.datetime | None = None
@@ -54,8 +54,8 @@ class _Told(msgspec.Struct):
 
 
 def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
-    """Posts `{"text", "problems", "count", "over"}`; `text` is what chat services show. It runs where there
-    is an address."""
+    """Posts `{"text", "problems", "count", "over"}`; `text` is what chat services show. It runs
+    where there is an address."""
 
     @dg.sensor(
         name="alerts",
@@ -63,8 +63,11 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.alert_url
         else dg.DefaultSensorStatus.STOPPED,
-        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) which runs failed, were "
-        "cancelled or are stuck, and which accounts were not read for too long; and when that is over.",
+        description=(
+            "Tells the webhook address of the settings (MARKETING_ALERT_URL) which runs failed, "
+            "were cancelled or are stuck, and which accounts were not read for too long; and when "
+            "that is over."
+        ),
     )
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
         if not settings.alert_url:
@@ -73,7 +76,9 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         told = _read_cursor(context.cursor, moment)
         if told.at and moment - told.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
-        lasting = _find_stuck(instance, moment) | _find_silences(instance, settings, told.began, moment)
+        lasting = _find_stuck(instance, moment) | _find_silences(
+            instance, settings, told.began, moment
+        )
         ended = _find_ended(instance, max(told.began, moment - 48 * _HOUR))
         problems = {name: lasting[name] for name in sorted(lasting.keys() - told.lasting)}
         problems |= _describe_failures(instance, ended, told.ended)
@@ -115,7 +120,9 @@ def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str
     for record in instance.get_run_records(dg.RunsFilter(statuses=list(_LONGEST), tags=OURS)):
         run, since = record.dagster_run, now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
-            found[_run_name(run)] = f"has been {run.status.value} since a moment that is still to come"
+            found[_run_name(run)] = (
+                f"has been {run.status.value} since a moment that is still to come"
+            )
         elif since > _LONGEST[run.status]:
             found[_run_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
     return found
@@ -144,13 +151,17 @@ def _find_silences(
         )
         read = {run.tags.get(SHARD_TAG, "") for run in instance.get_runs(nights)}
         words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
-        found |= {f"shard {shard}:" if shard else "the home:": words for shard in away if shard not in read}
+        found |= {
+            f"shard {shard}:" if shard else "the home:": words
+            for shard in away
+            if shard not in read
+        }
     return found
 
 
 def _find_ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:
-    """Failed and cancelled runs by their ids. Of those that Dagster tries again, which it notes a moment
-    after the end, the last attempt counts."""
+    """Failed and cancelled runs by their ids. Of those that Dagster tries again, which it notes a
+    moment after the end, the last attempt counts."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(_ENDED), tags=OURS, updated_after=since))
     not_noted = str(instance.run_retries_enabled).lower()
     return {

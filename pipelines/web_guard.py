@@ -1,9 +1,9 @@
-"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine, not those of
-other web pages.
+"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine,
+not those of other web pages.
 
-A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever arrives, a
-launch in the address of an `<img>` included. Not a log-in: a program on this machine may do what the UI may,
-and needs no browser's headers for it."""
+A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever
+arrives, a launch in the address of an `<img>` included. Not a log-in: a program on this machine may
+do what the UI may, and needs no browser's headers for it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +13,11 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Each of them once at most: which of two counts, the guard and the server behind it might see differently.
+#: Each of them once at most: which of two counts, the guard and the server behind it might see
+#: differently.
 _JUDGED = ("host", "origin", "content-type", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
-#: On every response: not to be framed (clicks stolen through a transparent page), nor read or held by pages
-#: of other origins.
+#: On every response: not to be framed (clicks stolen through a transparent page), nor read or held
+#: by pages of other origins.
 _RESPONSE = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -26,7 +27,9 @@ _RESPONSE = {
 }
 #: On a page that is not of the UI: a file with styles in it and nothing else.
 _PAGE = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+    ),
     "Cache-Control": "no-cache",
 }
 _REFUSED, _POLICY_VIOLATION = 403, 1008
@@ -34,10 +37,11 @@ _NOT_FOUND = 404
 
 
 def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
-    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None
-    when it is accepted."""
+    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to
+    do; None when it is accepted."""
     lines = [
-        (name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]
+        (name.decode("latin-1").lower(), value.decode("latin-1").strip())
+        for name, value in scope["headers"]
     ]
     headers = {name: value for name, value in lines if name in _JUDGED}
     if len(headers) < sum(name in _JUDGED for name, _ in lines):
@@ -45,15 +49,15 @@ def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
     host = headers.get("host", "").lower()
     if host not in _allowed_hosts(port):
         return (
-            f"it does not name this server as its host; open http://127.0.0.1:{port} (a tunnel needs this "
-            "port at both of its ends)"
+            f"it does not name this server as its host; open http://127.0.0.1:{port} (a tunnel "
+            "needs this port at both of its ends)"
         )
     return _foreign_page(scope, headers, host) or _unsafe_form(scope, headers)
 
 
 def _allowed_hosts(port: int) -> set[str]:
-    """A name that is none of these may belong to a page whose address was pointed here afterwards (DNS
-    rebinding)."""
+    """A name that is none of these may belong to a page whose address was pointed here afterwards
+    (DNS rebinding)."""
     names = ("127.0.0.1", "localhost", "[::1]")
     return {f"{name}:{port}" for name in names} | (
         set(names) if port == 80 else set()
@@ -70,23 +74,34 @@ def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: st
         is_own = is_own and not (is_browser and origin is None)
     if is_own and (site in (None, "same-origin", "none") or _is_page_load(scope, headers)):
         return None
-    return "it comes from a page of another address; if you meant to open it, press Enter in the address bar"
+    return (
+        "it comes from a page of another address; if you meant to open it, press Enter in the "
+        "address bar"
+    )
 
 
 def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Somebody follows a link to the UI. A query string could have filled in a form of the UI already."""
-    is_page = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    """Somebody follows a link to the UI. A query string could have filled in a form of the UI
+    already."""
+    is_page = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
+        "navigate",
+        "document",
+    )
     return is_page and scope.get("method") == "GET" and not scope.get("query_string")
 
 
 def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-    """What changes something is a POST of JSON, which no form and no other origin's page can send without a
-    preflight request."""
+    """What changes something is a POST of JSON, which no form and no other origin's page can send
+    without a preflight request."""
     if scope["type"] == "websocket":
         return None
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         is_query = scope["path"].rstrip("/") == "/graphql" and scope.get("query_string")
-        return "queries are not taken from an address; POST them as application/json" if is_query else None
+        return (
+            "queries are not taken from an address; POST them as application/json"
+            if is_query
+            else None
+        )
     if scope["method"] != "POST":
         return "only GET, HEAD, OPTIONS and POST are accepted"
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -104,7 +119,9 @@ class Guard:
         self._app, self._port = app, port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = find_objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
+        reason = (
+            find_objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
+        )
         if scope["type"] == "http":
             response = PlainTextResponse(f"Refused: {reason}.\n", _REFUSED) if reason else self._app
             await response(scope, receive, _with_headers(send))
@@ -115,11 +132,13 @@ class Guard:
 
 
 def report_page(path: Path) -> Response:
-    """The report, as a page of no address and without scripts: whatever got into it can ask nothing of the
-    UI."""
+    """The report, as a page of no address and without scripts: whatever got into it can ask nothing
+    of the UI."""
     if path.is_file():
         return FileResponse(path, headers=_PAGE)
-    return PlainTextResponse("There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE)
+    return PlainTextResponse(
+        "There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE
+    )
 
 
 def _with_headers(send: Send) -> Send:

@@ -1,2 +1,2 @@
-"""The report for the business owner: `queries` reads what is published, `figures` counts, `charts` draws,
-`render` writes, `mail` sends."""
+"""The report for the business owner: `queries` reads what is published, `figures` counts, `charts`
+draws, `render` writes, `mail` sends."""

@@ -1,5 +1,5 @@
-"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side; `templates/charts.html`
-draws their figures."""
+"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side;
+`templates/charts.html` draws their figures."""
 
 import datetime as dt
 import math
@@ -38,8 +38,8 @@ class Bar(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One week or month: its name, the mark below it, and its one or two values, None where not known; a
-    running one is paler."""
+    """One week or month: its name, the mark below it, and its one or two values, None where not
+    known; a running one is paler."""
 
     name: str
     mark: str
@@ -67,13 +67,18 @@ def draw_bars(
     if not items:
         return Markup()
     most = max(item.value or 0 for item in items)
-    ticks = list(map(float, range(top + 1))) if top and most <= top else _round_ticks(0, most, unit=unit)
+    ticks = (
+        list(map(float, range(top + 1)))
+        if top and most <= top
+        else _round_ticks(0, most, unit=unit)
+    )
     label = f"{title}: {'; '.join(f'{item.label}: {item.shown}' for item in items)}"
     return _draw_picture("bars", title, items, ticks, axis, label)
 
 
 def draw_lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
-    """Up to two values over time, each named at its end. The axis need not begin at 0: it shows change."""
+    """Up to two values over time, each named at its end. The axis need not begin at 0: it shows
+    change."""
     series = [each for each in series if len(each.points) > 1]
     if not series:
         return Markup()
@@ -100,7 +105,10 @@ def draw_lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup
         words = f"{name} {shown(points[-1][1])}"
         drawn.append((words, is_rising, _draw_track(place_points(points)), place_points(points)))
     tips = [_of_day(on, series, shown) for on, _ in series[0].points]
-    told = [f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}" for each in series]
+    told = [
+        f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}"
+        for each in series
+    ]
     label = f"{title}, {format_day(first)} to {format_day(last)}: {'; '.join(told)}"
     return _draw_picture("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
 
@@ -126,7 +134,11 @@ def draw_sparkline(name: str, values: Sequence[float]) -> Markup:
         for place, value in enumerate(values)
     ]
     return _draw_picture(
-        "sparkline", *_SPARK, f"{name}: from {values[0]:g} to {values[-1]:g}", _draw_track(places), places[-1]
+        "sparkline",
+        *_SPARK,
+        f"{name}: from {values[0]:g} to {values[-1]:g}",
+        _draw_track(places),
+        places[-1],
     )
 
 
@@ -144,8 +156,9 @@ def draw_columns(
     axis: Format = _format_unsigned,
     unit: float = 1,
 ) -> Markup:
-    """One or two values by week or month, each with a name: the second one below the axis, or inside of the
-    first, of which it is a part. From the first on of which either is known; nothing where all are 0."""
+    """One or two values by week or month, each with a name: the second one below the axis, or
+    inside of the first, of which it is a part. From the first on of which either is known; nothing
+    where all are 0."""
     items = list(dropwhile(lambda item: item.first is None and item.second is None, items))
     if not any(item.first or item.second for item in items):
         return Markup()
@@ -183,7 +196,9 @@ def draw_stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> 
     if not parts:
         return Markup()
     whole = sum(value for _, value in parts) or 1
-    label = "; ".join(f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts)
+    label = "; ".join(
+        f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts
+    )
     return _draw_picture("stack", parts, whole, f"{title}: {label}")
 
 
@@ -264,15 +279,17 @@ def _place_y(value: float, ticks: Sequence[float]) -> float:
 
 
 def _round_ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
-    """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so
-    that no label is rounded."""
+    """Two to six round values that hold the range, multiples of the `unit` in which labels are
+    written, so that no label is rounded."""
     first, last = low / unit, high / unit
     if first == last:
         last += 1
     raw = max((last - first) / 3, 1)
     power = 10 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
-    return [step * place * unit for place in range(math.floor(first / step), math.ceil(last / step) + 1)]
+    return [
+        step * place * unit for place in range(math.floor(first / step), math.ceil(last / step) + 1)
+    ]
 
 
 def _marked_columns(count: int) -> list[int]:

@@ -40,8 +40,8 @@ MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
 
 class Figure(NamedTuple):
-    """One large number: its name, the number as shown, of whom and when, what to compare it with, and a
-    series beside it, oldest first, with what that is."""
+    """One large number: its name, the number as shown, of whom and when, what to compare it with,
+    and a series beside it, oldest first, with what that is."""
 
     name: str
     value: str
@@ -52,8 +52,9 @@ class Figure(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A measure in the last whole week, the one before, 52 weeks before, and so far in the running one, as
-    shown; which whole numbers are usual, and how far the last week is outside of that, in its widths."""
+    """A measure in the last whole week, the one before, 52 weeks before, and so far in the running
+    one, as shown; which whole numbers are usual, and how far the last week is outside of that, in
+    its widths."""
 
     name: str
     last: str
@@ -102,8 +103,8 @@ def difference_of(column: str, value: float | None, before: float | None) -> str
 
 
 def list_changes(account: AccountData) -> list[Change]:
-    """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these nothing is
-    usual."""
+    """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these
+    nothing is usual."""
     weeks = account.rows["weeks"]
     if not weeks:
         return []
@@ -112,7 +113,9 @@ def list_changes(account: AccountData) -> list[Change]:
         _, last, before, *_ = values = [row[column] for row in weeks]
         is_usual = column.endswith("_count") and column not in ("sent_count", "automation_count")
         usual = usual_range(values[2 : 2 + _USUAL_WEEKS]) if is_usual and last is not None else None
-        surprise = max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
+        surprise = (
+            max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
+        )
         found.append(
             Change(
                 name,
@@ -130,9 +133,9 @@ def list_changes(account: AccountData) -> list[Change]:
 
 
 def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
-    """Around the middle of earlier weeks, twice their median absolute deviation (1.4826 of which are one
-    standard deviation of a normal distribution) or a count's own root; nothing is usual with less than four
-    weeks."""
+    """Around the middle of earlier weeks, twice their median absolute deviation (1.4826 of which
+    are one standard deviation of a normal distribution) or a count's own root; nothing is usual
+    with less than four weeks."""
     known = [value for value in values if value is not None]
     if len(known) < _USUAL_WEEKS / 2:
         return None
@@ -170,7 +173,8 @@ def _explain_column(column: str) -> str:
 def find_newest_campaign(account: AccountData) -> Row | None:
     """The campaign that was sent last."""
     return next(
-        (row for row in account.rows["campaigns"] if row["type"] != "automated" and row["sent_at"]), None
+        (row for row in account.rows["campaigns"] if row["type"] != "automated" and row["sent_at"]),
+        None,
     )
 
 
@@ -181,9 +185,9 @@ def describe_refusals(account: AccountData) -> str:
         return ""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
-        f"Most rows of {', '.join(names[:_NAMED])}{more} were suddenly gone, so the rows from before are "
-        "still counted. Compare this with the service. If it is correct, run marketing-sync sync "
-        "--accept-shrink."
+        f"Most rows of {', '.join(names[:_NAMED])}{more} were suddenly gone, so the rows from "
+        "before are still counted. Compare this with the service. If it is correct, run "
+        "marketing-sync sync --accept-shrink."
     )
 
 
@@ -211,7 +215,11 @@ def _describe_week(account: AccountData) -> Iterator[str]:
             more = f", {format_number(row[second])} {other}" if row[second] is not None else ""
             parts.append(f"{format_number(row[column])} {name}{more}")
     if (count := row.get("online_review_count")) is not None:
-        mean = f", {format_rating(row['average_rating'])} of 5" if row["average_rating"] is not None else ""
+        mean = (
+            f", {format_rating(row['average_rating'])} of 5"
+            if row["average_rating"] is not None
+            else ""
+        )
         parts.append(f"{count_of(int(count), 'review')} on review sites{mean}")
     if row.get("redeemed_count") is not None:
         parts.append(f"{count_of(int(row['redeemed_count']), 'coupon')} redeemed")
@@ -222,7 +230,9 @@ def _describe_week(account: AccountData) -> Iterator[str]:
 def _describe_messages(row: Row) -> list[str]:
     parts = []
     if row.get("campaign_count"):
-        opened = f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        opened = (
+            f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        )
         messages = count_of(row["sent_count"], "message")
         parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
     elif row.get("campaign_count") == 0:
@@ -233,11 +243,16 @@ def _describe_messages(row: Row) -> list[str]:
 
 
 def _describe_unusual(account: AccountData) -> Iterator[str]:
-    """What left its usual range most, in up to two sentences. Visits and the like follow from campaigns."""
+    """What left its usual range most, in up to two sentences. Visits and the like follow from
+    campaigns."""
     known = [change for change in list_changes(account) if change.usual]
-    moved = sorted((change for change in known if change.surprise), key=lambda change: -change.surprise)[:2]
+    moved = sorted(
+        (change for change in known if change.surprise), key=lambda change: -change.surprise
+    )[:2]
     after = (
-        " A campaign was sent in that week." if moved and account.rows["weeks"][1]["campaign_count"] else ""
+        " A campaign was sent in that week."
+        if moved and account.rows["weeks"][1]["campaign_count"]
+        else ""
     )
     for change in moved:
         least, most = change.usual or (0, 0)
@@ -245,7 +260,10 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
         yield f"{change.name}: {change.last} last week, {usual}.{after}"
     if known and not moved:
         counts = f"none of {count_of(len(known), 'count')}"
-        yield f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
+        yield (
+            f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks "
+            "before."
+        )
 
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
@@ -257,14 +275,14 @@ def _describe_newest(account: AccountData) -> Iterator[str]:
             against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
             against = against if abs(over) >= _LEAST_POINTS else "as usual"
             yield (
-                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}, was opened by "
-                f"{format_share(row['open_rate'])} so far: {against}."
+                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}, was "
+                f"opened by {format_share(row['open_rate'])} so far: {against}."
             )
 
 
 def key_figures(account: AccountData) -> list[Figure]:
-    """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks to last
-    Sunday."""
+    """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks
+    to last Sunday."""
     return [_contacts_figure(account), *_of_span(account)]
 
 
@@ -272,11 +290,15 @@ def _contacts_figure(account: AccountData) -> Figure:
     days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
     first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
     trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
-    before = next((row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None)
+    before = next(
+        (row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None
+    )
     now = days[-1]["active_member_count"] if days else None
     compared = f"{change_of(now - before['active_member_count'])} in 7 days" if before else ""
     of_all = (
-        f"of {format_number(days[-1]['member_count'])}, on {format_day(days[-1]['day_on'])}" if days else ""
+        f"of {format_number(days[-1]['member_count'])}, on {format_day(days[-1]['day_on'])}"
+        if days
+        else ""
     )
     return Figure(
         "Active contacts",
@@ -311,13 +333,20 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
         trend = tuple(row[column] for row in weeks if row[column] is not None)
         compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
         yield Figure(
-            MEASURES[column][0], now, below, compared, trend, f"each week with a {one}" if of else "each week"
+            MEASURES[column][0],
+            now,
+            below,
+            compared,
+            trend,
+            f"each week with a {one}" if of else "each week",
         )
 
 
 def _read_value(span: Row, column: str) -> float | None:
     if column == "open_rate":
-        return span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
+        return (
+            span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
+        )
     value: float | None = span.get(column)
     return value
 
@@ -327,14 +356,15 @@ def sum_column(rows: Rows, column: str) -> float:
 
 
 def tiers_of(account: AccountData) -> dict[str, int]:
-    """How many addresses are in each tier, in the order of worth; tiers that this version does not know come
-    last."""
+    """How many addresses are in each tier, in the order of worth; tiers that this version does not
+    know come last."""
     counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
     return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
 
 
 def is_lacking(row: Row) -> bool:
-    """Whether something of it was not read, cannot be read, is late, or has a date that can't be right."""
+    """Whether something of it was not read, cannot be read, is late, or has a date that can't be
+    right."""
     flaws = (row["rejected_count"], row["is_overdue"], row["odd_date_count"])
     return (row["coverage_rate"] or 0) < 1 or any(flaws)
 

@@ -1,5 +1,5 @@
-"""The report behind each publishing: made, mailed at most once a night or week; unusual days are posted. Not
-here: texts (`figures`)."""
+"""The report behind each publishing: made, mailed at most once a night or week; unusual days are
+posted. Not here: texts (`figures`)."""
 
 import datetime as dt
 import hashlib
@@ -34,17 +34,22 @@ from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
 
-#: How long each step of the conversation may take; what the file is called that notes the night of a mail.
+#: How long each step of the conversation may take; what the file is called that notes the night of
+#: a mail.
 _STEP_S, _MARK = 20.0, "mailed-"
 #: How old an unusual day or a schema change may be that is new.
 _RECENT = dt.timedelta(days=3)
 #: The server said that it does not take the mail; after other errors it may have.
-_REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError)
+_REFUSED = (
+    smtplib.SMTPResponseException,
+    smtplib.SMTPRecipientsRefused,
+    smtplib.SMTPNotSupportedError,
+)
 
 
 class Reports:
-    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when something
-    went wrong with it."""
+    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when
+    something went wrong with it."""
 
     def __init__(self) -> None:
         self.mailed, self.is_lost = "", False
@@ -73,7 +78,9 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
         for row in account.rows["anomalies"]
         if account.today - row["day_on"] <= _RECENT
     ]
-    oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
+    oldest = (
+        min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
+    )
     _post_once(settings, folder, "unusual days", found, oldest)
 
 
@@ -86,16 +93,27 @@ def _post_schema_changes(settings: Settings, folder: Path) -> None:
 
 
 def _post_once(
-    settings: Settings, folder: Path, title: str, found: Sequence[tuple[dt.date, str, str]], oldest: dt.date
+    settings: Settings,
+    folder: Path,
+    title: str,
+    found: Sequence[tuple[dt.date, str, str]],
+    oldest: dt.date,
 ) -> None:
-    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message. Marks are
-    set before, as of mails."""
-    prefix, new = {"unusual days": "unusual-", "schema changes": "changed-"}[title], dict[Path, str]()
+    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message.
+    Marks are set before, as of mails."""
+    prefix, new = (
+        {"unusual days": "unusual-", "schema changes": "changed-"}[title],
+        dict[Path, str](),
+    )
     for day_on, key, sentence in found:
-        mark = folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
+        mark = (
+            folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
+        )
         if _is_first(mark):
             new[mark] = sentence
-    if new and not try_to_post(settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}):
+    if new and not try_to_post(
+        settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}
+    ):
         for mark in new:
             mark.unlink(missing_ok=True)
     for mark in folder.glob(f"{prefix}*"):
@@ -113,11 +131,12 @@ def _is_first(mark: Path) -> bool:
 
 
 def _send_report(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
-    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends
-    nothing than the same twice."""
+    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather
+    sends nothing than the same twice."""
     before, period = sorted(folder.glob(f"{_MARK}*")), _find_period(settings, report)
     mark, is_sending = folder / f"{_MARK}{period}", False
-    last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"  # a later one is of a clock that was ahead
+    # a later one is of a clock that was ahead
+    last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"
     if period is None or any(mark.name <= path.name <= last for path in before):
         return ""
     message = _write_message(settings, drop_personal(report))
@@ -141,8 +160,8 @@ def _send_report(settings: Settings, server: MailServer, report: ReportData, fol
 
 
 def _find_period(settings: Settings, report: ReportData) -> dt.date | None:
-    """The night of the newest data, by the calendar of the schedule; the weekday at or before it where mails
-    are weekly."""
+    """The night of the newest data, by the calendar of the schedule; the weekday at or before it
+    where mails are weekly."""
     newest = max((account.as_of for account in report.accounts if account.as_of), default=None)
     night = newest.astimezone(ZoneInfo(settings.schedule_timezone)).date() if newest else None
     if night is None or settings.mail_on not in WEEKDAYS:
@@ -174,7 +193,10 @@ def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
     whose = count_of(len(accounts), "account")
     if len(accounts) == 1:
         whose = " ".join(plain(accounts[0].title).split())
-    newest, domain = max(account.today for account in accounts), settings.mail_from.rpartition("@")[2]
+    newest, domain = (
+        max(account.today for account in accounts),
+        settings.mail_from.rpartition("@")[2],
+    )
     headers = {
         "From": settings.mail_from,
         "To": ", ".join(settings.mail_to),
@@ -193,9 +215,15 @@ def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
     return message
 
 
-def _describe_failure(server: MailServer | None, recipients: Sequence[str], problem: Exception) -> str:
+def _describe_failure(
+    server: MailServer | None, recipients: Sequence[str], problem: Exception
+) -> str:
     """In a line, without the password and addresses, whatever the server says."""
-    refusals = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
+    refusals = (
+        list(problem.recipients.values())
+        if isinstance(problem, smtplib.SMTPRecipientsRefused)
+        else []
+    )
     code, said = getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem))
     if refusals:
         addresses = count_of(len(recipients), "address", "addresses")

@@ -1,5 +1,5 @@
-"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures (`figures`),
-looks (`templates/`)."""
+"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures
+(`figures`), looks (`templates/`)."""
 
 import datetime as dt
 from collections import Counter
@@ -33,8 +33,8 @@ _PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
-    """Everything that the report shows of one account, `made_at`; `today` is the account's date of its newest
-    response."""
+    """Everything that the report shows of one account, `made_at`; `today` is the account's date of
+    its newest response."""
 
     name: str
     as_of: dt.datetime | None
@@ -47,14 +47,15 @@ class AccountData:
 
     @property
     def title(self) -> str:
-        """The business's name, else the account's; both, where another account has the same business name."""
+        """The business's name, else the account's; both, where another account has the same
+        business name."""
         names = (str(row["business_name"]) for row in self.rows["business"] if row["business_name"])
         title = next(names, self.name)
         return f"{title} ({self.name})" if self.is_namesake else title
 
     def is_read(self, subject: str, *parts: str) -> bool:
-        """Whether the subject, and what there is of its parts, was read completely: only then an absence is
-        known."""
+        """Whether the subject, and what there is of its parts, was read completely: only then an
+        absence is known."""
         read = {row["subject"]: row["coverage_rate"] for row in self.rows["freshness"]}
         return read.get(subject) == 1 and all(read.get(part) in (1, None) for part in parts)
 
@@ -84,7 +85,9 @@ _NEWEST = (
 )
 
 
-def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
+def report_of(
+    connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime
+) -> ReportData:
     """The same from a connection whose time zone is UTC."""
     newest = fetch_rows(connection, _NEWEST, [published.published_at])
     accounts = [_read_account(connection, name, as_of, published, now) for name, as_of in newest]
@@ -116,7 +119,9 @@ def _read_account(
     fetch_rows(connection, f"set variable today = date '{today}'")
     fetch_rows(connection, f"set variable zone = {quote_text(zone)}")
     found = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
-    return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
+    return AccountData(
+        name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP
+    )
 
 
 def drop_personal(report: ReportData) -> ReportData:
@@ -124,13 +129,16 @@ def drop_personal(report: ReportData) -> ReportData:
 
     def clean_row(row: Row) -> Row:
         kept = {
-            name: mask_addresses(value) if isinstance(value, str) else value for name, value in row.items()
+            name: mask_addresses(value) if isinstance(value, str) else value
+            for name, value in row.items()
         }
         return kept | dict.fromkeys(_PERSONAL & row.keys())
 
     accounts = [
         replace(
-            each, has_texts=False, rows={key: [*map(clean_row, found)] for key, found in each.rows.items()}
+            each,
+            has_texts=False,
+            rows={key: [*map(clean_row, found)] for key, found in each.rows.items()},
         )
         for each in report.accounts
     ]

@@ -1,5 +1,5 @@
-"""The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and
-each account's charts."""
+"""The whole page, from the data of all accounts to one HTML document: the templates, what they may
+call, and each account's charts."""
 
 import base64
 import datetime as dt
@@ -65,16 +65,19 @@ _FILTERS = {
 
 
 def render_report(report: ReportData) -> str:
-    """A document of its own: no font, picture, style or script from elsewhere, and no script but ours."""
+    """A document of its own: no font, picture, style or script from elsewhere, and no script but
+    ours."""
     published_at = report.published.published_at.astimezone(dt.UTC)
     return drop_unreadable(
-        load_environment().get_template("page.html").render(report=report, published_at=published_at)
+        load_environment()
+        .get_template("page.html")
+        .render(report=report, published_at=published_at)
     )
 
 
 def drop_unreadable(text: str) -> str:
-    """Without what no document may hold: nothing of markup is made of it, since every text is escaped
-    before."""
+    """Without what no document may hold: nothing of markup is made of it, since every text is
+    escaped before."""
     return _UNFIT.sub("", text)
 
 
@@ -124,8 +127,14 @@ def load_environment() -> Environment:
         describe_standstill,
     )
     made.globals |= {function.__name__: function for function in (*drawn, *told)}
-    made.globals |= {"TIERS": figures.TIERS, "MEASURES": figures.MEASURES, "SCRIPT": Markup(_SCRIPT)}  # noqa: S704 (ours)
-    made.globals["script_hash"] = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    made.globals |= {
+        "TIERS": figures.TIERS,
+        "MEASURES": figures.MEASURES,
+        "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)
+    }
+    made.globals["script_hash"] = base64.b64encode(
+        hashlib.sha256(_SCRIPT.encode()).digest()
+    ).decode()
     return made
 
 
@@ -142,14 +151,17 @@ def _find_attention(account: AccountData) -> str:
         return "not updated"
     if any(map(figures.is_mostly_unread, account.rows["freshness"])):
         return "not all data is there"
-    return "unusual week" if any(change.surprise for change in figures.list_changes(account)) else ""
+    return (
+        "unusual week" if any(change.surprise for change in figures.list_changes(account)) else ""
+    )
 
 
 def as_of(account: AccountData) -> str:
     if account.as_of is None:
         return "no data yet"
     local, until = (
-        moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR)
+        moment.astimezone(ZoneInfo(account.zone))
+        for moment in (account.as_of, account.as_of + FRESH_FOR)
     )
     shown = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
     return f"{shown}, current until {short_day(until)}, {until:%H:%M}"
@@ -183,7 +195,9 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
             is_inside=True,
         ),
         "contacts": _draw_growth(account),
-        "movement": _draw_weeks(account, "Contacts joined and left, by week", "joined_count", "left_count"),
+        "movement": _draw_weeks(
+            account, "Contacts joined and left, by week", "joined_count", "left_count"
+        ),
         "visits": _draw_weeks(account, "Visits to your pages, by week", "visit_count"),
         "tiers": charts.draw_stack("People by tier", tiers, unit="people"),
         "reacting": charts.draw_columns(
@@ -191,7 +205,9 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
             list(_by_week(account, rows["lifecycle_weeks"], "gained", "lost")),
             names=("began or came back", "turned at risk"),
         ),
-        "regained": charts.draw_bars("Came back after a message, 13 weeks", regained, axis=format_number),
+        "regained": charts.draw_bars(
+            "Came back after a message, 13 weeks", regained, axis=format_number
+        ),
         "reviews": _draw_weeks(
             account, "Good and bad reviews on the feedback page, by week", "good_count", "bad_count"
         ),
@@ -214,9 +230,13 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
 
 def _draw_growth(account: AccountData) -> Markup:
     """Contacts once a week, up to today, of a year."""
-    days = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0][-53:]
+    days = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0][
+        -53:
+    ]
     series = [
-        charts.Series(name, [(row["day_on"], row[column]) for row in days if row[column] is not None])
+        charts.Series(
+            name, [(row["day_on"], row[column]) for row in days if row[column] is not None]
+        )
         for name, column in (("all contacts", "member_count"), ("active", "active_member_count"))
     ]
     return charts.draw_lines("Contacts, once a week", series, shown=format_number)
@@ -233,7 +253,9 @@ def _by_week(account: AccountData, weeks: Rows, *columns: str) -> Iterator[chart
     for row in weeks:
         begins_on = row["begins_on"]
         is_running = begins_on > figures.last_week(account)
-        yield charts.Column(days_of(begins_on), short_day(begins_on), *_read_pair(row, columns), is_running)
+        yield charts.Column(
+            days_of(begins_on), short_day(begins_on), *_read_pair(row, columns), is_running
+        )
 
 
 def _draw_months(account: AccountData) -> Callable[..., list[charts.Column]]:
@@ -276,7 +298,11 @@ def _draw_rates(account: AccountData) -> Markup:
 
 def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
     """What became of one campaign's messages, and how its openings grew."""
-    days = [row for row in account.rows["campaign_days"] if row["campaign_id"] == campaign["campaign_id"]]
+    days = [
+        row
+        for row in account.rows["campaign_days"]
+        if row["campaign_id"] == campaign["campaign_id"]
+    ]
     opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
     return [
         _shares("From sent to clicked", Sent=campaign["sent_count"], **_steps(campaign)),
@@ -324,14 +350,16 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
 
 
 def render_preview(report: ReportData) -> str:
-    """Per account, by its name in the settings, its figures and what changed: nothing that the service's
-    texts could bring in."""
+    """Per account, by its name in the settings, its figures and what changed: nothing that the
+    service's texts could bring in."""
     parts = []
     for account in report.accounts:
         lines = [f"**{account.name}**, {format_day(account.today)}", ""]
         for figure in key_figures(account):
             lines.append(
-                f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}".rstrip("; ")
+                f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}".rstrip(
+                    "; "
+                )
             )
         week = days_of(figures.last_week(account))
         lines += ["", f"|  | {week} | week before | change |", "| --- | --: | --: | --: |"]

@@ -1,8 +1,8 @@
 """The snapshot of a home in a folder, behind each run and push, and the way back.
 
-A snapshot is a copy of the home as of one moment. It is made beside the previous one and takes its place by a
-rename, once every file has been checked: a damaged file of the home never replaces a good copy. What leads to
-other machines is not ours (`docs/backup.md`)."""
+A snapshot is a copy of the home as of one moment. It is made beside the previous one and takes its
+place by a rename, once every file has been checked: a damaged file of the home never replaces a
+good copy. What leads to other machines is not ours (`docs/backup.md`)."""
 
 import contextlib
 import datetime as dt
@@ -32,7 +32,15 @@ from warehouse.archive.compaction import list_retired
 from warehouse.archive.file_store import CHECKPOINTS, PATTERNS
 from warehouse.archive.ledger import NAME as LEDGER
 from warehouse.connection import open_database
-from warehouse.disk import RESTORING, copy_locked, hold_lock, make_folder, remove_path, sync_disk, write_file
+from warehouse.disk import (
+    RESTORING,
+    copy_locked,
+    hold_lock,
+    make_folder,
+    remove_path,
+    sync_disk,
+    write_file,
+)
 from warehouse.errors import ForeignFolder, WarehouseError
 from warehouse.sql import fetch_rows, quote_name
 from write_back.kinds import NOT_IDEMPOTENT
@@ -69,7 +77,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def backup_folder(settings: Settings, folder: str = "") -> Path:
-    """Where the home's snapshot is. Raises SettingsError where no folder is set, or one in the home."""
+    """Where the home's snapshot is. Raises SettingsError where no folder is set, or one in the
+    home."""
     if not (folder := folder or settings.backup_dir):
         raise SettingsError("there is no backup: name a folder, or set MARKETING_BACKUP_DIR")
     check_apart(settings, folder)
@@ -85,8 +94,8 @@ def read_snapshot(place: Path) -> Snapshot | None:
         return None
     except OSError as problem:
         raise WarehouseError(
-            f"the backup in {place} cannot be read ({problem.strerror}): see that the folder is there and "
-            "yours"
+            f"the backup in {place} cannot be read ({problem.strerror}): see that the folder is "
+            "there and yours"
         ) from problem
     except msgspec.DecodeError as problem:
         raise WarehouseError(
@@ -95,23 +104,23 @@ def read_snapshot(place: Path) -> Snapshot | None:
 
 
 def check_place(settings: Settings, place: Path) -> Snapshot | None:
-    """The snapshot that is there. Raises ForeignFolder where it is not of this home: a home that was begun
-    anew must not take the place of the one that was lost."""
+    """The snapshot that is there. Raises ForeignFolder where it is not of this home: a home that
+    was begun anew must not take the place of the one that was lost."""
     before = read_snapshot(place)
     home_id = identity_of(settings.home).home_id
     is_other = before.home_id != home_id if before else place.exists() and any(place.iterdir())
     if is_other:
         what = "the backup of another home" if before else "files that are no backup"
         raise ForeignFolder(
-            f"{place} holds {what}: set another MARKETING_BACKUP_DIR for this home, or bring that one back "
-            "into an empty MARKETING_HOME with `marketing-sync restore`"
+            f"{place} holds {what}: set another MARKETING_BACKUP_DIR for this home, or bring that "
+            "one back into an empty MARKETING_HOME with `marketing-sync restore`"
         )
     return before
 
 
 def check_backup(settings: Settings) -> None:
-    """Before a run: that its backup will take no other home's place. Raises ForeignFolder. What else is wrong
-    there is told when the run ends."""
+    """Before a run: that its backup will take no other home's place. Raises ForeignFolder. What
+    else is wrong there is told when the run ends."""
     if settings.backup_dir:
         try:
             check_place(settings, backup_folder(settings))
@@ -136,7 +145,9 @@ def back_up(settings: Settings, folder: str = "") -> Snapshot:
         for path, copy in _list_copies(settings, place, before):
             (part / path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             copy(home / path, part / path)
-        files = {path.relative_to(part).as_posix(): path for path in part.rglob("*") if path.is_file()}
+        files = {
+            path.relative_to(part).as_posix(): path for path in part.rglob("*") if path.is_file()
+        }
         digests = {name: _hash_file(path) for name, path in files.items()}
         for copied in part.rglob("*"):
             sync_disk(copied)
@@ -172,9 +183,11 @@ def _finish_swap(place: Path) -> None:
 Copy = Callable[[Path, Path], object]
 
 
-def _list_copies(settings: Settings, place: Path, before: Snapshot | None) -> Iterator[tuple[str, Copy]]:
-    """What is copied, and how. The order is that of reference: the archive may have more than the tables,
-    never less."""
+def _list_copies(
+    settings: Settings, place: Path, before: Snapshot | None
+) -> Iterator[tuple[str, Copy]]:
+    """What is copied, and how. The order is that of reference: the archive may have more than the
+    tables, never less."""
     home = settings.home
     if (home / _WAREHOUSE).exists():
         yield _WAREHOUSE, lambda source, target: _copy_warehouse(settings, source, target)
@@ -193,15 +206,20 @@ def _list_copies(settings: Settings, place: Path, before: Snapshot | None) -> It
 
 
 def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | None) -> None:
-    """Read all of the log of loads, whose rows have checksums. It begins as that of the previous snapshot,
-    unless people were forgotten since: where a ledger is lost, the next run begins an empty one."""
+    """Read all of the log of loads, whose rows have checksums. It begins as that of the previous
+    snapshot, unless people were forgotten since: where a ledger is lost, the next run begins an
+    empty one."""
     first, *_ = [*archive.ledger.list_loads(), None]
     files = before.files if before else {}
     checkpoints = {name for name in files if Path(name).match(f"archive/{CHECKPOINTS}")}
-    is_forgotten = checkpoints != {f"archive/{name}" for name in archive.files.list_names(CHECKPOINTS)}
+    is_forgotten = checkpoints != {
+        f"archive/{name}" for name in archive.files.list_names(CHECKPOINTS)
+    }
     if _LEDGER not in files or is_forgotten:
         return
-    with contextlib.closing(sqlite3.connect(f"file:{place / _LEDGER}?immutable=1", uri=True)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(f"file:{place / _LEDGER}?immutable=1", uri=True)
+    ) as connection:
         found = connection.execute("select event from loads order by number limit 1").fetchone()
     if found and msgspec.json.decode(found[0]) != first:
         raise _make_damage_error(home / _LEDGER, "its log of loads was begun again")
@@ -216,7 +234,8 @@ def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
             tables = "select schema_name, table_name from duckdb_tables() where not temporary"
             for schema, name in fetch_rows(connection, tables):
                 fetch_rows(
-                    connection, f"from {quote_name(schema)}.{quote_name(name)} as t select count(hash(t))"
+                    connection,
+                    f"from {quote_name(schema)}.{quote_name(name)} as t select count(hash(t))",
                 )
     except (duckdb.Error, WarehouseError) as problem:
         raise _make_damage_error(source, problem) from problem
@@ -268,8 +287,8 @@ def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) 
 
 def _make_damage_error(path: Path, problem: object) -> WarehouseError:
     return WarehouseError(
-        f"{path} is damaged ({str(problem).splitlines()[0]}), so the backup stays as it was: bring the home "
-        "back from it with `marketing-sync restore` into an empty MARKETING_HOME"
+        f"{path} is damaged ({str(problem).splitlines()[0]}), so the backup stays as it was: bring "
+        "the home back from it with `marketing-sync restore` into an empty MARKETING_HOME"
     )
 
 
@@ -282,8 +301,8 @@ def _hash_file(path: Path) -> str:
 
 
 def back_up_run(settings: Settings) -> str:
-    """Back up what a run did, where a folder is set; why it could not be, which is posted: Dagster calls such
-    a run a success."""
+    """Back up what a run did, where a folder is set; why it could not be, which is posted: Dagster
+    calls such a run a success."""
     try:
         if settings.backup_dir:
             back_up(settings)
@@ -305,26 +324,33 @@ def back_up_push(settings: Settings) -> None:
 
 
 def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
-    """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so that an
-    activity is looked for before it is sent. An interrupted restore resumes.
+    """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so
+    that an activity is looked for before it is sent. An interrupted restore resumes.
 
-    Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError with the
-    names of files that are missing or damaged; the home then cannot be used."""
+    Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError
+    with the names of files that are missing or damaged; the home then cannot be used."""
     home, place = settings.home, backup_folder(settings, folder)
     if (snapshot := read_snapshot(place)) is None:
         raise SettingsError(f"there is no backup in {place}")
-    if not (home / RESTORING).exists() and (used := [name for name in _IN_USE if (home / name).exists()]):
+    if not (home / RESTORING).exists() and (
+        used := [name for name in _IN_USE if (home / name).exists()]
+    ):
         raise ForeignFolder(
-            f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with "
-            "MARKETING_HOME"
+            f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name "
+            "one with MARKETING_HOME"
         )
     _finish_swap(place)
     (make_folder(home) / RESTORING).touch(mode=0o600)
-    bad = [path for path, digest in snapshot.files.items() if not _bring_back(place, home, path, digest)]
+    bad = [
+        path
+        for path, digest in snapshot.files.items()
+        if not _bring_back(place, home, path, digest)
+    ]
     if bad:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
         raise WarehouseError(
-            f"{len(bad):,} files of {place} are missing or damaged: {named}. Put them back and run this again"
+            f"{len(bad):,} files of {place} are missing or damaged: {named}. Put them back and run "
+            "this again"
         )
     check_not_newer(home)
     hold_open_items(outbox_of(home), snapshot.made_at, unix_now(), NOT_IDEMPOTENT)

@@ -1,10 +1,10 @@
 """Deletes people from a home, for good: `forget`.
 
-In this order: their fingerprints go on the list, so that nothing about them is archived again; rows about
-them are deleted, from outbox, pushes and warehouse; a checkpoint of the tables replaces all bodies of
-responses; logs go; what is made of the warehouse is made again. A work list says who is being forgotten. It
-is written first and removed last: whatever is interrupted is done again as a whole. Not here: which rows are
-about somebody (`warehouse.person`)."""
+In this order: their fingerprints go on the list, so that nothing about them is archived again; rows
+about them are deleted, from outbox, pushes and warehouse; a checkpoint of the tables replaces all
+bodies of responses; logs go; what is made of the warehouse is made again. A work list says who is
+being forgotten. It is written first and removed last: whatever is interrupted is done again as a
+whole. Not here: which rows are about somebody (`warehouse.person`)."""
 
 import uuid
 from collections import Counter
@@ -34,7 +34,8 @@ from write_back.forgetting import delete_from_outbox, delete_from_pushes
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
 
-#: Files that may name anybody and are of use for a while only; the last is what a killed erasure leaves.
+#: Files that may name anybody and are of use for a while only; the last is what a killed erasure
+#: leaves.
 _LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
 
 #: What is done behind the warehouse, by place: each returns how much is there then.
@@ -45,8 +46,8 @@ _DELETED, _WRITTEN, _NOT_REACHED = "deleted", "written again", "not reached"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """How many rows about people were deleted in one place, or how many rows it has that was written again.
-    `outcome`: which of it, in words."""
+    """How many rows about people were deleted in one place, or how many rows it has that was
+    written again. `outcome`: which of it, in words."""
 
     place: str
     rows: int
@@ -58,8 +59,8 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class WorkList(msgspec.Struct):
-    """Who is being forgotten. `is_home_done`: only what is made of the warehouse is left to be done, and
-    nobody is named any more."""
+    """Who is being forgotten. `is_home_done`: only what is made of the warehouse is left to be
+    done, and nobody is named any more."""
 
     erasure_id: str
     people: list[Person]
@@ -76,8 +77,8 @@ def read_work_list(home: Path) -> WorkList | None:
 def find_people(
     settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]
 ) -> list[Person]:
-    """The people with these addresses or contact ids, whether they are known or not; each with all contacts
-    and addresses that the warehouse knows of them."""
+    """The people with these addresses or contact ids, whether they are known or not; each with all
+    contacts and addresses that the warehouse knows of them."""
     with open_warehouse(settings, read_only=True) as connection:
         found = [find_person(connection, account, address, None) for address in addresses]
         for contact_id in contacts:
@@ -98,9 +99,12 @@ def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     return [each for each in places if each.rows]
 
 
-def forget_people(settings: Settings, people: Sequence[Person], afterwards: Afterwards) -> list[Place]:
-    """Delete these people, and those of an interrupted erasure; return what was deleted where. A place that
-    was not reached is tried again by the next call. `afterwards` is done behind the warehouse."""
+def forget_people(
+    settings: Settings, people: Sequence[Person], afterwards: Afterwards
+) -> list[Place]:
+    """Delete these people, and those of an interrupted erasure; return what was deleted where. A
+    place that was not reached is tried again by the next call. `afterwards` is done behind the
+    warehouse."""
     home = settings.home
     with in_use(home, alone=True, wait_s=settings.lock_seconds):
         work = read_work_list(home) or WorkList(str(uuid.uuid4()), [])
@@ -123,7 +127,9 @@ def forget_people(settings: Settings, people: Sequence[Person], afterwards: Afte
     return done
 
 
-def _delete_in_home(settings: Settings, forgotten: Forgotten, people: Sequence[Person]) -> Iterator[Place]:
+def _delete_in_home(
+    settings: Settings, forgotten: Forgotten, people: Sequence[Person]
+) -> Iterator[Place]:
     home = settings.home
     sweep_home(home)
     with begin_stage("outbox"):
@@ -138,7 +144,8 @@ def _delete_in_home(settings: Settings, forgotten: Forgotten, people: Sequence[P
             load_requests(connection, archive)
             copied = workspace.place_file("warehouse.duckdb")
             copy_database(connection, copied)
-            fetch_rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+            # so that no log of the old file is left beside the new one
+            fetch_rows(connection, "checkpoint")
             copied.chmod(0o600)
             move_into_place(copied, settings.warehouse_path)
     for path in sorted({path for pattern in _LOGS for path in home.glob(pattern)}):

@@ -1,5 +1,5 @@
-"""What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind each run
-that has read.
+"""What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind
+each run that has read.
 
 Whatever is interrupted is done by the next run. Not here: how (`warehouse.retention`,
 `pipelines.dagster_internals`), for how long (`warehouse.policies`).
@@ -32,8 +32,8 @@ def let_go_of_rows(settings: Settings) -> None:
 
 
 def tidy_home(settings: Settings, prune_runs: Callable[[Path, datetime], object]) -> None:
-    """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a moment. What goes wrong
-    is logged: the run is done, and the next one tries again."""
+    """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a moment. What
+    goes wrong is logged: the run is done, and the next one tries again."""
     try:
         with in_use(settings.home), begin_stage("tidying up"):
             compact_archive(settings.home, settings.kept, utc_now())

@@ -1,5 +1,5 @@
-"""Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from
-the outbox).
+"""Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and
+writebacks (from the outbox).
 
 Not here: the tables themselves (`tables`), what loads write (`loads.coverage`, `loads.load`).
 """
@@ -19,17 +19,23 @@ from warehouse.tables import WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how
-    many they have.
+    """Add the requests of files that are not shown yet; a file and its requests commit together.
+    Returns how many they have.
 
     A file of a past month is made of others, whose requests are shown already.
     """
-    loaded = {row[0] for row in fetch_rows(connection, "select archive_file from sync.archive_files")}
+    loaded = {
+        row[0] for row in fetch_rows(connection, "select archive_file from sync.archive_files")
+    }
     added = 0
     for name, exchanges in archive.list_exchanges(exclude=loaded):
         with transaction(connection):
             fetch_rows(connection, load_query("requests"), arrow_requests=exchanges)
-            fetch_rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
+            fetch_rows(
+                connection,
+                "insert into sync.archive_files values (?, ?)",
+                [name, exchanges.num_rows],
+            )
         added += exchanges.num_rows
     return added
 
@@ -53,11 +59,13 @@ class Run:
 
 
 def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more
-    when it has ended."""
+    """Add the run, or replace what was written of it before: it is written ahead of publishing, and
+    once more when it has ended."""
     with transaction(connection):
         fetch_rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
-        fetch_rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
+        fetch_rows(
+            connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)}
+        )
 
 
 def died_condition(running: Sequence[str]) -> str:
@@ -73,8 +81,8 @@ def write_deaths(connection: duckdb.DuckDBPyConnection, running: Sequence[str]) 
     fetch_rows(connection, f"update sync.runs set {death} where {died_condition(running)}")
 
 
-#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of
-#: the plan, prefix of its columns there).
+#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of
+#: a key of the plan, prefix of its columns there).
 _CALLS = {
     "timelines": ("contact_id", "key", "timeline"),
     "coupons": ("email_normalized", "normal_form(key)", "coupon"),
@@ -83,8 +91,8 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address), `reason`
-    and `chance` (that there is something new)."""
+    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address),
+    `reason` and `chance` (that there is something new)."""
 
     account: str
     at: dt.datetime
@@ -95,7 +103,9 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
     """Add the plan's figures, or replace what was written of this run before."""
     with transaction(connection):
         fetch_rows(
-            connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account]
+            connection,
+            "delete from sync.plans where run_id = ? and account = ?",
+            [run_id, planned.account],
         )
         for call, line in planned.lines.items():
             column, key, prefix = _CALLS[call]
@@ -108,12 +118,14 @@ _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.c
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
 #: From what a version without effects has written on, all is shown anew.
-_SHOWN = "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
+_SHOWN = (
+    "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
+)
 
 
 def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
-    """The revision of the newest change that the table shows of the outbox begun then; 0 when it shows
-    nothing of it."""
+    """The revision of the newest change that the table shows of the outbox begun then; 0 when it
+    shows nothing of it."""
     return int(
         fetch_value(
             connection,
@@ -124,13 +136,15 @@ def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime)
 
 
 def write_changes(
-    connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]]
+    connection: duckdb.DuckDBPyConnection,
+    begun_at: dt.datetime,
+    changes: Iterable[Mapping[str, Any]],
 ) -> int:
-    """Replace what changed; returns how many rows that are. All of it or nothing: the revision tells what is
-    shown.
+    """Replace what changed; returns how many rows that are. All of it or nothing: the revision
+    tells what is shown.
 
-    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go after a
-    while, as they do in the outbox (`retention.let_go`)."""
+    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go
+    after a while, as they do in the outbox (`retention.let_go`)."""
     written, waiting = 0, iter(changes)
     with transaction(connection):
         while chunk := list(itertools.islice(waiting, _CHUNK)):
@@ -144,15 +158,21 @@ def write_changes(
                 arrow_writebacks=changed,
             )
             shown = (
-                "select * replace (nullif(normal_form(email), '') as email_normalized) from arrow_writebacks"
+                "select * replace (nullif(normal_form(email), '') as email_normalized) from "
+                "arrow_writebacks"
             )
-            fetch_rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
+            fetch_rows(
+                connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed
+            )
             written += len(entries)
     return written
 
 
-def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]) -> None:
-    """Add the receipt of an erasure, or replace what was written of it before it was interrupted."""
+def write_erasures(
+    connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]
+) -> None:
+    """Add the receipt of an erasure, or replace what was written of it before it was
+    interrupted."""
     with transaction(connection):
         for place in places:
             fetch_rows(
@@ -160,4 +180,6 @@ def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mappi
                 "delete from sync.erasures where erasure_id = ? and place = ?",
                 [place["erasure_id"], place["place"]],
             )
-            fetch_rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})
+            fetch_rows(
+                connection, "insert into sync.erasures by name select unnest($row)", {"row": place}
+            )

@@ -3,8 +3,9 @@
 Belongs here: opening, sharing within the process, waiting. Not here: what DuckDB's errors mean
 (`duckdb_errors`), which tables the file holds (`tables`), what is done to them (`load`).
 
-DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same file by any
-other means, so nothing here or elsewhere may `open()` a warehouse file to look into it."""
+DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same
+file by any other means, so nothing here or elsewhere may `open()` a warehouse file to look into
+it."""
 
 import os
 import random
@@ -25,8 +26,8 @@ from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows, quote_name, quote_text
 
-#: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
-#: that hangs.
+#: Loads take seconds and the models' build less than a minute; who waits longer than this waits for
+#: something that hangs.
 DEADLINE_S = 300.0
 #: Enough for a million contacts; what does not fit goes to a temporary file.
 MEMORY_LIMIT = "400MB"
@@ -56,20 +57,21 @@ def open_database(
     is_unshared: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless
-    `read_only`).
+    """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there
+    (unless `read_only`).
 
-    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is given the
-    holder, again when that changes. Threads of this process share one DuckDB instance: one writer at a time
-    (the same thread may enter again; its connections do not see each other's open transactions), readers join
-    whoever is there and then get its memory limit. Consume or drop Arrow readers before leaving:
-    a half-read one keeps the file locked. What is not committed is rolled back.
+    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is
+    given the holder, again when that changes. Threads of this process share one DuckDB instance:
+    one writer at a time (the same thread may enter again; its connections do not see each other's
+    open transactions), readers join whoever is there and then get its memory limit. Consume or drop
+    Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
+    rolled back.
 
-    `is_unshared`: an instance of its own in memory, which has the file attached read-only: for settings and
-    tables that nobody else is to see. It waits until this process has the file closed.
+    `is_unshared`: an instance of its own in memory, which has the file attached read-only: for
+    settings and tables that nobody else is to see. It waits until this process has the file closed.
 
-    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
-    """
+    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there
+    is no room."""
     real = path.resolve()
     place = _places.setdefault(real, _Place(real))
     config = {"memory_limit": memory_limit} if memory_limit else {}
@@ -90,13 +92,14 @@ def open_database(
 def open_private(
     path: Path | None = None, *, read_only: bool = False, spill: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An instance of one's own: of a file that no load or model shares, or of memory. DuckDB 1.5 can
-    read the files that it makes. `spill`: of large queries, where what does not fit into their memory may
-    stand."""
+    """An instance of one's own: of a file that no load or model shares, or of memory. DuckDB 1.5
+    can read the files that it makes. `spill`: of large queries, where what does not fit into their
+    memory may stand."""
     limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)} if spill else {}
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
-        "storage_compatibility_version": "v1.5.0",  # analysts' tools lag: it is supported until March 2027
+        # analysts' tools lag: it is supported until March 2027
+        "storage_compatibility_version": "v1.5.0",
         **limits,
     }
     with duckdb.connect(str(path or ":memory:"), read_only=read_only, config=config) as connection:
@@ -122,8 +125,8 @@ class _User(NamedTuple):
 
 @dataclass
 class _Place:
-    """What this process has open at one path: `root` is the instance, the connections handed out are cursors
-    of it."""
+    """What this process has open at one path: `root` is the instance, the connections handed out
+    are cursors of it."""
 
     path: Path
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -200,7 +203,9 @@ def _wait_for(
 def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
     if is_new and mode.read_only:
-        raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
+        raise NoWarehouse(
+            f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`"
+        )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = {
         **mode.config,

@@ -1,9 +1,9 @@
-"""Tables of the user's: each `models/NAME.sql` of the home is one SELECT, and its result is the table
-`custom.NAME`, of the published copy and for the query of a push.
+"""Tables of the user's: each `models/NAME.sql` of the home is one SELECT, and its result is the
+table `custom.NAME`, of the published copy and for the query of a push.
 
-They are made in the order in which they read one another, each sealed and within a limit of time and memory
-(`sealed_query`). What fails costs its own table and those that read it. Not here: what becomes of them in the
-copy (`publish`)."""
+They are made in the order in which they read one another, each sealed and within a limit of time
+and memory (`sealed_query`). What fails costs its own table and those that read it. Not here: what
+becomes of them in the copy (`publish`)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,12 @@ from warehouse.sql import fetch_rows, quote_name, quote_text
 #: The folder in a home, and the schema.
 FOLDER, SCHEMA = "models", "custom"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-#: The tables of the schema that a query reads, as it is parsed, and that are not there. `get_table_names`
-#: does not take every query: to it, tables have no columns to join on.
+#: The tables of the schema that a query reads, as it is parsed, and that are not there.
+#: `get_table_names` does not take every query: to it, tables have no columns to join on.
 _MISSING = """
 select distinct lower(value ->> 'table_name') as name from json_tree(json_serialize_sql($sql))
-where type = 'OBJECT' and value ->> 'type' = 'BASE_TABLE' and lower(value ->> 'schema_name') = $schema
+where type = 'OBJECT' and value ->> 'type' = 'BASE_TABLE'
+  and lower(value ->> 'schema_name') = $schema
 except
 select lower(table_name) from duckdb_tables() where $schema in (database_name, schema_name)
 order by name"""
@@ -62,7 +63,9 @@ def read_files(home: Path) -> dict[str, CustomFile]:
         key = file.name.lower()
         if key in files:
             both = f"{files[key].name}.sql and {path.name}"
-            file = CustomFile(files[key].name, problem=f"{both} are one name in SQL: rename one of them")
+            file = CustomFile(
+                files[key].name, problem=f"{both} are one name in SQL: rename one of them"
+            )
         files[key] = file
     return files
 
@@ -77,7 +80,10 @@ def _read_file(path: Path) -> CustomFile:
         elif path.is_symlink():
             problem = f"{place} is a link, which is not followed: put the file itself there"
         elif not _NAME.fullmatch(name):
-            problem = f"{place} cannot name a table: use up to 63 letters, digits and _, with a letter first"
+            problem = (
+                f"{place} cannot name a table: use up to 63 letters, digits and _, with a letter "
+                "first"
+            )
         elif not path.is_file() or path.stat().st_size > _MOST_BYTES:
             problem = f"{place} is not a file of at most {_MOST_BYTES:,} bytes"
         else:
@@ -93,14 +99,17 @@ class CustomBuild:
     """Makes tables on a sealed connection, in the order in which they read one another."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, files: Mapping[str, CustomFile], limits: QueryLimits
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        files: Mapping[str, CustomFile],
+        limits: QueryLimits,
     ) -> None:
         self._connection, self._files, self._limits = connection, files, limits
         self._problems: dict[str, str] = {}
 
     def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
-        """Make the table and those that it reads; returns why it is not there, empty when it is. `path`: the
-        tables that wait for it."""
+        """Make the table and those that it reads; returns why it is not there, empty when it is.
+        `path`: the tables that wait for it."""
         if name not in self._problems:
             self._problems[name] = self._build_table(name, (*path, name))
         return self._problems[name]
@@ -116,8 +125,13 @@ class CustomBuild:
                 missing = find_missing(self._connection, file.sql)
             for other in missing:
                 if other in path:
-                    circle = " → ".join(f"{SCHEMA}.{step}" for step in (*path[path.index(other) :], other))
-                    return f"these tables read one another: {circle}; let one of them read something else"
+                    circle = " → ".join(
+                        f"{SCHEMA}.{step}" for step in (*path[path.index(other) :], other)
+                    )
+                    return (
+                        f"these tables read one another: {circle}; let one of them read something "
+                        "else"
+                    )
                 if problem := self.build_table(other, path):
                     return f"it reads {SCHEMA}.{other}, which could not be made: {problem}"
             self._make_table(file)
@@ -130,7 +144,8 @@ class CustomBuild:
         select = f"from query({quote_text(file.sql)})"
         with limit_query(self._connection, file.sql, self._limits):
             fetch_rows(
-                self._connection, f"create or replace table {SCHEMA}.{quote_name(file.name)} as {select}"
+                self._connection,
+                f"create or replace table {SCHEMA}.{quote_name(file.name)} as {select}",
             )
 
 
@@ -142,8 +157,8 @@ def find_missing(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
 def build_tables(
     files: Mapping[str, CustomFile], copy: Path, limits: QueryLimits
 ) -> Iterator[tuple[CustomFile, str]]:
-    """Make the tables in the copy, which nobody has open; yields each file with why its table could not be
-    made, empty when it was."""
+    """Make the tables in the copy, which nobody has open; yields each file with why its table could
+    not be made, empty when it was."""
     with open_private(copy, spill=copy.with_suffix(".tmp")) as connection:
         seal_connection(connection, limits)
         build = CustomBuild(connection, files, limits)
@@ -152,9 +167,13 @@ def build_tables(
 
 
 def make_needed(
-    connection: duckdb.DuckDBPyConnection, sql: str, files: Mapping[str, CustomFile], limits: QueryLimits
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    files: Mapping[str, CustomFile],
+    limits: QueryLimits,
 ) -> None:
-    """Make the tables that the query of a push reads, on its sealed connection. Raises QueryFailed."""
+    """Make the tables that the query of a push reads, on its sealed connection. Raises
+    QueryFailed."""
     with limit_query(connection, sql, limits):
         missing = find_missing(connection, sql)
         if missing:

@@ -1,7 +1,7 @@
 """Our dbt project as it was compiled: every model and test. `load_models` runs them.
 
-dbt is the compiler and nothing else: `python -m docs.models` has it compile the project after a change, with
-places for the values of settings; a test fails when `compiled.jsonl` is stale."""
+dbt is the compiler and nothing else: `python -m docs.models` has it compile the project after a
+change, with places for the values of settings; a test fails when `compiled.jsonl` is stale."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ PLACEHOLDER = "<{}>"
 class Node:
     """A model, or a test of one. Relations are named `schema.table`, e.g. `marts.contact_campaign`.
 
-    `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it makes; of a
-    test, of what it is about. `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`:
-    the query for what an incremental one writes beside the rows that it has, in place of those with the same
-    `key`. `needs`: the relations that it reads. `key` of a test: the columns of which it proves that they
-    identify a row of the model. `meta`: as its yml has it; of a mart also `metrics`, the SQL of each by
-    name."""
+    `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it
+    makes; of a test, of what it is about. `sql`: its query; of an incremental one, as it runs from
+    nothing. `later_sql`: the query for what an incremental one writes beside the rows that it has,
+    in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test:
+    the columns of which it proves that they identify a row of the model. `meta`: as its yml has it;
+    of a mart also `metrics`, the SQL of each by name."""
 
     name: str
     kind: str
@@ -45,7 +45,8 @@ class Node:
     is_warning: bool = False  # a test that breaks nothing
     columns: Mapping[str, str] = field(default_factory=dict)  # name → description
     meta: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, bool] = field(default_factory=dict)  # column → whether its yml calls it personal
+    # column → whether its yml calls it personal
+    declared: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def is_test(self) -> bool:
@@ -73,8 +74,8 @@ def project_fingerprint() -> str:
 
 
 def compile_nodes(settings: Mapping[str, str]) -> list[Node]:
-    """Every model and test in an order in which they can run. `settings`: the values of the project's
-    variables."""
+    """Every model and test in an order in which they can run. `settings`: the values of the
+    project's variables."""
 
     def fill_settings(sql: str) -> str:
         for name, text in settings.items():

@@ -1,7 +1,8 @@
-"""Files as the archive and others need them: for the owner only, durable, claimed by one process at a time.
+"""Files as the archive and others need them: for the owner only, durable, claimed by one process at
+a time.
 
-A claim is a `flock` on the open file, which the system gives up with the process, however it ends: unlike a
-process id it cannot outlive its owner nor be taken over by a stranger."""
+A claim is a `flock` on the open file, which the system gives up with the process, however it ends:
+unlike a process id it cannot outlive its owner nor be taken over by a stranger."""
 
 import contextlib
 import errno
@@ -52,7 +53,8 @@ def claim_file(path: Path) -> int | None:
         return None
     with contextlib.suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), path.stat()):  # not removed or replaced in between
+        # not removed or replaced in between
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     os.close(descriptor)
     return None
@@ -97,7 +99,8 @@ def write_file(target: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-#: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
+#: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process
+#: copies it.
 _COPY = """
 import errno, shutil, sys
 try:
@@ -108,16 +111,26 @@ except OSError as problem:
 
 
 def copy_locked(source: Path, target: Path) -> None:
-    """Copy a file of DuckDB, with the log beside it, while this process holds its lock, and keep the lock."""
+    """Copy a file of DuckDB, with the log beside it, while this process holds its lock, and keep
+    the lock."""
     for suffix in ("", ".wal"):
         if Path(f"{source}{suffix}").exists():
-            command = [sys.executable, "-I", "-S", "-c", _COPY, f"{source}{suffix}", f"{target}{suffix}"]
+            command = [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                _COPY,
+                f"{source}{suffix}",
+                f"{target}{suffix}",
+            ]
             if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
                 raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file (or folder) that cannot be used another name beside its own, which is free then."""
+    """Give a file (or folder) that cannot be used another name beside its own, which is free
+    then."""
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
     return aside
@@ -126,7 +139,9 @@ def set_aside(path: Path) -> Path:
 def no_folder(path: Path) -> Path:
     """The path, where a file is or may be made: a folder of that name is set aside."""
     if path.is_dir():
-        log.warning("%s is a folder in the place of a file: it is %s now", path, set_aside(path).name)
+        log.warning(
+            "%s is a folder in the place of a file: it is %s now", path, set_aside(path).name
+        )
     return path
 
 
@@ -146,8 +161,8 @@ def published_path(home: Path) -> Path:
 
 
 class Workspace:
-    """A folder of this process for work in progress, made when first needed, which has a `name` that nobody
-    else has; those of dead processes can be swept."""
+    """A folder of this process for work in progress, made when first needed, which has a `name`
+    that nobody else has; those of dead processes can be swept."""
 
     def __init__(self, parent: Path, name: str = "") -> None:
         self._parent, self._name = parent, name
@@ -165,8 +180,8 @@ class Workspace:
             return self._folder
 
     def place_file(self, name: str) -> Path:
-        """Where a temporary file of that name may be written; a file left there by an attempt that failed is
-        removed."""
+        """Where a temporary file of that name may be written; a file left there by an attempt that
+        failed is removed."""
         path = self.open_folder() / name
         path.unlink(missing_ok=True)
         return path

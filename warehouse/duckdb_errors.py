@@ -1,8 +1,8 @@
-"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the file and
-what to do.
+"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the
+file and what to do.
 
-DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version
-and makes each of them happen."""
+DuckDB gives these cases no types of their own, and its texts change with versions: a test names the
+version and makes each of them happen."""
 
 import os
 import re
@@ -64,8 +64,8 @@ _ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.Catal
 
 
 def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
-    """The message where it is about somebody's query, else only what kind of error it is: it may quote values
-    of the tables.
+    """The message where it is about somebody's query, else only what kind of error it is: it may
+    quote values of the tables.
 
     `may_quote`: whoever reads the message may read the tables, too.
     """
@@ -73,7 +73,9 @@ def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
     if isinstance(problem, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
     if lines and (may_quote or isinstance(problem, _ABOUT_THE_QUERY)):
-        hints = [line for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
+        hints = [
+            line for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))
+        ]
         return f"{lines[0]} ({hints[0]})" if hints else lines[0]
     kind = lines[0].partition(":")[0] if lines else type(problem).__name__
     return (
@@ -87,17 +89,18 @@ def is_full(problem: duckdb.Error) -> bool:
 
 
 def explain_damage(path: Path, problem: duckdb.Error) -> WarehouseError | None:
-    """What to say when there is no room, or the file is damaged; None when the problem is another one."""
+    """What to say when there is no room, or the file is damaged; None when the problem is another
+    one."""
     if is_full(problem):
         return WarehouseError(
-            f"there is no space left for {path.name} in {path.parent}: free some and run again; nothing that "
-            f"was received is lost. DuckDB says: {problem}"
+            f"there is no space left for {path.name} in {path.parent}: free some and run again; "
+            f"nothing that was received is lost. DuckDB says: {problem}"
         )
     if any(sign in str(problem) for sign in _DAMAGED):
         return WarehouseDamaged(
-            f"{path} is damaged: restore the last backup with `marketing-sync restore`. Without one, move it "
-            "away and run `marketing-sync rebuild`: `history`, and the runs in `sync`, then begin anew. "
-            f"DuckDB says: {str(problem).splitlines()[0]}"
+            f"{path} is damaged: restore the last backup with `marketing-sync restore`. Without "
+            "one, move it away and run `marketing-sync rebuild`: `history`, and the runs in "
+            f"`sync`, then begin anew. DuckDB says: {str(problem).splitlines()[0]}"
         )
     return None
 
@@ -111,15 +114,16 @@ def explain_unopened(path: Path, problem: duckdb.Error) -> Exception:
         return Held(Holder(os.getpid(), "this program, with other settings"))
     if "newer version of DuckDB" in text:
         return WarehouseTooNew(
-            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade "
-            "this installation "
-            f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
+            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: "
+            "upgrade this installation (or move the file away and run `marketing-sync rebuild`). "
+            f"DuckDB says: {text.splitlines()[0]}"
         )
     return explain_damage(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
 def _read_holder(text: str) -> Holder:
-    """The program's name with its sub-command: never more of the command line, which may hold anything."""
+    """The program's name with its sub-command: never more of the command line, which may hold
+    anything."""
     if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")
     pid, program = int(found["pid"]), Path(found["program"]).name

@@ -1,4 +1,5 @@
-"""The errors of the warehouse, one small tree, named by what is the matter; each message says what to do."""
+"""The errors of the warehouse, one small tree, named by what is the matter; each message says what
+to do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,9 @@ class WarehouseLocked(WarehouseError):
 
     def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
         super().__init__(
-            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, "
-            "then run again. "
-            "To look at the data meanwhile, use the published copy, which is never locked"
+            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end "
+            "it, then run again. To look at the data meanwhile, use the published copy, which is "
+            "never locked"
         )
         self.holder = holder
 
@@ -48,7 +49,8 @@ class NoWarehouse(WarehouseError):
 
 
 class NotPublished(WarehouseError):
-    """The warehouse is not fit for analysts; the message says why, and the published file stays as it was."""
+    """The warehouse is not fit for analysts; the message says why, and the published file stays as
+    it was."""
 
 
 class NothingPublished(WarehouseError):
@@ -63,8 +65,8 @@ class PublishedLocked(WarehouseError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} is open for writing in another program, which keeps everybody else out: open it "
-            "read-only there (`duckdb -readonly`)"
+            f"{path} is open for writing in another program, which keeps everybody else out: open "
+            "it read-only there (`duckdb -readonly`)"
         )
 
 
@@ -77,12 +79,13 @@ class ArchiveError(WarehouseError):
 
 
 class ArchiveFull(ArchiveError):
-    """No space left at `path`, or a quota or file-size limit was reached: free some and run again."""
+    """No space left at `path`, or a quota or file-size limit was reached: free some and run
+    again."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
-            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before "
-            "is lost: free some and run again"
+            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing "
+            "recorded before is lost: free some and run again"
         )
 
 

@@ -1,9 +1,10 @@
 """Who asked to be forgotten, and what of a response is archived once they did.
 
-People are recognised by keyed fingerprints of their addresses and contact ids; the list of these stands in
-`archive/forgotten.json` (`warehouse.archive.suppression`). An entry of a response that is about one of them
-is replaced by a marker before the response is archived. A marker keeps its place, so that the counts of the
-response still agree, and becomes no row. Not here: deleting what is stored already (`upkeep.erasing`)."""
+People are recognised by keyed fingerprints of their addresses and contact ids; the list of these
+stands in `archive/forgotten.json` (`warehouse.archive.suppression`). An entry of a response that is
+about one of them is replaced by a marker before the response is archived. A marker keeps its place,
+so that the counts of the response still agree, and becomes no row. Not here: deleting what is
+stored already (`upkeep.erasing`)."""
 
 import hashlib
 import re
@@ -23,7 +24,8 @@ from marketing_api.operations import AREAS
 from marketing_api.records.contacts import GETCOUPON
 from marketing_api.records.shapes import FORGOTTEN, is_numbered
 
-#: Members that say whom an entry is about; other members may name somebody beside that, like a sender.
+#: Members that say whom an entry is about; other members may name somebody beside that, like a
+#: sender.
 _ADDRESS_NAMES = ("email", "address", "emailaddress")
 #: What stands between the words of a text; no address has it.
 _SEPARATOR = re.compile(r'[\s"<>,;:(){}\[\]|]+')
@@ -76,26 +78,30 @@ class Forgotten:
         )
 
     def is_contact(self, account: str, contact_id: int | str) -> bool:
-        return self.make_fingerprint("contact", account, str(contact_id).strip()) in self.fingerprints
+        return (
+            self.make_fingerprint("contact", account, str(contact_id).strip()) in self.fingerprints
+        )
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
-        """Whether a cell of a table is a forgotten person's address or, where it `is_id`, their contact's
-        id."""
+        """Whether a cell of a table is a forgotten person's address or, where it `is_id`, their
+        contact's id."""
         return self.is_address(text) or (is_id and self.is_contact(account, text))
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
         return any(
-            self.is_named(account, value, is_id=operation in OF_CONTACTS and name.lower() in CONTACT_IDS)
+            self.is_named(
+                account, value, is_id=operation in OF_CONTACTS and name.lower() in CONTACT_IDS
+            )
             for name, value in params.items()
         )
 
     def cut_exchange(self, exchange: Exchange) -> Exchange:
-        """The exchange as it may be archived: the same object when it is about none of them. A body in a
-        spool file is replaced there.
+        """The exchange as it may be archived: the same object when it is about none of them. A body
+        in a spool file is replaced there.
 
-        A call about one of them keeps neither parameters nor body, and a body that cannot be read is not
-        kept either: nobody knows whom it names."""
+        A call about one of them keeps neither parameters nor body, and a body that cannot be read
+        is not kept either: nobody knows whom it names."""
         call, body = exchange.call, exchange.body
         if self.is_about(exchange.account, call.operation.name, call.params):
             _replace_file(body, [])
@@ -160,8 +166,8 @@ class _Cutting:
         yield text[end:]
 
     def cut_value(self, value: Any) -> Any:
-        """The value without entries of lists that are about a forgotten person, and without their address
-        in other entries. Raises _IsForgotten when it is about one of them itself."""
+        """The value without entries of lists that are about a forgotten person, and without their
+        address in other entries. Raises _IsForgotten when it is about one of them itself."""
         if isinstance(value, list):
             if any(map(self._has_address, value)) and not all(map(_may_have_address, value)):
                 raise _IsForgotten  # like [address, clicks]
@@ -205,7 +211,9 @@ class _Cutting:
 
     def _has_address(self, text: Any) -> bool:
         """Whether it is a text with their address, like `address(2 clicks)`."""
-        return _may_have_address(text) and any(map(self.forgotten.is_address, _SEPARATOR.split(text)))
+        return _may_have_address(text) and any(
+            map(self.forgotten.is_address, _SEPARATOR.split(text))
+        )
 
     def _make_marker(self, entry: Any) -> dict[str, str]:
         """Equal for equal entries, so that one that moves to another page is recognised."""

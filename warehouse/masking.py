@@ -1,9 +1,10 @@
-"""What a column becomes in a copy that others read: whether it is there at all, whether it is personal or a
-link, and what is shown of it then.
+"""What a column becomes in a copy that others read: whether it is there at all, whether it is
+personal or a link, and what is shown of it then.
 
-Nothing hangs on what a column is called. `source` and `sync` tables declare it (`Column.is_personal`,
-`is_link`, `is_internal`). For models it follows from their SQL (`load_lineage`): a column that is made of a
-personal one is personal. Nobody has to mark anything, and an unknown column is published and personal."""
+Nothing hangs on what a column is called. `source` and `sync` tables declare it
+(`Column.is_personal`, `is_link`, `is_internal`). For models it follows from their SQL
+(`load_lineage`): a column that is made of a personal one is personal. Nobody has to mark anything,
+and an unknown column is published and personal."""
 
 import hashlib
 import json
@@ -39,7 +40,9 @@ LINEAGE = Path(__file__).with_name("lineage.json")
 def personal_of(relation: str, columns: Collection[str]) -> Collection[str]:
     """Those of its columns that are personal."""
     schema, table = relation.split(".", 1)
-    return [column for column in columns if column != "account" and is_personal(schema, table, column)]
+    return [
+        column for column in columns if column != "account" and is_personal(schema, table, column)
+    ]
 
 
 def is_personal(schema: str, table: str, column: str) -> bool:
@@ -61,8 +64,8 @@ def _sources_of(relation: str, column: str) -> Collection[str]:
 
 @cache
 def load_lineage() -> Mapping[str, Any]:
-    """`columns`: table → column → the personal columns and links it is made of. `made_of`: table → column →
-    all columns that it comes from."""
+    """`columns`: table → column → the personal columns and links it is made of. `made_of`: table →
+    column → all columns that it comes from."""
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found
 
@@ -75,7 +78,12 @@ _DECLARED = {
     }
     for table in ALL_TABLES
 }
-_LINKS = {f"{table.name}.{column.name}" for table in ALL_TABLES for column in table.columns if column.is_link}
+_LINKS = {
+    f"{table.name}.{column.name}"
+    for table in ALL_TABLES
+    for column in table.columns
+    if column.is_link
+}
 
 
 class PublishedColumn(NamedTuple):
@@ -102,8 +110,8 @@ def internal_columns() -> Collection[tuple[str, str]]:
 def published_columns(
     connection: duckdb.DuckDBPyConnection,
 ) -> dict[str, dict[str, PublishedColumn]]:
-    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts` and `sync`
-    that is not internal."""
+    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts`
+    and `sync` that is not internal."""
     found: dict[str, dict[str, PublishedColumn]] = {}
     for relation, columns in columns_of(connection).items():
         schema, table = relation.split(".", 1)
@@ -120,17 +128,21 @@ def published_columns(
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
 _DIGITS = 32
-#: Types that hold no text. What others hold, such as JSON and structs, is not looked into and counts as
-#: personal.
+#: Types that hold no text. What others hold, such as JSON and structs, is not looked into and
+#: counts as personal.
 _PLAIN_TYPE = re.compile(
     r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*"
 )
 #: Type → SQL of its texts without addresses.
-_MASKED = {"VARCHAR": MASKED, "VARCHAR[]": f"list_transform({{0}}, lambda item: {MASKED.format('item')})"}
+_MASKED = {
+    "VARCHAR": MASKED,
+    "VARCHAR[]": f"list_transform({{0}}, lambda item: {MASKED.format('item')})",
+}
 
 
 class Masking:
-    """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing else."""
+    """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing
+    else."""
 
     def __init__(self, personal_data: PersonalData, key: Secret | None = None) -> None:
         if personal_data is PersonalData.HASH and not key:
@@ -139,8 +151,8 @@ class Masking:
         self._key = key
 
     def prepare_connection(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Give the connection what the expressions need. The key is a variable: it must not stand in the text
-        of a statement."""
+        """Give the connection what the expressions need. The key is a variable: it must not stand
+        in the text of a statement."""
         if self._key:
             raw = self._key.reveal().encode()
             block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
@@ -150,24 +162,35 @@ class Masking:
         add_normal_form(connection)
         add_mask_addresses(connection)
 
-    def select_rows(self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]) -> str:
+    def select_rows(
+        self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]
+    ) -> str:
         """The rows that are shown of a relation in the catalog."""
         shown = ", ".join(self.mask_column(name, column) for name, column in columns.items())
         return f"select {shown} from {catalog}.{quote_relation(relation)}"
 
     def mask_column(self, name: str, column: PublishedColumn) -> str:
-        """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other texts lose
-        addresses."""
+        """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other
+        texts lose addresses."""
         text, is_open = quote_name(name), not (column.is_personal or column.is_link)
-        if self.personal_data is PersonalData.KEEP or (is_open and _PLAIN_TYPE.fullmatch(column.sql_type)):
+        if self.personal_data is PersonalData.KEEP or (
+            is_open and _PLAIN_TYPE.fullmatch(column.sql_type)
+        ):
             return text
         if is_open and column.sql_type in _MASKED:
             return f"{_MASKED[column.sql_type].format(text)} as {text}"
-        if self.personal_data is PersonalData.HASH and column.sql_type == "VARCHAR" and not column.is_link:
-            # one hash for all spellings of an address (RFC 2104); an empty text tells nothing and stays
+        if (
+            self.personal_data is PersonalData.HASH
+            and column.sql_type == "VARCHAR"
+            and not column.is_link
+        ):
+            # one hash for all spellings of an address (RFC 2104); an empty text tells nothing and
+            # stays
             inner = f"sha256(getvariable('mask_inner') || encode({NORMAL_FORM.format(text)}))"
             outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
-            return f"case when {text} = '' then '' when {text} is not null then {outer} end as {text}"
+            return (
+                f"case when {text} = '' then '' when {text} is not null then {outer} end as {text}"
+            )
         return f"null::{column.sql_type} as {text}"
 
 
@@ -180,7 +203,8 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
         return _check_key(given, "MARKETING_PERSONAL_KEY")
     path = make_folder(home) / "personal.key"
     with hold_lock(home):  # made once, whole or not at all
-        for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
+        # of a process that was killed while it made the key
+        for left in home.glob(f".{path.name}-*"):
             left.unlink()
         if not path.exists():
             write_file(path, f"{secrets.token_hex(32)}\n".encode())
@@ -191,7 +215,7 @@ def _check_key(key: Secret, where: str) -> Secret:
     text = key.reveal()
     if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
         raise WarehouseError(
-            f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one back, "
-            "or a new one"
+            f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one "
+            "back, or a new one"
         )
     return key

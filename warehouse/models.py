@@ -1,9 +1,9 @@
-"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became of each
-model and test.
+"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became
+of each model and test.
 
-What did not change is not built: a model's version is a hash of its rows (a view's, of what it is made from),
-and one whose inputs have the versions that it was last built from stays as it is. Every model is one
-transaction. Not here: which models there are (`models/`)."""
+What did not change is not built: a model's version is a hash of its rows (a view's, of what it is
+made from), and one whose inputs have the versions that it was last built from stays as it is. Every
+model is one transaction. Not here: which models there are (`models/`)."""
 
 import hashlib
 import json
@@ -22,13 +22,28 @@ from warehouse.dbt_project import Node, compile_nodes, project_fingerprint
 from warehouse.duckdb_errors import mask_error
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema, kinds_of, note_fact, read_fact, read_facts, row_counts, version_of
-from warehouse.sql import fetch_rows, fetch_value, quote_name, quote_relation, quote_text, transaction
+from warehouse.schema import (
+    ensure_schema,
+    kinds_of,
+    note_fact,
+    read_fact,
+    read_facts,
+    row_counts,
+    version_of,
+)
+from warehouse.sql import (
+    fetch_rows,
+    fetch_value,
+    quote_name,
+    quote_relation,
+    quote_text,
+    transaction,
+)
 
 
 class Status(Enum):
-    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong, or could
-    not be built. Skipped: something that it needs failed."""
+    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong,
+    or could not be built. Skipped: something that it needs failed."""
 
     OK = "ok"
     UNCHANGED = "unchanged"
@@ -67,8 +82,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running. `is_full`: nothing of before was
-    used."""
+    """Every model and test that was to run, in the order of running. `is_full`: nothing of before
+    was used."""
 
     outcomes: tuple[Outcome, ...] = ()
     is_full: bool = False
@@ -87,7 +102,11 @@ class BuildReport:
         if not (found := self.problems):
             return ""
         waiting = sorted(
-            {outcome.name for outcome in self.with_status(Status.SKIPPED) if not outcome.node.is_test}
+            {
+                outcome.name
+                for outcome in self.with_status(Status.SKIPPED)
+                if not outcome.node.is_test
+            }
         )
         kept = f"; not built because of that: {_list_some(waiting)}" if waiting else ""
         return f"{_list_some(found)}{kept}"
@@ -102,23 +121,23 @@ def _list_some(texts: Sequence[str], most: int = 5) -> str:
     return "; ".join(texts[:most]) + more
 
 
-#: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix) what a model
-#: was built from.
+#: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix)
+#: what a model was built from.
 _MARK, _BLOCKER, _BUILT = "models", "models_doubt", "model "
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: One build at a time in this process: all write into the same schemas.
 _one_at_a_time = threading.Lock()
 
-#: Called when a model or test begins: its number, how many there are, and the name of the model ("tests" for
-#: tests).
+#: Called when a model or test begins: its number, how many there are, and the name of the model
+#: ("tests" for tests).
 OnNode = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account
-    says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`).
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as
+    the account says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`).
     `rate_messages`: rates of fewer are marked."""
 
     attribution_hours: int | str = 120
@@ -151,12 +170,12 @@ def build_models(
     on_node: OnNode | None = None,
     **waits: Unpack[Waits],
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests
-    alone, by name, and whether or not anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: these models and their
+    tests alone, by name, and whether or not anything changed.
 
-    What can be kept is kept, unless the models or the settings changed since the last build, or `full` is
-    set. `history` is always kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the
-    other errors of `connect`."""
+    What can be kept is kept, unless the models or the settings changed since the last build, or
+    `full` is set. `history` is always kept. What failed is in the report. Raises NoWarehouse,
+    WarehouseLocked and the other errors of `connect`."""
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
@@ -229,7 +248,9 @@ class _Build:
                 return Outcome(node, Status.UNCHANGED)  # as the last building left it
             with transaction(self._connection):
                 if node.is_test:
-                    failures = int(fetch_value(self._connection, f"select count(*) from ({node.sql})"))
+                    failures = int(
+                        fetch_value(self._connection, f"select count(*) from ({node.sql})")
+                    )
                 else:
                     present = self._existing.get(node.relation)
                     self._existing[node.relation] = materialize_model(
@@ -239,7 +260,9 @@ class _Build:
                 built = "" if failures else f"{made_from} {self._relation_version(node.relation)}"
                 note_fact(self._connection, _BUILT + node.id, built)
         except duckdb.Error as problem:
-            return Outcome(node, Status.FAILED, time.monotonic() - began, message=mask_error(problem))
+            return Outcome(
+                node, Status.FAILED, time.monotonic() - began, message=mask_error(problem)
+            )
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
         return Outcome(node, status, time.monotonic() - began, failures)
 
@@ -297,8 +320,8 @@ def _settings_mark(connection: duckdb.DuckDBPyConnection, settings: ModelSetting
 def materialize_model(
     connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool
 ) -> str:
-    """Make the model, with its descriptions as COMMENTs, within the caller's transaction; returns what it is,
-    a table or view. `present`: what has its name now.
+    """Make the model, with its descriptions as COMMENTs, within the caller's transaction; returns
+    what it is, a table or view. `present`: what has its name now.
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
@@ -325,8 +348,8 @@ def describe_model(connection: duckdb.DuckDBPyConnection, node: Node, made: str 
 
 
 def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
-    """Write what is new into its table, in place of the rows with the same key. False when its columns are
-    others than they were, and nothing speaks against making it anew."""
+    """Write what is new into its table, in place of the rows with the same key. False when its
+    columns are others than they were, and nothing speaks against making it anew."""
     table = quote_relation(node.relation)
     there, wanted = _read_columns(connection, table), _read_columns(connection, f"(\n{node.sql}\n)")
     if there != wanted and not node.is_kept:
@@ -335,7 +358,9 @@ def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
         fetch_rows(connection, f"alter table {table} add column {quote_name(name)} {wanted[name]}")
     fetch_rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     if node.key:  # else it only grows
-        same = " and ".join(f"fresh.{quote_name(name)} = there.{quote_name(name)}" for name in node.key)
+        same = " and ".join(
+            f"fresh.{quote_name(name)} = there.{quote_name(name)}" for name in node.key
+        )
         fetch_rows(connection, f"delete from {table} as there using fresh where {same}")
     fetch_rows(connection, f"insert into {table} by name from fresh")
     fetch_rows(connection, "drop table fresh")

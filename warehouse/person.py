@@ -1,7 +1,8 @@
-"""What the warehouse knows of one person, by key: rows of every table with one of their contact ids or
-addresses.
+"""What the warehouse knows of one person, by key: rows of every table with one of their contact ids
+or addresses.
 
-Not here: who the command asks for (`marketing_sync.commands.person`), deleting rows (`upkeep.erasing`)."""
+Not here: who the command asks for (`marketing_sync.commands.person`), deleting rows
+(`upkeep.erasing`)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -23,31 +24,41 @@ from warehouse.sql import (
     quote_text,
 )
 
-#: Tables that have the addresses of contacts: as they are, as they were, and as they were requested.
+#: Tables that have the addresses of contacts: as they are, as they were, and as they were
+#: requested.
 _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
 #: Columns that say whom a row is about; other personal columns may name somebody beside that.
 _ADDRESSES = ("email", "email_normalized")
 
 
 def find_person(
-    connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None
+    connection: duckdb.DuckDBPyConnection,
+    account: str | None,
+    address: str | None,
+    contact_id: int | None,
 ) -> Person:
-    """The person with this address or contact id: all contacts that have or had one of their addresses, and
-    all addresses of these. `account`: look in this one only."""
+    """The person with this address or contact id: all contacts that have or had one of their
+    addresses, and all addresses of these. `account`: look in this one only."""
     wanted, there = normal_form(address) if address else None, kinds_of(connection)
     add_normal_form(connection)
     shown = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
-    tables = " union all ".join(f"select {shown} from {table}" for table in _CONTACTS if table in there)
+    tables = " union all ".join(
+        f"select {shown} from {table}" for table in _CONTACTS if table in there
+    )
     found = fetch_rows(
         connection,
         load_query("person").format(tables=tables),
         {"account": account, "contact_id": contact_id, "address": wanted},
     )
     addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
-    return Person(tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found})))
+    return Person(
+        tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found}))
+    )
 
 
-def rows_about(connection: duckdb.DuckDBPyConnection, person: Person) -> dict[str, list[dict[str, Any]]]:
+def rows_about(
+    connection: duckdb.DuckDBPyConnection, person: Person
+) -> dict[str, list[dict[str, Any]]]:
     """The rows about the person by table, without columns that are empty."""
     add_normal_form(connection)
     found = {}
@@ -55,22 +66,31 @@ def rows_about(connection: duckdb.DuckDBPyConnection, person: Person) -> dict[st
         if table.startswith("staging."):  # on its way to the marts
             continue
         about = condition_about([person], table, columns)
-        if listed := fetch_records(connection, f"select * from {quote_relation(table)} as t where {about}"):
-            found[table] = [{name: each for name, each in row.items() if each is not None} for row in listed]
+        if listed := fetch_records(
+            connection, f"select * from {quote_relation(table)} as t where {about}"
+        ):
+            found[table] = [
+                {name: each for name, each in row.items() if each is not None} for row in listed
+            ]
     return found
 
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:
-    """The tables of all schemas with the types of their columns, contacts first. Views hold nothing that the
-    tables do not."""
-    for schema, name, columns in fetch_rows(connection, load_query("tables"), {"schemas": list(SCHEMAS)}):
+    """The tables of all schemas with the types of their columns, contacts first. Views hold nothing
+    that the tables do not."""
+    for schema, name, columns in fetch_rows(
+        connection, load_query("tables"), {"schemas": list(SCHEMAS)}
+    ):
         yield f"{schema}.{name}", dict(columns)
 
 
 def condition_about(people: Collection[Person], table: str, columns: Mapping[str, str]) -> str:
-    """The SQL condition that a row `t` of the table is about one of these people. `columns`: their types by
-    name. Takes `add_normal_form`."""
-    addresses, numbers = _addresses_of(people), sorted({id_ for each in people for _, id_ in each.contacts})
+    """The SQL condition that a row `t` of the table is about one of these people. `columns`: their
+    types by name. Takes `add_normal_form`."""
+    addresses, numbers = (
+        _addresses_of(people),
+        sorted({id_ for each in people for _, id_ in each.contacts}),
+    )
     terms = [_has_address(name, addresses) for name in _ADDRESSES if columns.get(name) == "VARCHAR"]
     if "contact_id" in columns:
         terms.append(
@@ -80,16 +100,20 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
         )
     if table == "sync.requests":
         terms += _terms_of_requests(people)
-    if table == "sync.rejected_records":  # entries that could not be read: nobody knows their members
+    # entries that could not be read: nobody knows their members
+    if table == "sync.rejected_records":
         words = "|".join(rf"\b{number}\b" for number in numbers)
-        terms += [f"contains(lower(t.raw::varchar), {quote_text(address)})" for address in addresses]
+        terms += [
+            f"contains(lower(t.raw::varchar), {quote_text(address)})" for address in addresses
+        ]
         terms += [f"regexp_matches(t.raw::varchar, {quote_text(words)})"] * bool(words)
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 
 
 def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
     """SQL conditions that a request's parameters name one of them."""
-    params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
+    # a published copy may have its hash
+    params = "(case when json_valid(t.params) then t.params end)"
     email = NORMAL_FORM.format(f"({params} ->> 'email')")
     yield f"{email} in ({_sql_list(_addresses_of(people))})"
     spelled = ", ".join(f"{params} ->> {quote_text(name)}" for name in CONTACT_IDS)
@@ -100,8 +124,8 @@ def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
 def columns_beside(
     people: Collection[Person], table: str, columns: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Personal columns that may have an address of theirs in a row about somebody else, like the sender of a
-    campaign, each with the SQL condition that it does."""
+    """Personal columns that may have an address of theirs in a row about somebody else, like the
+    sender of a campaign, each with the SQL condition that it does."""
     for name in personal_of(table, columns):
         if columns[name] == "VARCHAR" and name not in _ADDRESSES:
             yield name, _has_address(name, _addresses_of(people))
@@ -119,9 +143,15 @@ def _addresses_of(people: Collection[Person]) -> list[str]:
 def _contacts_of(people: Collection[Person]) -> str:
     """As a list of SQL."""
     contacts = [contact for person in people for contact in person.contacts]
-    return ", ".join(f"({quote_text(account)}, {number})" for account, number in contacts) or "(null, null)"
+    return (
+        ", ".join(f"({quote_text(account)}, {number})" for account, number in contacts)
+        or "(null, null)"
+    )
 
 
 def _sql_list(values: Collection[str | int]) -> str:
     """As a list of SQL."""
-    return ", ".join(quote_text(each) if isinstance(each, str) else str(each) for each in values) or "null"
+    return (
+        ", ".join(quote_text(each) if isinstance(each, str) else str(each) for each in values)
+        or "null"
+    )

@@ -1,5 +1,5 @@
-"""What settings decide about the data of a home: what becomes of personal data in copies that others read,
-and for how long what is kept.
+"""What settings decide about the data of a home: what becomes of personal data in copies that
+others read, and for how long what is kept.
 
 Imports no library: settings load fast. Not here: doing it (`masking`, `retention`).
 """
@@ -29,21 +29,24 @@ class Kept:
 
     bodies: int | None = 400  # of responses, in the archive; whole months
     requests: int | None = (
-        1100  # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+        # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+        1100
     )
     timelines: int | None = None  # entries of timelines
     deleted: int | None = (
         None  # contacts that are gone at the service: figures of the time before lose them, too
     )
     skipped: int | None = (
-        7  # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+        # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+        7
     )
     dagster: int | None = 90  # runs of the UI with their events
     logs: int | None = 90
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and TypeError."""
+        """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and
+        TypeError."""
         given = (part.split("=") for part in text.replace(" ", "").lower().split(","))
         kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in given})
         if min(days for days in asdict(kept).values() if days is not None) < 1:
@@ -51,4 +54,6 @@ class Kept:
         return kept
 
     def __str__(self) -> str:
-        return ",".join(f"{each.name}={getattr(self, each.name) or _FOR_EVER}" for each in fields(self))
+        return ",".join(
+            f"{each.name}={getattr(self, each.name) or _FOR_EVER}" for each in fields(self)
+        )

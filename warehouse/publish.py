@@ -1,8 +1,10 @@
-"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically.
+"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in
+atomically.
 
-The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
-Readers may keep the published file open for as long as they like: it is never changed, a newer one takes its
-name. Not here: what becomes of personal data (`masking`), uploading (`marketing_sync.uploading`)."""
+The warehouse is held only while its file is copied (a GB a second or so); what takes time works on
+that copy. Readers may keep the published file open for as long as they like: it is never changed, a
+newer one takes its name. Not here: what becomes of personal data (`masking`), uploading
+(`marketing_sync.uploading`)."""
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -53,7 +55,8 @@ from warehouse.tables import (
 
 #: When something was last read, without what a clock that was ahead dated.
 NEWEST_READING = (
-    "select coalesce(max(as_of) filter (as_of <= now() + interval 5 minute), max(as_of)) from sync.coverage"
+    "select coalesce(max(as_of) filter (as_of <= now() + interval 5 minute), max(as_of)) from "
+    "sync.coverage"
 )
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
@@ -80,13 +83,15 @@ def publish_copy(
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
-    `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that is there
-    stays), and what `connection.open_database` raises."""
+    `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that
+    is there stays), and what `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     path, target = home / "warehouse.duckdb", published_path(home)
     with _take_turn(home), open_scratch(home, "publish") as workspace:
         if not path.exists():
-            raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
+            raise NoWarehouse(
+                f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`"
+            )
         workspace.sweep_dead()
         snapshot, temporary = (
             workspace.place_file("warehouse.duckdb"),
@@ -110,9 +115,11 @@ def publish_copy(
 
 
 def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
-    """Write everything of the attached `warehouse` into a new file but the user's tables, and let go of it.
+    """Write everything of the attached `warehouse` into a new file but the user's tables, and let
+    go of it.
 
-    A view that looks at the clock stays one, over the tables that are published; others become tables."""
+    A view that looks at the clock stays one, over the tables that are published; others become
+    tables."""
     masking.prepare_connection(connection)
     relations = published_columns(connection)
     views = _clock_views(connection, relations)
@@ -126,10 +133,14 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
             shown = masking.select_rows("warehouse", relation, relations[relation])
             fetch_rows(connection, f"create table published.{quote_relation(relation)} as {shown}")
         fetch_rows(connection, "use published")
-        for statement in chain(views.values(), *map(table_statements, TABLES_OF_COPY), *commented.values()):
+        for statement in chain(
+            views.values(), *map(table_statements, TABLES_OF_COPY), *commented.values()
+        ):
             fetch_rows(connection, statement)
         said = asdict(Published(utc_now(), as_of, masking.personal_data))
-        fetch_rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+        fetch_rows(
+            connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said}
+        )
         _write_questions(connection)
     fetch_rows(connection, "use warehouse")
     fetch_rows(connection, "detach published")
@@ -138,8 +149,8 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
 def _finish(
     connection: duckdb.DuckDBPyConnection, path: Path, custom: Iterable[tuple[CustomFile, str]]
 ) -> dict[str, int]:
-    """Write what follows from all tables, also from those of the user's; returns the number of rows of
-    each."""
+    """Write what follows from all tables, also from those of the user's; returns the number of rows
+    of each."""
     fetch_rows(connection, f"attach {quote_text(str(path))} as published")
     fetch_rows(connection, "use published")
     for file, problem in custom:
@@ -147,14 +158,18 @@ def _finish(
     with transaction(connection):
         counts = _count_rows(connection)
         totals = [len(counts), sum(counts.values())]
-        fetch_rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
+        fetch_rows(
+            connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals
+        )
     fetch_rows(connection, "use warehouse")
     fetch_rows(connection, "checkpoint published")
     fetch_rows(connection, "detach published")
     return counts
 
 
-def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:
+def _clock_views(
+    connection: duckdb.DuckDBPyConnection, relations: Collection[str]
+) -> dict[str, str]:
     """Those of the relations that are views which look at the clock, with their SQL."""
     sql = (
         "select schema_name || '.' || view_name, sql from duckdb_views() "
@@ -185,7 +200,9 @@ def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
         questions = [("question", question["ask"], question["sql"]) for question in asked]
         metrics = [("metric", name, sql) for name, sql in node.meta.get("metrics", {}).items()]
         for entry in [*questions, *metrics]:
-            fetch_rows(connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry])
+            fetch_rows(
+                connection, f"insert into {QUESTIONS.qualified} values (?, ?, ?, ?)", [mart, *entry]
+            )
 
 
 def _check_file(path: Path, counts: dict[str, int]) -> Published:
@@ -202,16 +219,22 @@ def _check_file(path: Path, counts: dict[str, int]) -> Published:
 
 
 def schema_changes(path: Path, since: dt.date) -> list[tuple[str, dt.datetime, str]]:
-    """Those of a published file from that day on, oldest first: the account, when it was noticed, and what,
-    in words."""
+    """Those of a published file from that day on, oldest first: the account, when it was noticed,
+    and what, in words."""
     where = f"noticed_at >= date '{since}'"
-    sql = f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all"
+    sql = (
+        f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} "
+        "order by all"
+    )
     return _rows_if_any(path, sql)
 
 
 def custom_problems(path: Path) -> list[str]:
     """Which of the user's tables a published file lacks, and why."""
-    sql = f"select table_name, error from {CUSTOM_TABLES.qualified} where error is not null order by all"
+    sql = (
+        f"select table_name, error from {CUSTOM_TABLES.qualified} where error is not null order by "
+        "all"
+    )
     return [f"{table} was not made: {error}" for table, error in _rows_if_any(path, sql)]
 
 
@@ -227,8 +250,8 @@ def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand.
-    Raises NothingPublished, PublishedLocked."""
+    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory
+    may stand. Raises NothingPublished, PublishedLocked."""
     if not path.exists():
         raise NothingPublished(path)
     try:
@@ -241,8 +264,8 @@ def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.D
 
 
 def read_published_facts(path: Path) -> Published | None:
-    """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises
-    PublishedLocked."""
+    """What the copy at `path` says of itself; None when there is none, or it is not one of ours.
+    Raises PublishedLocked."""
     try:
         with open_published(path) as connection:
             return read_facts(connection)

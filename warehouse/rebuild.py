@@ -1,7 +1,8 @@
-"""Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
+"""Writes the warehouse anew from log and archive, without a request, and puts it in the old one's
+place.
 
-What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had
-again) and the `sync` tables that are kept. Not here: applying loads (`warehouse`)."""
+What does not follow from the archive is taken over: other schemas than `source` (`history` cannot
+be had again) and the `sync` tables that are kept. Not here: applying loads (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -34,8 +35,8 @@ _MADE_ANEW = {table.name for table in SYNC_TABLES if not table.is_kept} | {"meta
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards. `since`:
-    of responses from before that day the tables of a checkpoint stand in."""
+    """Loads that were applied and that could not be, and the rows of all `source` tables
+    afterwards. `since`: of responses from before that day the tables of a checkpoint stand in."""
 
     loads: int
     failed: int
@@ -51,11 +52,12 @@ def rebuild_warehouse(
     on_wait: OnWait | None = None,
     accept_loss: bool = False,
 ) -> RebuildReport:
-    """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
+    """Replay every logged load into a new file, which replaces the old one in one step when it is
+    complete.
 
-    The old file stays locked meanwhile, so that no load gets lost. Raises what `connection.open_database`
-    raises, and ArchiveError when loads that the old file is made of cannot be made again, unless
-    `accept_loss`."""
+    The old file stays locked meanwhile, so that no load gets lost. Raises what
+    `connection.open_database` raises, and ArchiveError when loads that the old file is made of
+    cannot be made again, unless `accept_loss`."""
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
         workspace = Workspace(home / "tmp" / "rebuild")
@@ -67,12 +69,15 @@ def rebuild_warehouse(
 
 def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
     with old.open_for_writing(as_far_as_it_goes=True) as connection:
-        fetch_rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+        # so that no log of the old file is left beside the new one
+        fetch_rows(connection, "checkpoint")
         since = begin_from_checkpoint(new)
         with new.open_for_writing() as empty:
             done = [
                 report is not None
-                for report in new.replay_loads(empty, map(Load.from_event, old.archive.ledger.list_loads()))
+                for report in new.replay_loads(
+                    empty, map(Load.from_event, old.archive.ledger.list_loads())
+                )
             ]
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
@@ -83,8 +88,8 @@ def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> Rebuil
             )
         if (lost := applied - again) and not accept_loss:
             raise ArchiveError(
-                f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive are "
-                "damaged or missing. It was not changed: put the files back, or run "
+                f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive "
+                "are damaged or missing. It was not changed: put the files back, or run "
                 "`marketing-sync rebuild --accept-loss`"
             )
         _take_over(connection, new.path)
@@ -98,8 +103,8 @@ def can_rebuild(archive: Archive) -> bool:
 
 
 def begin_from_checkpoint(new: Warehouse) -> dt.date | None:
-    """Begin the new file with the oldest checkpoint, which has all that came of bodies that are gone. Returns
-    its day; None without one."""
+    """Begin the new file with the oldest checkpoint, which has all that came of bodies that are
+    gone. Returns its day; None without one."""
     if not (checkpoints := new.archive.files.list_names(CHECKPOINTS)):
         return None
     new.archive.files.fetch_file(checkpoints[0], new.path)
@@ -115,7 +120,8 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     own = fetch_value(connection, "select current_database()")
     tables = fetch_rows(
         connection,
-        f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all",
+        f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary "
+        "order by all",
     )
     views = fetch_rows(
         connection,
@@ -127,13 +133,17 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         if schema != "source" and not (schema == "sync" and name in _MADE_ANEW)
     ]
     columns = columns_of(connection)
-    commented = comment_statements(connection, {each: columns[each] for each in map(".".join, kept)})
+    commented = comment_statements(
+        connection, {each: columns[each] for each in map(".".join, kept)}
+    )
     fetch_rows(connection, f"attach {quote_text(str(path))} as rebuilt")
     for schema, name in kept:
         with transaction(connection):
             fetch_rows(connection, f"create schema if not exists rebuilt.{quote_name(schema)}")
             table = f"{quote_name(schema)}.{quote_name(name)}"
-            fetch_rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
+            fetch_rows(
+                connection, f"create table if not exists rebuilt.{table} as from {table} limit 0"
+            )
             fetch_rows(connection, f"insert into rebuilt.{table} by name from {table}")
     fetch_rows(connection, "use rebuilt")
     for statement in chain.from_iterable(commented.values()):
@@ -144,8 +154,8 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
-    """Views may need one another, in any order. Those that fit the new tables no longer are left to their
-    maker."""
+    """Views may need one another, in any order. Those that fit the new tables no longer are left to
+    their maker."""
     left = []
     for sql in views:
         try:

@@ -1,8 +1,8 @@
-"""Lets go of what a home keeps no longer: bodies of responses (a checkpoint of the tables takes their place),
-old requests, rows of tables.
+"""Lets go of what a home keeps no longer: bodies of responses (a checkpoint of the tables takes
+their place), old requests, rows of tables.
 
-Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept
-(`policies`), how files of the archive are written anew (`archive.compaction`)."""
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is
+kept (`policies`), how files of the archive are written anew (`archive.compaction`)."""
 
 import datetime as dt
 from collections import Counter
@@ -34,9 +34,9 @@ UNCHANGED_DAYS = 90
 
 
 def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
-    """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from before the
-    last checkpoint, and make another one. So a rebuild reads again what was received in the last
-    `kept.bodies` days at least, and in twice as many at most."""
+    """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from
+    before the last checkpoint, and make another one. So a rebuild reads again what was received in
+    the last `kept.bodies` days at least, and in twice as many at most."""
     with hold_lock(home / ".backup"), Archive(home / "archive") as archive:
         checkpoints = archive.files.list_names(CHECKPOINTS)
         if not _is_due(archive, checkpoints, kept, now):
@@ -49,14 +49,21 @@ def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
 
 
 def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.datetime) -> bool:
-    """Whether the last checkpoint, or without one the oldest request, is as old as bodies are kept."""
+    """Whether the last checkpoint, or without one the oldest request, is as old as bodies are
+    kept."""
     if kept.bodies is None or not (names := archive.ledger.list_names()):
         return False
-    last = day_of(checkpoints[-1]) if checkpoints else dt.date.fromisoformat(f"{month_of(names[0])}-01")
+    last = (
+        day_of(checkpoints[-1])
+        if checkpoints
+        else dt.date.fromisoformat(f"{month_of(names[0])}-01")
+    )
     return last <= (now - dt.timedelta(max(kept.bodies, _SETTLED_DAYS))).date()
 
 
-def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime) -> None:
+def _drop_bodies(
+    home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime
+) -> None:
     """Those from before the checkpoint, but for what loads need that it does not have."""
     before = _id_on(day_of(checkpoint))
     with open_scratch(home, "checkpoint") as workspace:
@@ -66,7 +73,11 @@ def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now:
             applied = {load_id for (load_id,) in fetch_rows(connection, sql, [APPLIED])}
     loads = map(Load.from_event, archive.ledger.list_loads())
     needed = [
-        id_ for load in loads if load.load_id not in applied for id_ in load.request_ids if id_ < before
+        id_
+        for load in loads
+        if load.load_id not in applied
+        for id_ in load.request_ids
+        if id_ < before
     ]
     rows_before = 0
     if kept.requests is not None:
@@ -76,7 +87,8 @@ def _drop_bodies(home: Path, archive: Archive, checkpoint: str, kept: Kept, now:
 
 
 def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
-    """Copy the tables that follow from responses into the archive; return the name of the copy there."""
+    """Copy the tables that follow from responses into the archive; return the name of the copy
+    there."""
     with open_scratch(home, "checkpoint") as workspace:
         new = Warehouse(home, archive, file_name=str(workspace.place_file("checkpoint.duckdb")))
         with new.open_for_writing():
@@ -88,7 +100,9 @@ def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
                 copied = f"select {names} from {table.qualified}"
                 fetch_rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
             # a rebuild tries them again
-            fetch_rows(connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED])
+            fetch_rows(
+                connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED]
+            )
             fetch_rows(connection, "detach checkpoint")
         name = f"checkpoints/{now.astimezone(dt.UTC):%Y-%m-%d}-{new_name()}.duckdb"
         archive.files.put_file(new.path, name)
@@ -97,7 +111,11 @@ def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
 
 def _list_tables() -> list[Table | SyncTable]:
     """Tables that a rebuild makes by applying loads."""
-    noted = [table for table in SYNC_TABLES if not table.is_kept and table not in (REQUESTS, ARCHIVE_FILES)]
+    noted = [
+        table
+        for table in SYNC_TABLES
+        if not table.is_kept and table not in (REQUESTS, ARCHIVE_FILES)
+    ]
     return [*TABLES.values(), *noted]
 
 
@@ -106,7 +124,9 @@ def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.
     with hold_lock(home / ".backup"):
         made = make_checkpoint(home, archive, now)
         archive.drop_bodies(forgotten, now)
-        retire_files(home / "archive", archive.files, *({*archive.files.list_names(CHECKPOINTS)} - {made}))
+        retire_files(
+            home / "archive", archive.files, *({*archive.files.list_names(CHECKPOINTS)} - {made})
+        )
 
 
 def _id_on(day: dt.date) -> int:
@@ -115,8 +135,9 @@ def _id_on(day: dt.date) -> int:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
-    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes with
-    nothing to send, contacts that are gone at the service, with everything under their numbers."""
+    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes
+    with nothing to send, contacts that are gone at the service, with everything under their
+    numbers."""
     old = [
         ("sync.requests", kept.requests, "requested_at"),
         ("sync.requests", UNCHANGED_DAYS, "body_ref >= 0 and requested_at"),
@@ -125,25 +146,31 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     ]
     for table in TABLES.values():
         if table.load.contact_parameter:
-            moment = next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
+            moment = next(
+                column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ"
+            )
             old.append((table.qualified, kept.timelines, moment))
     with transaction(connection):
         for name, days, is_before in old:
             if days is not None:
                 fetch_rows(
-                    connection, f"delete from {name} where {is_before} < ?", [now - dt.timedelta(days)]
+                    connection,
+                    f"delete from {name} where {is_before} < ?",
+                    [now - dt.timedelta(days)],
                 )
         if kept.deleted is not None:
             fetch_rows(connection, load_query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
             for schema, name in fetch_rows(connection, load_query("tables_of_contacts")):
                 which = "(account, contact_id) in (from gone)"
-                fetch_rows(connection, f"delete from {quote_name(schema)}.{quote_name(name)} where {which}")
+                fetch_rows(
+                    connection, f"delete from {quote_name(schema)}.{quote_name(name)} where {which}"
+                )
             fetch_rows(connection, "drop table gone")
 
 
 def measure_sizes(home: Path) -> dict[str, int]:
-    """Bytes of the home's files and folders, by their names up to a dot; what has none before it, and locks,
-    are `other`."""
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it,
+    and locks, are `other`."""
     found: Counter[str] = Counter()
     for path in home.rglob("*"):
         with suppress(OSError):  # removed meanwhile

@@ -1,8 +1,8 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
-Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them
-from the archive. The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file
-format (`connection`)."""
+Schema evolution: columns that declarations gained are added when the file is opened; a rebuild
+fills them from the archive. The version stands in `sync.meta`. Not here: what the tables are
+(`tables`), DuckDB's file format (`connection`)."""
 
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from warehouse.sql import (
 )
 from warehouse.tables import ALL_TABLES, EMAIL, EMAIL_NORMALIZED, SyncTable, Table
 
-#: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the
-#: reading.
+#: Typed mirror of the service, its changes over time, the marts made from both, and what is known
+#: about the reading.
 SCHEMAS = ("source", "history", "marts", "sync")
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
@@ -32,8 +32,8 @@ _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
-    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new
-    type, or the tables are of before the first release."""
+    Tables keep columns that are no longer declared. WarehouseError when a column's values do not
+    fit its new type, or the tables are of before the first release."""
     if is_current(connection):
         return
     found = schema_version(connection)
@@ -43,12 +43,15 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
             "`marketing-sync rebuild`"
         )
     with transaction(connection):
-        for statement in _completing_statements(connection, SCHEMA_VERSION if found is None else found):
+        for statement in _completing_statements(
+            connection, SCHEMA_VERSION if found is None else found
+        ):
             try:
                 fetch_rows(connection, statement)
             except duckdb.ConversionException as problem:
                 raise WarehouseError(
-                    f"`{statement}` does not fit the tables of the warehouse: run `marketing-sync rebuild`"
+                    f"`{statement}` does not fit the tables of the warehouse: run `marketing-sync "
+                    "rebuild`"
                 ) from problem
         stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", _schema_fingerprint())
@@ -71,7 +74,8 @@ def _completing_statements(connection: duckdb.DuckDBPyConnection, version: int) 
 
 
 def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the tables are as this version declares them. Not to be called within a transaction."""
+    """Whether the tables are as this version declares them. Not to be called within a
+    transaction."""
     return read_fact(connection, "tables") == _schema_fingerprint()
 
 
@@ -83,7 +87,11 @@ def _schema_fingerprint() -> str:
 @cache
 def _digest_of_tables() -> str:
     declared = [
-        (table.qualified, table.doc, [(each.name, each.sql_type, each.comment) for each in table.columns])
+        (
+            table.qualified,
+            table.doc,
+            [(each.name, each.sql_type, each.comment) for each in table.columns],
+        )
         for table in ALL_TABLES
     ]
     return hashlib.blake2b(repr(declared).encode(), digest_size=16).hexdigest()
@@ -93,8 +101,8 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     """Table (`schema.table`) → its columns, name → type."""
     found: dict[str, dict[str, str]] = {}
     sql = (
-        "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where "
-        "database_name = current_database()"
+        "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() "
+        "where database_name = current_database()"
     )
     for table, column, sql_type in fetch_rows(connection, sql):
         found.setdefault(table, {})[column] = sql_type
@@ -105,39 +113,56 @@ def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[
     """Relation (`schema.table`) → table or view, of all that the file (the current one) has."""
     kind = "if(table_type = 'VIEW', 'view', 'table')"
     of_file = (
-        "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), current_database())"
+        "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), "
+        "current_database())"
     )
     return dict(
-        fetch_rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database])
+        fetch_rows(
+            connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database]
+        )
     )
 
 
 def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:
     return {
-        each: fetch_value(connection, f"select count(*) from {quote_relation(each)}") for each in relations
+        each: fetch_value(connection, f"select count(*) from {quote_relation(each)}")
+        for each in relations
     }
 
 
 def version_of(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     """Another one when it has other rows; in another order they are the same."""
-    sql = f"select concat_ws('/', count(*), sum(hash(each))) from {quote_relation(relation)} as each"
+    sql = (
+        f"select concat_ws('/', count(*), sum(hash(each))) from {quote_relation(relation)} as each"
+    )
     return str(fetch_value(connection, sql))
 
 
-def table_statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The DDL that makes a table, or completes the one with the `existing` columns (name → type)."""
+def table_statements(
+    table: Table | SyncTable, existing: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """The DDL that makes a table, or completes the one with the `existing` columns (name →
+    type)."""
     columns = ", ".join(f"{quote_name(column.name)} {column.sql_type}" for column in table.columns)
     yield f"create table if not exists {table.qualified} ({columns})"
     yield f"comment on table {table.qualified} is {quote_text(table.doc)}"
     for column in table.columns:
         if existing and column.name not in existing:
-            yield f"alter table {table.qualified} add column {quote_name(column.name)} {column.sql_type}"
-        elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
             yield (
-                f"alter table {table.qualified} alter column {quote_name(column.name)} set data type "
+                f"alter table {table.qualified} add column {quote_name(column.name)} "
                 f"{column.sql_type}"
             )
-        yield f"comment on column {table.qualified}.{quote_name(column.name)} is {quote_text(column.comment)}"
+        elif existing and existing[column.name] != _FULL_NAMES.get(
+            column.sql_type, column.sql_type
+        ):
+            yield (
+                f"alter table {table.qualified} alter column {quote_name(column.name)} set data "
+                f"type {column.sql_type}"
+            )
+        yield (
+            f"comment on column {table.qualified}.{quote_name(column.name)} is "
+            f"{quote_text(column.comment)}"
+        )
 
 
 def comment_statements(
@@ -145,12 +170,14 @@ def comment_statements(
     relations: Mapping[str, Container[str]],
     views: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Relation → the statements that give it and its columns (those of `relations`) the COMMENTs that they
-    have here, to be run in another file, where the `views` are such."""
+    """Relation → the statements that give it and its columns (those of `relations`) the COMMENTs
+    that they have here, to be run in another file, where the `views` are such."""
     here = "where database_name = current_database() and comment is not null"
     of_table = f"schema_name || '.' || table_name, null, comment from duckdb_tables() {here}"
     of_view = f"schema_name || '.' || view_name, null, comment from duckdb_views() {here}"
-    of_column = f"schema_name || '.' || table_name, column_name, comment from duckdb_columns() {here}"
+    of_column = (
+        f"schema_name || '.' || table_name, column_name, comment from duckdb_columns() {here}"
+    )
     sql = f"select {of_table} union all select {of_view} union all select {of_column} order by all"
     found: dict[str, list[str]] = {}
     for name, column, comment in fetch_rows(connection, sql):
@@ -166,10 +193,12 @@ def comment_statements(
 
 
 def read_fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
-    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be called within
-    a transaction."""
+    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be
+    called within a transaction."""
     try:
-        found: str | None = fetch_value(connection, "select value from sync.meta where name = ?", [name])
+        found: str | None = fetch_value(
+            connection, "select value from sync.meta where name = ?", [name]
+        )
     except duckdb.CatalogException:
         return None
     return found
@@ -177,7 +206,10 @@ def read_fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
 
 def read_facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, str]:
     """What `sync.meta` has under names that begin so: what follows in the name → the fact."""
-    sql = "select substr(name, length($prefix) + 1), value from sync.meta where starts_with(name, $prefix)"
+    sql = (
+        "select substr(name, length($prefix) + 1), value from sync.meta where starts_with(name, "
+        "$prefix)"
+    )
     return dict(fetch_rows(connection, sql, {"prefix": prefix}))
 
 
@@ -187,42 +219,45 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
     fetch_rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
-#: Goes up when a program of the version before could no longer load into the file or would damage it.
+#: Goes up when a program of the version before could no longer load into the file or would damage
+#: it.
 SCHEMA_VERSION = 5
 #: What a file has at least that a release made.
 _OLDEST = 5
-#: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema`
-#: does not complete them: a renamed column, rows that change. In their order, within its transaction.
+#: Version → the statements that make its tables out of those of the version before, as far as
+#: `ensure_schema` does not complete them: a renamed column, rows that change. In their order,
+#: within its transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
-    """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in
-    its transaction."""
+    """Write down that the file's schema is of `version`; called by whoever creates or migrates the
+    tables, in its transaction."""
     connection.execute(load_query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
-    """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within
-    a transaction."""
+    """The file's version; None when it was never stamped (an empty or foreign file). Not to be
+    called within a transaction."""
     found = read_fact(connection, "schema_version")
     return None if found is None else int(found)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's
-    tables."""
+    """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody
+    else's tables."""
     version = schema_version(connection)
     if version is None:
         schemas = {table.partition(".")[0] for table in columns_of(connection)}
         if schemas and not schemas.intersection(SCHEMAS):
             names = ", ".join(sorted(schemas))
             raise NotAWarehouse(
-                f"{path} is a DuckDB file with tables of something else in {names}: choose another home"
+                f"{path} is a DuckDB file with tables of something else in {names}: choose another "
+                "home"
             )
     elif version > SCHEMA_VERSION:
         raise WarehouseTooNew(
-            f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade "
-            "marketing-sync (or move the file away and run `marketing-sync rebuild`)"
+            f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: "
+            "upgrade marketing-sync (or move the file away and run `marketing-sync rebuild`)"
         )

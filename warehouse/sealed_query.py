@@ -1,5 +1,5 @@
-"""Keeps SQL that somebody wrote to the tables of one open DuckDB file: it reads no other file and no network,
-changes no setting, and ends at a limit of time and of memory.
+"""Keeps SQL that somebody wrote to the tables of one open DuckDB file: it reads no other file and
+no network, changes no setting, and ends at a limit of time and of memory.
 
 The settings hold for the whole instance of DuckDB, which has to be the caller's own
 (`connection.open_private`, or `open_database` with `is_unshared`)."""
@@ -36,9 +36,9 @@ class QueryFailed(Exception):
 class QueryLimits:
     """How long a query may take, in what memory of DuckDB's, and the zone of its times.
 
-    `zones`: time zones of accounts as the settings have them; then times are in the zone that all accounts
-    have, and `zone` is that of an account without one. `may_quote`: whoever reads the messages may read the
-    tables, too. `memory_setting`: the setting that allows more memory."""
+    `zones`: time zones of accounts as the settings have them; then times are in the zone that all
+    accounts have, and `zone` is that of an account without one. `may_quote`: whoever reads the
+    messages may read the tables, too. `memory_setting`: the setting that allows more memory."""
 
     seconds: float = 600.0
     memory_bytes: int = 2_000_000_000
@@ -53,12 +53,14 @@ class QueryLimits:
 
 
 def seal_in(zone: str) -> tuple[str, ...]:
-    """Settings for SQL that others wrote, in this order: the last makes them final. Times are in `zone`."""
+    """Settings for SQL that others wrote, in this order: the last makes them final. Times are in
+    `zone`."""
     return (
         f"set session timezone = {quote_text(zone)}",
         f"set global timezone = {quote_text(zone)}",
         "set global max_temp_directory_size = '4GB'",  # by default nine tenths of the free disk
-        "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
+        # or a table's name may mean a variable of this program
+        "set python_enable_replacements = false",
         "set autoload_known_extensions = false",
         "set enable_external_access = false",
         "set lock_configuration = true",
@@ -81,14 +83,18 @@ def _find_zone(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> st
     zones = limits.zones
     if zones is None:
         return limits.zone
-    found = {zones.get(account) or own or limits.zone for account, own in fetch_rows(connection, _ZONES)}
+    found = {
+        zones.get(account) or own or limits.zone for account, own in fetch_rows(connection, _ZONES)
+    }
     return found.pop() if len(found) == 1 else "UTC"
 
 
 @contextmanager
-def limit_query(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits) -> Iterator[None]:
-    """Run the query, which has to be one SELECT, within this context. What goes wrong there, or takes longer
-    or more memory than it may, is raised as QueryFailed."""
+def limit_query(
+    connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits
+) -> Iterator[None]:
+    """Run the query, which has to be one SELECT, within this context. What goes wrong there, or
+    takes longer or more memory than it may, is raised as QueryFailed."""
     ends = time.monotonic() + limits.seconds
     timer = threading.Timer(limits.seconds, connection.interrupt)
     timer.start()
@@ -104,8 +110,8 @@ def limit_query(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLi
             raise QueryFailed(_describe_memory(limits)) from None
         if time.monotonic() >= ends:
             raise QueryFailed(
-                f"the query cannot be run: it takes longer than {limits.seconds:g} s: let it do less, "
-                "or allow more with MARKETING_QUERY_SECONDS"
+                f"the query cannot be run: it takes longer than {limits.seconds:g} s: let it do "
+                "less, or allow more with MARKETING_QUERY_SECONDS"
             ) from None
         reason = query_problem(error, may_quote=limits.may_quote)[:_MESSAGE_LENGTH]
         raise QueryFailed(f"the query cannot be run: {reason}") from None
@@ -116,7 +122,10 @@ def limit_query(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLi
 
 def _describe_memory(limits: QueryLimits) -> str:
     more = f", or allow more with {limits.memory_setting}" if limits.memory_setting else ""
-    return f"the query cannot be run: it takes more than {limits.memory} of memory: let it do less{more}"
+    return (
+        f"the query cannot be run: it takes more than {limits.memory} of memory: let it do "
+        f"less{more}"
+    )
 
 
 _BOUNDING = threading.Lock()
@@ -126,8 +135,8 @@ _BOUNDING = threading.Lock()
 def bounded_memory(more: int) -> Iterator[None]:
     """Let the process take `more` bytes than it has, and no others; on Linux only. One at a time.
 
-    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could
-    not be interrupted."""
+    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB,
+    and could not be interrupted."""
     with _BOUNDING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
@@ -135,7 +144,9 @@ def bounded_memory(more: int) -> Iterator[None]:
             status = Path("/proc/self/status").read_text()
             taken = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
             if taken is not None:
-                resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
+                resource.setrlimit(
+                    resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard)
+                )
         try:
             yield
         finally:

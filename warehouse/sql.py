@@ -1,5 +1,5 @@
-"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is
-run)."""
+"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it
+is run)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,14 +40,18 @@ def load_query(name: str) -> str:
 
 def load_statements(path: Path) -> Mapping[str, str]:
     """Those of a file, by the names in the lines before them."""
-    return dict(re.findall(r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    return dict(
+        re.findall(
+            r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+    )
 
 
 def fetch_rows(
     connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: "pa.Table"
 ) -> list[tuple[Any, ...]]:
-    """Every row of the result, so that the connection is free for the next statement. The `given` tables are
-    read by their names."""
+    """Every row of the result, so that the connection is free for the next statement. The `given`
+    tables are read by their names."""
     for name, table in given.items():
         connection.register(name, table)
     found: list[tuple[Any, ...]] = connection.execute(sql, params).fetchall()
@@ -72,21 +76,25 @@ def fetch_value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params 
 
 
 def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty when it is.
-    Raises ParserException."""
+    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty
+    when it is. Raises ParserException."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         return f"has to be one SELECT, and this is {len(statements) or 'no'} statements"
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = statements[0].type.name.replace("_", " ")
-        return f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
+        return (
+            f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
+        )
     return (
-        "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
+        "has parameters like ? or $name: write their values instead"
+        if statements[0].named_parameters
+        else ""
     )
 
 
-#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes the same
-#: in a fifth of the time.
+#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes
+#: the same in a fifth of the time.
 NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
 
 
@@ -101,10 +109,14 @@ MASKED = "case when regexp_matches({0}, '[@\uff20%&\\\\]') then mask_addresses({
 
 def add_mask_addresses(connection: duckdb.DuckDBPyConnection) -> None:
     """Let SQL say `mask_addresses(text)`, and so `MASKED`."""
-    _add_function(connection, "mask_addresses", lru_cache(10_000)(lambda text: mask_addresses(text)))
+    _add_function(
+        connection, "mask_addresses", lru_cache(10_000)(lambda text: mask_addresses(text))
+    )
 
 
-def _add_function(connection: duckdb.DuckDBPyConnection, name: str, function: Callable[[str], str]) -> None:
+def _add_function(
+    connection: duckdb.DuckDBPyConnection, name: str, function: Callable[[str], str]
+) -> None:
     with suppress(
         duckdb.CatalogException, duckdb.NotImplementedException
     ):  # the instance has it, or the connection itself

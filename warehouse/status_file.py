@@ -1,5 +1,5 @@
-"""`status.json` of a home: what monitoring reads of it, as of its last reading. It is read every minute, and
-opens no warehouse for that, which a sync may be writing. Not here: what is in it
+"""`status.json` of a home: what monitoring reads of it, as of its last reading. It is read every
+minute, and opens no warehouse for that, which a sync may be writing. Not here: what is in it
 (`queries/account_status.sql`)."""
 
 import datetime as dt
@@ -29,7 +29,8 @@ class AccountStatus(msgspec.Struct):
 
 
 class HomeStatus(msgspec.Struct):
-    """`run`: the last one that read; None: not known. `home_id`: in an uploaded one, whose it is."""
+    """`run`: the last one that read; None: not known. `home_id`: in an uploaded one, whose it
+    is."""
 
     accounts: list[AccountStatus] = []
     run: Run | None = None

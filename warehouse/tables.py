@@ -1,9 +1,9 @@
-"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how it is
-loaded; and those of `sync`.
+"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how
+it is loaded; and those of `sync`.
 
 Columns of `source` follow from the records (`marketing_api.records`), `sync` tables stand in
-`sync_tables.toml`. Not here: what the load modes do (`loads/`), who fills the `sync` tables (`bookkeeping`,
-`loads.coverage`, `loads.load`)."""
+`sync_tables.toml`. Not here: what the load modes do (`loads/`), who fills the `sync` tables
+(`bookkeeping`, `loads.coverage`, `loads.load`)."""
 
 import datetime as dt
 import tomllib
@@ -35,8 +35,9 @@ from warehouse.archive.row import Row
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds personal
-    data, whether only the loading needs it, so that it is not published, and whether it holds links."""
+    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds
+    personal data, whether only the loading needs it, so that it is not published, and whether it
+    holds links."""
 
     name: str
     sql_type: str
@@ -93,8 +94,8 @@ def sql_type(annotation: Any) -> str:
     raise TypeError(f"no column type for {annotation!r}")
 
 
-#: A column of this name is the address of a person. Behind it stands its normal form, and tables are joined
-#: by nothing else.
+#: A column of this name is the address of a person. Behind it stands its normal form, and tables
+#: are joined by nothing else.
 EMAIL, EMAIL_NORMALIZED = "email", "email_normalized"
 _SAYS = (
     "Normal form of the address, one for all its spellings, by which tables are joined; NULL where "
@@ -124,31 +125,33 @@ class _LoadMode:
 
 
 class Snapshot(_LoadMode):
-    """A complete listing of a scope: missing rows are marked as deleted, once the scope was read completely.
+    """A complete listing of a scope: missing rows are marked as deleted, once the scope was read
+    completely.
 
-    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the
-    account is the scope. `is_whole`: each response is the whole of its scope, the parts of one entry (its
-    fields, its clickers), of which a few may always go; otherwise the load's `is_complete` says whether all
-    pages came, and every listing that shrinks too much is refused. `listing`: the operation that proves which
-    rows exist; None: all do. `detail`: the operation requested per new or changed row. `within`: the table
-    whose deleted rows take the rows here with them (they share the columns of its key). `per_address`: each
-    response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their
-    address."""
+    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty:
+    the account is the scope. `is_whole`: each response is the whole of its scope, the parts of one
+    entry (its fields, its clickers), of which a few may always go; otherwise the load's
+    `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
+    `listing`: the operation that proves which rows exist; None: all do. `detail`: the operation
+    requested per new or changed row. `within`: the table whose deleted rows take the rows here with
+    them (they share the columns of its key). `per_address`: each response is about one address,
+    noted in `sync.contact_coverage`; rows go with the last contact of their address."""
 
 
 class Window(_LoadMode):
-    """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
+    """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the
+    account's zone).
 
-    Rows of the range that a complete response no longer has are marked as deleted. Without a column the row
-    itself is about the range: it is replaced by key and nothing is deleted."""
+    Rows of the range that a complete response no longer has are marked as deleted. Without a column
+    the row itself is about the range: it is replaced by key and nothing is deleted."""
 
 
 class Accumulate(_LoadMode):
     """Rows are added and updated, none is ever removed: the service shows only part of them.
 
-    The last column of the key is `identity-occurrence` (`records.fields.keyed`). `contact_parameter`: the
-    wire parameter that names the one contact whose rows a response holds, all that the service shows of them.
-    Each response is noted in `sync.contact_coverage`."""
+    The last column of the key is `identity-occurrence` (`records.fields.keyed`).
+    `contact_parameter`: the wire parameter that names the one contact whose rows a response holds,
+    all that the service shows of them. Each response is noted in `sync.contact_coverage`."""
 
 
 class Daily(_LoadMode):
@@ -159,10 +162,14 @@ LoadKind = Snapshot | Window | Accumulate | Daily
 
 _FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When a response first held this row.")
 _CHANGED = Column(
-    "_changed_at", "TIMESTAMPTZ", "When a response last added, changed, removed or restored this row."
+    "_changed_at",
+    "TIMESTAMPTZ",
+    "When a response last added, changed, removed or restored this row.",
 )
 _DELETED = Column(
-    "_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists."
+    "_deleted_at",
+    "TIMESTAMPTZ",
+    "When a complete listing no longer held this row; NULL while it exists.",
 )
 _LISTING_HASH = Column(
     "_listing_hash",
@@ -178,8 +185,8 @@ EXTRA = Column(
 
 @dataclass(frozen=True)
 class Table:
-    """One `source` table. `key` are the columns that identify a row within its account (empty: one row per
-    account)."""
+    """One `source` table. `key` are the columns that identify a row within its account (empty: one
+    row per account)."""
 
     name: str
     record: type[Record]
@@ -209,7 +216,8 @@ class Table:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a column that a response does not know stays as it is, rather than becoming empty."""
+        """Whether a column that a response does not know stays as it is, rather than becoming
+        empty."""
         return self.is_composed or isinstance(self.load, Accumulate)
 
     @cached_property
@@ -274,20 +282,31 @@ def _declare_table(name: str, record: type[Record], *key: str, load: LoadKind = 
 
 BUSINESS = _declare_table("business", account.Business)
 
-DIRECT_REVIEWS = _declare_table("direct_reviews", reputation.DirectReview, load=Window(column="reviewed_at"))
-ONLINE_REVIEWS = _declare_table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
+DIRECT_REVIEWS = _declare_table(
+    "direct_reviews", reputation.DirectReview, load=Window(column="reviewed_at")
+)
+ONLINE_REVIEWS = _declare_table(
+    "online_reviews", reputation.OnlineReview, "review_key", load=Accumulate()
+)
 ONLINE_REVIEW_CHANNELS = _declare_table(
     "online_review_channels", reputation.OnlineReviewChannel, load=Daily()
 )
 SENTIMENT_MENTIONS = _declare_table(
-    "sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on")
+    "sentiment_mentions",
+    reputation.SentimentMention,
+    "mention_key",
+    load=Window(column="reviewed_on"),
 )
 SENTIMENT_TOTALS = _declare_table("sentiment_totals", reputation.SentimentTotals, load=Window())
-REVIEW_STATS = _declare_table("review_stats", reputation.ReviewStats, load=Window(column="period_on"))
+REVIEW_STATS = _declare_table(
+    "review_stats", reputation.ReviewStats, load=Window(column="period_on")
+)
 SOCIAL_MEDIA_STATS = _declare_table(
     "social_media_stats", reputation.SocialMediaStats, load=Window(column="period_on")
 )
-FEEDBACK_VIEWS = _declare_table("feedback_views", reputation.FeedbackViews, load=Window(column="period_on"))
+FEEDBACK_VIEWS = _declare_table(
+    "feedback_views", reputation.FeedbackViews, load=Window(column="period_on")
+)
 
 SOCIAL_PROFILES = _declare_table("social_profiles", social.SocialProfile)
 SOCIAL_POSTS = _declare_table("social_posts", social.SocialPost, load=Window(column="scheduled_at"))
@@ -335,7 +354,9 @@ CONTACTS = _declare_table(
 _TIMELINE = Accumulate(contact_parameter="id")
 TIMELINE_EVENTS = _declare_table("timeline_events", contacts.TimelineEvent, load=_TIMELINE)
 TIMELINE_VISITS = _declare_table("timeline_visits", contacts.TimelineVisit, load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _declare_table("timeline_automations", contacts.TimelineAutomation, load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _declare_table(
+    "timeline_automations", contacts.TimelineAutomation, load=_TIMELINE
+)
 COUPONS = _declare_table(
     "coupons",
     contacts.Coupon,
@@ -357,8 +378,8 @@ WEBHOOKS = _declare_table(
 
 @dataclass(frozen=True, slots=True)
 class SyncTable:
-    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published, and a
-    rebuild takes over one that is kept."""
+    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not
+    published, and a rebuild takes over one that is kept."""
 
     name: str
     doc: str
@@ -399,7 +420,8 @@ def _declare_sync_table(name: str, columns: Mapping[str, list[str]], **others: A
 
 _TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))
 _BY_NAME = {name: _declare_sync_table(name, **table) for name, table in _TOML.items()}
-#: Tables that only a published copy has: what it says of itself, what its marts answer, the user's tables.
+#: Tables that only a published copy has: what it says of itself, what its marts answer, the user's
+#: tables.
 TABLES_OF_COPY = tuple(map(_BY_NAME.pop, ("published", "questions", "custom_tables")))
 FACTS, QUESTIONS, CUSTOM_TABLES = TABLES_OF_COPY
 #: Every `sync` table.
@@ -407,7 +429,15 @@ SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 #: Every table that is declared: what the models make follows from these.
 ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 
-ARCHIVE_FILES, COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
+(
+    ARCHIVE_FILES,
+    COVERAGE,
+    READINGS,
+    CONTACT_COVERAGE,
+    REJECTED_RECORDS,
+    WRITEBACKS,
+    SCHEMA_CHANGES,
+) = (
     _BY_NAME[name]
     for name in (
         "archive_files",

@@ -1,8 +1,8 @@
 """The warehouse as the rest of the program sees it: apply loads, look up what tables say.
 
-Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer ones are in
-`queries/`. Not here: what a load does to tables (`loads/`), what is requested next (`assets.planning`),
-starting anew (`rebuild`)."""
+Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer
+ones are in `queries/`. Not here: what a load does to tables (`loads/`), what is requested next
+(`assets.planning`), starting anew (`rebuild`)."""
 
 import datetime as dt
 import itertools
@@ -56,14 +56,15 @@ log = logging.getLogger(__name__)
 
 _SHORT = load_statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
-#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be
-#: such a part of all refusals, to be taken for that.
+#: A service may refuse every address without coupons: so many different ones have to be refused
+#: alike, and be such a part of all refusals, to be taken for that.
 FEWEST, SHARE = 20, 0.9
 #: The part of them that may have coupons: more says that the refusal means something else.
 CONTRADICTING = 0.01
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
 REFUSAL_CODE = (
-    r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
+    r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as "
+    r"bigint)"
 )
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
@@ -85,8 +86,8 @@ _PASSING = (
 
 @dataclass
 class _Session:
-    """The open file, the last loads of the log as they were first logged, and what applying those did that
-    nobody had applied."""
+    """The open file, the last loads of the log as they were first logged, and what applying those
+    did that nobody had applied."""
 
     connection: duckdb.DuckDBPyConnection
     logged: Mapping[str, Load]
@@ -94,8 +95,8 @@ class _Session:
 
 
 class Warehouse:
-    """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this
-    process join."""
+    """The warehouse of one home. Safe for several threads and processes: loads take turns, readers
+    of this process join."""
 
     def __init__(
         self,
@@ -110,7 +111,11 @@ class Warehouse:
         self.archive = archive
         self.parse_rows: ParseRows = parsing.parse_rows
         self._connect = partial(
-            open_database, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait
+            open_database,
+            self.path,
+            deadline_s=deadline_s,
+            memory_limit=MEMORY_LIMIT,
+            on_wait=on_wait,
         )
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep_dead()
@@ -123,10 +128,9 @@ class Warehouse:
     def apply_load(self, load: Load) -> LoadReport:
         """Apply a load: log it, then one transaction. Its responses are read from the archive.
 
-        Loads that were logged but not applied (a run was killed) are applied first. A load that was applied
-        before changes nothing. Whatever is raised, the tables are as before; a load that was logged is tried
-        again by the next one.
-        """
+        Loads that were logged but not applied (a run was killed) are applied first. A load that was
+        applied before changes nothing. Whatever is raised, the tables are as before; a load that
+        was logged is tried again by the next one."""
         staged: Staged | Exception
         try:
             staged = self.stage_load(load)
@@ -136,11 +140,15 @@ class Warehouse:
             staged = problem
         return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged))
 
-    def _apply_staged(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
+    def _apply_staged(
+        self, session: _Session, load: Load, staged: Staged | Exception
+    ) -> LoadReport:
         if (report := session.recovered.pop(load.load_id, None)) is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
-            return LoadReport(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
+            return LoadReport(
+                load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True
+            )
         logged = session.logged.get(load.load_id)
         if logged is None:
             self.archive.ledger.log_loads(load.to_event())
@@ -168,37 +176,41 @@ class Warehouse:
             return connection.sql(sql, params=params).to_arrow_table()
 
     def open_for_reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Keep the file open for several `read`s of this thread, which then cost no opening each."""
+        """Keep the file open for several `read`s of this thread, which then cost no opening
+        each."""
         if not self._is_prepared:
             with self.open_for_writing():
                 self._is_prepared = True
         return self._connect(read_only=True)
 
     @contextmanager
-    def open_for_writing(self, *, as_far_as_it_goes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for writing and with all its tables, while nobody else has it; `as_far_as_it_goes`:
-        or with those that it has."""
+    def open_for_writing(
+        self, *, as_far_as_it_goes: bool = False
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file, open for writing and with all its tables, while nobody else has it;
+        `as_far_as_it_goes`: or with those that it has."""
         with self._connect() as connection:
             fetch_rows(connection, _UTC)
             with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
                 ensure_schema(connection)
             yield connection
 
-    # -- what decides what is requested next, over the tables of one account; nothing loaded yet means empty
+    # -- what decides what is requested next, over the tables of one account; nothing loaded yet
+    # means empty
     # results
 
     def list_ids(self, account: str) -> list[int]:
         return self._fetch_column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
-        """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists
-        prevents it)."""
+        """Lists that are gone or unknown while contacts of theirs still count as existing (loading
+        lists prevents it)."""
         return self._fetch_column(_SHORT["vanished_list_ids"], account=account)
 
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
-        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all
-        refusals so far, of an operation that had responses for others, and of (nearly) no address that has
-        coupons."""
+        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and
+        SHARE of all refusals so far, of an operation that had responses for others, and of (nearly)
+        no address that has coupons."""
         limits = {"fewest": FEWEST, "share": SHARE, "contradicting": CONTRADICTING}
         sql = load_query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._fetch_column(sql, account=account, operation=operation, **limits))
@@ -211,8 +223,8 @@ class Warehouse:
         """Key of each existing row → hash of its listing entry when its detail was requested
         (`loads.listing.needs_detail`)."""
         sql = (
-            f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} and "
-            "_listing_hash is not null"
+            f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} "
+            "and _listing_hash is not null"
         )
         return {tuple(key): hash_ for *key, hash_ in self._fetch_rows(sql, account=account)}
 
@@ -223,41 +235,55 @@ class Warehouse:
 
     def has_rows(self, table: Table, account: str) -> bool:
         """Whether the table has rows of the account that are there."""
-        sql = f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"
+        sql = (
+            f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"
+        )
         return bool(self._fetch_column(sql, account=account))
 
-    def known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> Iterator[str]:
+    def known_keys(
+        self, table: Table, account: str, params: Mapping[str, Any], zone: str
+    ) -> Iterator[str]:
         """What a listing with these parameters should show, by key (`parsing.item_keys`)."""
         found = self.run_query(known_keys(table, params, zone), {"account": account}).column(0)
         return itertools.chain.from_iterable(chunk.to_pylist() for chunk in found.chunks)
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
-        """(post_id, network) of posts on these networks that are new or changed since their detail was
-        requested; newest first.
+        """(post_id, network) of posts on these networks that are new or changed since their detail
+        was requested; newest first.
 
-        The calendar shows no change when a post is published; its detail does: the network's id, which is
-        requested until it is there."""
+        The calendar shows no change when a post is published; its detail does: the network's id,
+        which is requested until it is there."""
         sql = load_query("posts_needing_detail").format(row_hash=row_hash(SOCIAL_POSTS, "p"))
         return self._fetch_rows(sql, account=account, networks=list(networks))
 
     def covered_days(
         self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True
     ) -> list[tuple[dt.date, dt.date]]:
-        """The ranges of days that were read completely (or not), both ends included, in order. A day was read
-        when it was over in the account's zone before it was requested: at the latest when anything was that
-        was requested later, whatever the clock showed."""
+        """The ranges of days that were read completely (or not), both ends included, in order. A
+        day was read when it was over in the account's zone before it was requested: at the latest
+        when anything was that was requested later, whatever the clock showed."""
         return self._fetch_rows(
-            load_query("covered_days"), account=account, table=table.name, zone=zone, is_complete=is_complete
+            load_query("covered_days"),
+            account=account,
+            table=table.name,
+            zone=zone,
+            is_complete=is_complete,
         )
 
-    def listed_days(self, table: Table, account: str, first: dt.date, last: dt.date) -> list[dt.date]:
+    def listed_days(
+        self, table: Table, account: str, first: dt.date, last: dt.date
+    ) -> list[dt.date]:
         """The days from `first` to `last` that a table of daily entries has rows of."""
         assert isinstance(table.load, Window)
         day = quote_name(table.load.column)
-        sql = f"select distinct {day} from {table.qualified} where {_LIVE} and {day} between $first and $last"
+        sql = (
+            f"select distinct {day} from {table.qualified} where {_LIVE} and {day} between $first "
+            "and $last"
+        )
         return self._fetch_column(sql, account=account, first=first, last=last)
 
-    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
+    # -- what is known of each call that could be requested next: a row per call, cheap for a
+    # million contacts
 
     def find_rows(self, name: str, account: str, **params: Any) -> pa.Table:
         """The rows of `queries/NAME.sql`, which says what its columns are, over one account."""
@@ -269,19 +295,21 @@ class Warehouse:
         return self.find_rows("timeline_candidates", account, today=today, days=HISTORY_DAYS)
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
-        """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing`
-        counts as requested."""
+        """One row per e-mail address of contacts that exist. A refusal with an errorCode among
+        `nothing` counts as requested."""
         sql = load_query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.run_query(sql, {"account": account, "nothing": list(nothing)})
 
     def count_contacts(self) -> dict[str, int]:
         """Contacts that exist, by account."""
         rows = self.run_query(load_query("contact_counts"))
-        return dict(zip(rows["account"].to_pylist(), rows["contact_count"].to_pylist(), strict=True))
+        return dict(
+            zip(rows["account"].to_pylist(), rows["contact_count"].to_pylist(), strict=True)
+        )
 
     def measure_rate(self) -> float | None:
-        """The most requests a second that this home sent over a minute of the last days; None when it sent
-        none."""
+        """The most requests a second that this home sent over a minute of the last days; None when
+        it sent none."""
         rate: float | None = self._fetch_column(load_query("busiest_minute"))[0]
         return rate
 
@@ -296,14 +324,17 @@ class Warehouse:
     def duplicate_keys(self, table: Table) -> int:
         """Keys that more than one row has: uniqueness is checked, not enforced."""
         key = ", ".join(["account", *map(quote_name, table.key)])
-        return self._count_rows(f"(select 1 from {table.qualified} group by {key} having count(*) > 1)")
+        return self._count_rows(
+            f"(select 1 from {table.qualified} group by {key} having count(*) > 1)"
+        )
 
     def rejected_count(self, table: Table) -> int:
         """Entries set aside because they could not be read."""
         return self._count_rows("sync.rejected_records where table_name = $table", table=table.name)
 
     def list_incomplete(self, table: Table) -> list[str]:
-        """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
+        """Scopes that were not read completely, or have fewer rows than the service counts: one
+        line each.
 
         A range of days that a later complete reading holds as well is not mentioned.
         """
@@ -321,8 +352,8 @@ class Warehouse:
     def replay_loads(
         self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]
     ) -> Iterator[LoadReport | None]:
-        """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads
-        says why)."""
+        """Apply logged loads in their order from the archive; None for one that cannot be applied
+        (sync.loads says why)."""
         done = {load_id for (load_id,) in fetch_rows(connection, "select load_id from sync.loads")}
         for load in loads:
             if load.load_id in done:
@@ -331,10 +362,19 @@ class Warehouse:
                 yield self.commit_load(connection, load, self.stage_load(load))
             except _PASSING:
                 raise
-            except Exception as problem:  # a mistake in reading old responses must not keep new ones out
-                log.exception("a logged load of %s cannot be applied; a rebuild tries it again", load.asset)
+            # a mistake in reading old responses must not keep new ones out
+            except Exception as problem:
+                log.exception(
+                    "a logged load of %s cannot be applied; a rebuild tries it again", load.asset
+                )
                 with transaction(connection):
-                    write_load(connection, load, None, (), error=f"{type(problem).__name__}: {problem}"[:500])
+                    write_load(
+                        connection,
+                        load,
+                        None,
+                        (),
+                        error=f"{type(problem).__name__}: {problem}"[:500],
+                    )
                 yield None
 
     def apply_logged(self) -> None:
@@ -344,25 +384,31 @@ class Warehouse:
 
     @contextmanager
     def _open_session(self) -> Iterator[_Session]:
-        """The file for as long as loads wait, with what was logged and not applied brought in first.
+        """The file for as long as loads wait, with what was logged and not applied brought in
+        first.
 
-        Of a small load a second thread of DuckDB's would take a fifth more of the processor and none of the
-        time."""
+        Of a small load a second thread of DuckDB's would take a fifth more of the processor and
+        none of the time."""
         with self.open_for_writing() as connection:
             fetch_rows(connection, _ONE_THREAD)
             logged = logged_last(connection, self.archive)
-            waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
+            waiting = [
+                load for load_id, load in logged.items() if outcome_of(connection, load_id) is None
+            ]
             if waiting:
                 log.warning(
-                    "%d loads that were logged and not applied are applied from the archive", len(waiting)
+                    "%d loads that were logged and not applied are applied from the archive",
+                    len(waiting),
                 )
             reports = filter(None, self.replay_loads(connection, waiting) if waiting else ())
             yield _Session(connection, logged, {report.load_id: report for report in reports})
             fetch_rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
-    def commit_load(self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> LoadReport:
-        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the
-        caller's business."""
+    def commit_load(
+        self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged
+    ) -> LoadReport:
+        """The load's one transaction, on a connection whose temporary tables go with it. Its log
+        entry is the caller's business."""
         try:
             with closing(connection.cursor()) as own:
                 fetch_rows(own, _UTC)

@@ -1,8 +1,8 @@
-"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since
-that was read.
+"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was
+sent since that was read.
 
-Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; how
-a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
+Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is
+about; how a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{3}){1,6}", re.ASCII)
 
 @dataclass(frozen=True)
 class Lists:
-    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and outer blanks
-    aside → ids."""
+    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and
+    outer blanks aside → ids."""
 
     names: Mapping[int, str]
     fields: Mapping[int, Mapping[str, str]]
@@ -71,12 +71,14 @@ class Lists:
     def field_names(self) -> list[str]:
         """Labels, then ids, of all lists' fields, each once."""
         many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
-        names = [each for labels in many for each in labels.values()] + [each for ids in many for each in ids]
+        names = [each for labels in many for each in labels.values()] + [
+            each for ids in many for each in ids
+        ]
         return list(dict.fromkeys(names))
 
     def find_lists(self, cell: Cell) -> tuple[int, ...]:
-        """The lists that a cell names by ids or names, each once: one, or several with commas between
-        them, or with semicolons where names have commas."""
+        """The lists that a cell names by ids or names, each once: one, or several with commas
+        between them, or with semicolons where names have commas."""
         text = cell_text(cell)
         if text is None:
             raise BadValue("the list is missing")
@@ -84,10 +86,13 @@ class Lists:
             return (only,)
         if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
             raise BadValue(
-                f"{show_name(text)} may be one id or several: write it without commas, or put ; between"
+                f"{show_name(text)} may be one id or several: write it without commas, or put ; "
+                "between"
             )
         sign = ";" if ";" in text else ","
-        found = {word: self._find_list(word) for word in filter(None, map(str.strip, text.split(sign)))}
+        found = {
+            word: self._find_list(word) for word in filter(None, map(str.strip, text.split(sign)))
+        }
         if not found:
             raise BadValue("the list is missing")
         for word, list_id in found.items():
@@ -110,8 +115,8 @@ class Lists:
         return found[0] if found else None
 
     def columns_of(self, list_id: int, titles: Iterable[str]) -> dict[str, str]:
-        """Column title → the list's field that it names, by id or label. BadValue when a label is not the
-        only one."""
+        """Column title → the list's field that it names, by id or label. BadValue when a label is
+        not the only one."""
         named = _fields_by_name(self.fields.get(list_id, {}))
         found: dict[str, str] = {}
         for title in titles:
@@ -119,13 +124,15 @@ class Lists:
             if len(same) > 1:
                 name = show_name(self.names[list_id])
                 raise BadValue(
-                    f"list {name} has {len(same)} fields {show_name(title)}: name the column by the "
-                    "field's id"
+                    f"list {name} has {len(same)} fields {show_name(title)}: name the column by "
+                    "the field's id"
                 )
             if same:
                 found[title] = same[0]
         if len(set(found.values())) < len(found):
-            raise BadValue(f"two columns name the same field of list {show_name(self.names[list_id])}")
+            raise BadValue(
+                f"two columns name the same field of list {show_name(self.names[list_id])}"
+            )
         return found
 
 
@@ -134,8 +141,8 @@ def _fold_name(name: str) -> str:
 
 
 def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels. `labels`: field
-    id → label."""
+    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels.
+    `labels`: field id → label."""
     found: dict[str, list[str]] = {}
     for field_id, label in labels.items():
         found.setdefault(fold_name(label), []).append(field_id)
@@ -146,8 +153,8 @@ def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 class Member(NamedTuple):
-    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested
-    or not shown."""
+    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not
+    requested or not shown."""
 
     contact_id: int
     list_id: int
@@ -163,9 +170,9 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order
-    of requests (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every
-    list were read, so that an id that is not among them belongs to nobody."""
+    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in
+    the order of requests (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the
+    contacts of every list were read, so that an id that is not among them belongs to nobody."""
 
     settings: Settings
     account: str
@@ -175,9 +182,11 @@ class Known:
     read_at: Mapping[int, float] = field(default_factory=dict)
     is_all_known: bool = False
 
-    def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
-        """Contacts by the normal form of the address, those without any left out; of each address active ones
-        first, then the oldest."""
+    def by_address(
+        self, addresses: Iterable[str], *, with_fields: bool = False
+    ) -> dict[str, list[Member]]:
+        """Contacts by the normal form of the address, those without any left out; of each address
+        active ones first, then the oldest."""
         return self._find_members("by_address", addresses, with_fields=with_fields)
 
     def find_gone(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
@@ -188,14 +197,17 @@ class Known:
         """Contacts by id, one entry per list, those that do not exist left out."""
         return self._find_members("by_id", ids)
 
-    def _find_members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
+    def _find_members(
+        self, statement: str, keys: Iterable[Any], **params: object
+    ) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
         for key, *member in self._query_rows(statement, dict.fromkeys(keys), **params):
             found.setdefault(key, []).append(Member._make(member))
         return found
 
     def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
-        """List → the keys under which the service shows values of custom fields for any of its contacts."""
+        """List → the keys under which the service shows values of custom fields for any of its
+        contacts."""
         return {list_id: set(keys) for list_id, keys in self._query_rows("shown_fields", list_ids)}
 
     def find_events(self, minutes: Iterable[tuple[int, int]]) -> dict[tuple[int, int], list[Shown]]:
@@ -213,9 +225,11 @@ class Known:
             if unix_now() - at < _NIGHT_S
         }
 
-    def _query_rows(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
-        """The rows for these `keys`, none without any. They go as JSON: for a table of Python's, DuckDB
-        imports pandas where it is installed, which takes longer than the query."""
+    def _query_rows(
+        self, statement: str, keys: Iterable[Any], **params: object
+    ) -> Iterable[tuple[Any, ...]]:
+        """The rows for these `keys`, none without any. They go as JSON: for a table of Python's,
+        DuckDB imports pandas where it is installed, which takes longer than the query."""
         if not (several := list(keys)):
             return ()
         params |= {"keys": _encode(several).decode(), "account": self.account}
@@ -231,8 +245,8 @@ class Known:
 
 
 def load_known(settings: Settings, account: str) -> Known:
-    """What the warehouse knows of the account. Raises InputError when business or lists were never read, and
-    what `warehouse.connection.open_database` raises."""
+    """What the warehouse knows of the account. Raises InputError when business or lists were never
+    read, and what `warehouse.connection.open_database` raises."""
     try:
         with open_warehouse(settings, read_only=True, memory_limit=None) as connection:
             business, lists, fields, read = (
@@ -243,15 +257,17 @@ def load_known(settings: Settings, account: str) -> Known:
         business = []
     if not business:
         raise InputError(
-            f"nothing is known about the account {account} yet: run `marketing-sync sync --only business "
-            "lists contacts` first, or let the sync that runs get so far"
+            f"nothing is known about the account {account} yet: run `marketing-sync sync --only "
+            "business lists contacts` first, or let the sync that runs get so far"
         )
     read_at = {list_id: at for list_id, at, _ in read}
     as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
     own = (each.timezone for each in settings.accounts if each.account == account)
     zone = _first_zone(*own, business[0][0], settings.timezone)
-    return Known(settings, account, zone, Lists.from_rows(lists, fields), as_of, read_at, is_all_known)
+    return Known(
+        settings, account, zone, Lists.from_rows(lists, fields), as_of, read_at, is_all_known
+    )
 
 
 def _first_zone(*names: str | None) -> ZoneInfo:
@@ -268,7 +284,8 @@ def _first_zone(*names: str | None) -> ZoneInfo:
 
 
 class Who(NamedTuple):
-    """What a row says: the address as written (`key`: its normal form), or the contact's id, or both."""
+    """What a row says: the address as written (`key`: its normal form), or the contact's id, or
+    both."""
 
     email: str | None
     contact_id: int | None
@@ -276,9 +293,9 @@ class Who(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty
-    for an address that has to be looked up. `email`: whenever the warehouse or the row says it, `address`:
-    its normal form."""
+    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the
+    oldest; empty for an address that has to be looked up. `email`: whenever the warehouse or the
+    row says it, `address`: its normal form."""
 
     who: Who
     members: list[Member]
@@ -307,7 +324,9 @@ class Person(NamedTuple):
 
 def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     """BadValue when neither is given, or one of them cannot be."""
-    email, number = (cells[name][index] if name in cells else None for name in ("email", "contact_id"))
+    email, number = (
+        cells[name][index] if name in cells else None for name in ("email", "contact_id")
+    )
     if email is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
     address = None if email is None else values.read_address(email)
@@ -319,8 +338,8 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
 
 
 class Content(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it
-    as it is."""
+    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it
+    leaves it as it is."""
 
     status: int | None = None
     fields: dict[str, str] = {}
@@ -336,9 +355,9 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Present(NamedTuple):
-    """`status`: code, None when not known for sure, or not the same for all. `fields`: also those of our last
-    sync that the service does not show. `is_ours`: some of it we sent and did not read yet; `is_queued`: some
-    of it is still to be sent."""
+    """`status`: code, None when not known for sure, or not the same for all. `fields`: also those
+    of our last sync that the service does not show. `is_ours`: some of it we sent and did not read
+    yet; `is_queued`: some of it is still to be sent."""
 
     exists: bool
     status: int | None = None
@@ -348,16 +367,19 @@ class Present(NamedTuple):
 
 
 class ListReader:
-    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact
-    shows values."""
+    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which
+    any contact shows values."""
 
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
         ids = {name: same[0] for name, same in _fields_by_name(labels).items() if len(same) == 1}
-        #: The field that a key of a response stands for: its id, or its label where only one has it.
+        #: The field that a key of a response stands for: its id, or its label where only one has
+        #: it.
         self._field_of = cache(lambda key: ids.get(fold_name(key)))
         self._shown = set(map(self._field_of, shown_keys))
 
-    def find_present(self, members: list[Member], past: Past | None, as_of: float | None) -> Present:
+    def find_present(
+        self, members: list[Member], past: Past | None, as_of: float | None
+    ) -> Present:
         status, fields = self._read_common(members)
         is_newer = past is not None and past.is_newer(as_of)
         if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):
@@ -368,26 +390,37 @@ class ListReader:
         """What was read, with what was sent over it."""
         sent, fields = Content.from_text(past.content), dict(read.fields)
         if past.is_drifted:  # neither as it was before, nor as it was sent
-            left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
-            return read._replace(status=None if sent.status is not None else read.status, fields=left)
+            left = {
+                field_id: text for field_id, text in fields.items() if field_id not in sent.fields
+            }
+            return read._replace(
+                status=None if sent.status is not None else read.status, fields=left
+            )
         if not is_newer:
-            hidden = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
+            hidden = {
+                field_id: text
+                for field_id, text in sent.fields.items()
+                if field_id not in self._shown
+            }
             return read._replace(fields=hidden | fields)
         status = read.status if sent.status is None else sent.status
         return Present(True, status, fields | sent.fields, is_ours=True, is_queued=past.is_open)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
-        """Whether the field is known to have this value; what is shown for others and not here is empty."""
+        """Whether the field is known to have this value; what is shown for others and not here is
+        empty."""
         value = now.fields.get(field_id)
         return value == text if value is not None else not text and field_id in self._shown
 
     def find_empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
         """Of these, those that are known to have no value yet."""
-        return {field_id: text for field_id, text in fields.items() if self.is_so(now, field_id, "")}
+        return {
+            field_id: text for field_id, text in fields.items() if self.is_so(now, field_id, "")
+        }
 
     def _read_common(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
-        """Status and fields that all the contacts have alike (a sync changes every contact with the address
-        on the list)."""
+        """Status and fields that all the contacts have alike (a sync changes every contact with the
+        address on the list)."""
         statuses = {member.status_code for member in members}
         first, *others = [self._read_fields(member.fields) for member in members] or [{}]
         alike = {
@@ -402,7 +435,9 @@ class ListReader:
         if not isinstance(values, dict):
             return {}
         pairs = ((self._field_of(key), _comparable_text(value)) for key, value in values.items())
-        return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
+        return {
+            field_id: text for field_id, text in pairs if field_id is not None and text is not None
+        }
 
 
 def _comparable_text(value: Any) -> str | None:

@@ -1,11 +1,11 @@
 """Audience syncs (reverse ETL, `activations.toml`): entries that say how things should be.
 
-    entries → queries → who is to have what, over all entries of an account
-            → rows of everybody → the plan, which compares them with the warehouse and the outbox
-            → the push of the difference; with it the claims: what each entry wants or has yet to take away
+    entries → queries → who is to have what, over all entries of an account → rows of everybody →
+    the plan, which compares them with the warehouse and the outbox → the push of the difference;
+    with it the claims: what each entry wants or has yet to take away
 
-Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push works
-(`push_service`), the step of a night (`push_jobs`)."""
+Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push
+works (`push_service`), the step of a night (`push_jobs`)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -39,11 +39,11 @@ FILE = "activations.toml"
 
 @dataclass(frozen=True, slots=True)
 class AudienceSync:
-    """One segment, kept in step with the service: who is in the result of `query` has `tag`, or is on `list`
-    (an id or a name).
+    """One segment, kept in step with the service: who is in the result of `query` has `tag`, or is
+    on `list` (an id or a name).
 
-    `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns of the
-    query beside `email` are the status and custom fields of the list, with `fill_only` sent
+    `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns
+    of the query beside `email` are the status and custom fields of the list, with `fill_only` sent
     where they are empty. `account` None: the only one there is."""
 
     name: str
@@ -61,32 +61,39 @@ def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
     """Those of `folder`/activations.toml by name, in its order; none without the file. Raises
     SettingsError."""
     path = folder / FILE
-    tables = declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
+    tables = (
+        declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
+    )
     return {name: _audience_sync(name, table) for name, table in tables.items()}
 
 
 def check_nightly(settings: Settings) -> int:
-    """How many every night pushes. Raises SettingsError when the file is wrong, or missing although they are
-    switched on."""
+    """How many every night pushes. Raises SettingsError when the file is wrong, or missing although
+    they are switched on."""
     if settings.activations and not (settings.folder / FILE).exists():
         raise SettingsError(
-            f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: put it "
-            "there, or remove the setting"
+            f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: "
+            "put it there, or remove the setting"
         )
     return sum(sync.enabled for sync in read_audience_syncs(settings.folder).values())
 
 
 def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
-    """Those named, whether enabled or not; all enabled ones when none is named. Raises SettingsError."""
+    """Those named, whether enabled or not; all enabled ones when none is named. Raises
+    SettingsError."""
     if unknown := [name for name in names if name not in syncs]:
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
         raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
-    return [syncs[name] for name in dict.fromkeys(names)] or [each for each in syncs.values() if each.enabled]
+    return [syncs[name] for name in dict.fromkeys(names)] or [
+        each for each in syncs.values() if each.enabled
+    ]
 
 
 #: Key of a table → what it takes.
 _TAKES = {
-    each.name: SWITCH if each.type is bool else TEXT for each in fields(AudienceSync) if each.name != "name"
+    each.name: SWITCH if each.type is bool else TEXT
+    for each in fields(AudienceSync)
+    if each.name != "name"
 }
 
 
@@ -108,10 +115,10 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 
 @dataclass(frozen=True)
 class Audience:
-    """An entry with everybody in its result, each once. `who`: their addresses in normal form; `cells`: the
-    columns of the push; `faults`: place → why it cannot be sent; `claims`: what it wanted when it was pushed
-    last. An entry that `is_gone` from the file has nobody. `problem`: why nothing is pushed of it; what it
-    claimed stays. `wanted`: what entries of its account want."""
+    """An entry with everybody in its result, each once. `who`: their addresses in normal form;
+    `cells`: the columns of the push; `faults`: place → why it cannot be sent; `claims`: what it
+    wanted when it was pushed last. An entry that `is_gone` from the file has nobody. `problem`: why
+    nothing is pushed of it; what it claimed stays. `wanted`: what entries of its account want."""
 
     sync: AudienceSync
     account: str
@@ -140,8 +147,8 @@ class Audience:
 def read_audiences(
     settings: Settings, names: Sequence[str] = (), *, accept_shrink: bool = False
 ) -> list[Audience]:
-    """Every entry whose query is to be run, and, unless some are named, those that are gone from the file.
-    What is wrong with one stands in it. Raises SettingsError, OutboxError."""
+    """Every entry whose query is to be run, and, unless some are named, those that are gone from
+    the file. What is wrong with one stands in it. Raises SettingsError, OutboxError."""
     syncs = read_audience_syncs(settings.folder)
     with open_outbox(settings.home) as outbox:
         resting = {name: _as_pushed(settings, outbox, sync) for name, sync in syncs.items()}
@@ -152,7 +159,8 @@ def read_audiences(
             if not here & {each, ("", each[1])}
         ]
     read = [
-        _read_audience(settings, resting.pop(sync.name), accept_shrink) for sync in choose_syncs(syncs, names)
+        _read_audience(settings, resting.pop(sync.name), accept_shrink)
+        for sync in choose_syncs(syncs, names)
     ]
     audiences = read if names or not syncs else [*read, *gone]
     everybody = [*audiences, *resting.values()]
@@ -208,7 +216,9 @@ def _group_people(audience: Audience, people: Rows) -> Audience:
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, place)
-    faults = _find_unread(people, keys, (title, *more)) | _find_disagreeing(people, keys, places, more)
+    faults = _find_unread(people, keys, (title, *more)) | _find_disagreeing(
+        people, keys, places, more
+    )
     left = people.take_rows(places.values()).cells
     return replace(
         audience,
@@ -226,7 +236,9 @@ def _find_unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dic
     faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in names)]
     reasons = {number: reason for each in faulty for number, reason in each.items()}
     return {
-        key: reasons[number] for key, number in zip(keys, people.numbers, strict=True) if number in reasons
+        key: reasons[number]
+        for key, number in zip(keys, people.numbers, strict=True)
+        if number in reasons
     }
 
 
@@ -246,11 +258,14 @@ def _tags_of(sync: AudienceSync) -> Sequence[str]:
     found = values.read_tags(sync.tag) if sync.tag else ()
     if len(found) > 1:
         names = ", ".join(map(show_name, found))
-        raise InputError(f"its tag would be {len(found)} tags, {names}: write an entry for each of them")
+        raise InputError(
+            f"its tag would be {len(found)} tags, {names}: write an entry for each of them"
+        )
     return found
 
 
-#: Columns of a list's query that are not sent, folded: the entry says which list, the address says who.
+#: Columns of a list's query that are not sent, folded: the entry says which list, the address says
+#: who.
 _NOT_SENT = ("list", "listid", "contactid")
 
 
@@ -260,7 +275,11 @@ def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
     if not found:
         raise InputError("its query has no column email")
     if sync.list:
-        found += [name for name in people.columns if name not in found and fold_name(name) not in _NOT_SENT]
+        found += [
+            name
+            for name in people.columns
+            if name not in found and fold_name(name) not in _NOT_SENT
+        ]
     return found
 
 
@@ -279,26 +298,26 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
 
 
 def _find_wanted(account: str, audiences: Iterable[Audience]) -> Collection[str]:
-    """Subjects (`who|tag`) that entries of the account want, in lower case: what differs in nothing else may
-    be one tag at the service."""
+    """Subjects (`who|tag`) that entries of the account want, in lower case: what differs in nothing
+    else may be one tag at the service."""
     theirs = [each for each in audiences if each.account == account and not each.is_gone]
     subjects = chain(*(each.subjects if each.tags else each.claimed for each in theirs))
     return set(map(str.casefold, subjects))
 
 
 def _check_shrink(settings: Settings, found: Audience) -> None:
-    """InputError when nobody is left, or too many would lose their tag at once. A tag that is renamed is no
-    loss of people."""
+    """InputError when nobody is left, or too many would lose their tag at once. A tag that is
+    renamed is no loss of people."""
     if not found.sync.untag_when_gone:
         return
     now, before = set(found.who), {subject.partition("|")[0] for subject in found.claimed}
     lost, limit = len(before - now), settings.shrink_limit
     if lost > limit * len(before) and (lost > FEW or not now):
         raise InputError(
-            f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the last one, "
-            f"more than {100 * limit:g} %: nothing was pushed. Look at the query and the data; if it is "
-            f"right, run `marketing-sync push activations {found.sync.name} --accept-shrink --apply` (in "
-            "the launchpad: accept_shrink)"
+            f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the "
+            f"last one, more than {100 * limit:g} %: nothing was pushed. Look at the query and the "
+            f"data; if it is right, run `marketing-sync push activations {found.sync.name} "
+            "--accept-shrink --apply` (in the launchpad: accept_shrink)"
         )
 
 
@@ -307,8 +326,8 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """What an entry wants to be changed. `claims`: those that change (None: no more); `taken`: how many tags
-    nobody wants any more."""
+    """What an entry wants to be changed. `claims`: those that change (None: no more); `taken`: how
+    many tags nobody wants any more."""
 
     audience: Audience
     planned: Planned
@@ -324,19 +343,23 @@ def find_difference(
     reject_limit: float = 0.05,
     if_plan: Sequence[str] = (),
 ) -> Difference:
-    """What is not yet as the entry says. No request. Raises its `problem`, InputError, WarehouseError,
-    OutboxError."""
+    """What is not yet as the entry says. No request. Raises its `problem`, InputError,
+    WarehouseError, OutboxError."""
     if audience.problem is not None:
         raise audience.problem
     sync = audience.sync
     given, left = _find_unwanted(settings, audience)
     taken = given if sync.untag_when_gone else []
-    now = dict.fromkeys(left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False))
+    now = dict.fromkeys(
+        left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False)
+    )
     now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
     order = Order(
         CONTACTS if sync.list else TAGS,
         audience.account,
-        options=Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan),
+        options=Options(
+            send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan
+        ),
         reject_limit=reject_limit,
         verify=sync.verify,
     )
@@ -359,7 +382,9 @@ def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], l
     return given, [*held, *left]
 
 
-def _find_changed_claims(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
+def _find_changed_claims(
+    before: Mapping[str, Claim], now: Mapping[str, Claim]
+) -> dict[str, Claim | None]:
     """The claims that differ; None: no more."""
     return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
 
@@ -379,8 +404,11 @@ def _make_rows(audience: Audience, taken: Sequence[str]) -> Rows:
     )
 
 
-def push_difference(settings: Settings, found: Difference, watch: Watch = nullcontext) -> list[PushResult]:
-    """Push it; with it goes what the entry claims from now on. InputError when too many rows are bad."""
+def push_difference(
+    settings: Settings, found: Difference, watch: Watch = nullcontext
+) -> list[PushResult]:
+    """Push it; with it goes what the entry claims from now on. InputError when too many rows are
+    bad."""
     account, name = found.audience.account, found.audience.sync.name
     with open_outbox(settings.home) as outbox:
         plan = found.planned.plan
@@ -388,5 +416,7 @@ def push_difference(settings: Settings, found: Difference, watch: Watch = nullco
             outbox.claim_subjects(account, name, found.claims)
             return []
         ran = Ran("push_activations", account)
-        ran.push_id = enqueue_push(settings, found.planned, run=ran.run, claims=(name, found.claims))
+        ran.push_id = enqueue_push(
+            settings, found.planned, run=ran.run, claims=(name, found.claims)
+        )
         return finish_push(settings, outbox, ran, watch)

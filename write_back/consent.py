@@ -1,10 +1,9 @@
 """Nobody is subscribed again by the way: the one rule of which status may be sent about whom.
 
-Whatever could subscribe somebody passes `decide_status`, with the statuses that the service showed just
-before (`kinds`, `call`), or that are known when a push is planned. A status counts on whichever list a
-person has it, under the same address or the same contact id. Pure: who is looked up, and when, is not
-decided here.
-"""
+Whatever could subscribe somebody passes `decide_status`, with the statuses that the service showed
+just before (`kinds`, `call`), or that are known when a push is planned. A status counts on
+whichever list a person has it, under the same address or the same contact id. Pure: who is looked
+up, and when, is not decided here."""
 
 from collections.abc import Collection
 from itertools import chain
@@ -26,14 +25,14 @@ def may_subscribe(status: str | None) -> bool:
 
 
 def is_raised(now: str | None, wanted: str | None) -> bool:
-    """Whether the status makes mails reach somebody whom they do not reach now. None, of `now`: a status that
-    nobody knows."""
+    """Whether the status makes mails reach somebody whom they do not reach now. None, of `now`: a
+    status that nobody knows."""
     return _REACH.get(wanted or "", 0) > _REACH.get(now or "", 0)
 
 
 class Decision(NamedTuple):
-    """`status`: what is to be sent, None: none. `is_left`: it was wanted, and would have subscribed somebody
-    again."""
+    """`status`: what is to be sent, None: none. `is_left`: it was wanted, and would have subscribed
+    somebody again."""
 
     status: str | None
     is_left: bool = False
@@ -46,9 +45,9 @@ def decide_status(
     elsewhere: Collection[str | None] = (),
     may_raise: bool = False,
 ) -> Decision:
-    """`present`: the statuses of those with the address on the list, none when a request would add somebody;
-    `elsewhere`: those that the person has on other lists; `wanted`: None where the status is to stay as it
-    is; `may_raise`: a person has chosen that switch for this one sending."""
+    """`present`: the statuses of those with the address on the list, none when a request would add
+    somebody; `elsewhere`: those that the person has on other lists; `wanted`: None where the status
+    is to stay as it is; `may_raise`: a person has chosen that switch for this one sending."""
     status = wanted if present else wanted or ACTIVE
     if status is None or set(present) == {status}:
         return Decision(None)

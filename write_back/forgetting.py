@@ -1,4 +1,5 @@
-"""Deletes people who asked to be forgotten from an outbox and its copy, and from the rows of pushes.
+"""Deletes people who asked to be forgotten from an outbox and its copy, and from the rows of
+pushes.
 
 Not here: who they are (`warehouse.forgetting`)."""
 
@@ -20,8 +21,8 @@ _BUSY_S = 60
 
 
 def delete_from_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
-    """How many items and claims of the outbox are about them; with `apply` they are deleted, and nothing is
-    left of them in free pages. Raises sqlite3.Error."""
+    """How many items and claims of the outbox are about them; with `apply` they are deleted, and
+    nothing is left of them in free pages. Raises sqlite3.Error."""
     with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as connection:
         connection.create_function("is_theirs", 4, partial(_is_theirs, forgotten))
         connection.create_function("is_their_subject", 2, partial(_is_their_subject, forgotten))
@@ -38,7 +39,11 @@ def delete_from_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
 
 
 def _is_theirs(
-    forgotten: Forgotten, account: str, email: str | None, contact_id: int | None, params: str | None
+    forgotten: Forgotten,
+    account: str,
+    email: str | None,
+    contact_id: int | None,
+    params: str | None,
 ) -> bool:
     if contact_id is not None and forgotten.is_contact(account, contact_id):
         return True
@@ -54,12 +59,16 @@ def _is_their_subject(forgotten: Forgotten, account: str, subject: str) -> bool:
 def delete_from_pushes(
     home: Path, outbox: Outbox, forgotten: Forgotten, *, apply: bool
 ) -> Iterator[tuple[Path, int]]:
-    """How many rows of each kept input are about them; with `apply` they are deleted, and rejected.csv is
-    written again. Raises OutboxError."""
+    """How many rows of each kept input are about them; with `apply` they are deleted, and
+    rejected.csv is written again. Raises OutboxError."""
     for path in sorted(pushes_of(home).glob("*/rows.parquet")):
         push_id = int(path.parent.name)
         push, rows = outbox.find_push(push_id), kept_rows(path)
-        if push is None or rows is None or not (theirs := rows_about(rows, push.account, forgotten, {})):
+        if (
+            push is None
+            or rows is None
+            or not (theirs := rows_about(rows, push.account, forgotten, {}))
+        ):
             continue
         yield path, len(theirs)
         if apply:

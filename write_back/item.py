@@ -1,5 +1,5 @@
-"""What is sent back, as values shared by all steps: items, their effects and states, and the figures of
-trying. Nothing here does anything."""
+"""What is sent back, as values shared by all steps: items, their effects and states, and the
+figures of trying. Nothing here does anything."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ class State(StrEnum):
     SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
 
 
-#: The service's own queue may show an effect so much later than it responded ok: a reading within these
-#: seconds may still be without it.
+#: The service's own queue may show an effect so much later than it responded ok: a reading within
+#: these seconds may still be without it.
 QUEUE_S = 120.0
 
 #: Work is left to be done on these.
@@ -33,13 +33,13 @@ DONE = (State.APPLIED, State.VERIFIED)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the
-    input that are left out. `send_all`: send what is known to be so already, too (never activities again).
-    `clear_empty`: an empty cell empties its custom field.
-    `resubscribe`: a status may make somebody active who is not (`consent`). `is_standing`: it says again and
-    again how everything should be (an audience sync); of rows that are so, and of those that were rejected
-    before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where they are empty.
-    `keep` is "last" where the last of rows that contradict each other counts.
+    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns
+    of the input that are left out. `send_all`: send what is known to be so already, too (never
+    activities again). `clear_empty`: an empty cell empties its custom field. `resubscribe`: a
+    status may make somebody active who is not (`consent`). `is_standing`: it says again and again
+    how everything should be (an audience sync); of rows that are so, and of those that were
+    rejected before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where
+    they are empty. `keep` is "last" where the last of rows that contradict each other counts.
     `if_plan`: the only plans (`plan_id`) that are sent, if any are named."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -66,13 +66,14 @@ class EffectKind(StrEnum):
 class Item:
     """One request to be sent, the input rows it stands for, and what it is to bring about.
 
-    `rows`: as a spreadsheet numbers them, the first below the header is 2. `effects`: subject → what it
-    becomes; equal contents are the same change, and the last one on a subject decides whether a later row
-    still has something to do. Subjects are `address|list id` for contacts, `who|tag` for tags,
-    `who|time|description` for activities (`who`: the contact id, or the address in lower case).
-    `expected`: what is to be seen when it is read back, by kind: contacts `{"status": word, "fields": {field
-    id: value}, "lists": [list id]}`, activities `{"description", "at": unix seconds}`. `must_look_up`: the
-    warehouse does not know the address; its contact id is looked up before it is sent."""
+    `rows`: as a spreadsheet numbers them, the first below the header is 2. `effects`: subject →
+    what it becomes; equal contents are the same change, and the last one on a subject decides
+    whether a later row still has something to do. Subjects are `address|list id` for contacts,
+    `who|tag` for tags, `who|time|description` for activities (`who`: the contact id, or the address
+    in lower case). `expected`: what is to be seen when it is read back, by kind: contacts
+    `{"status": word, "fields": {field id: value}, "lists": [list id]}`, activities `{"description",
+    "at": unix seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is
+    looked up before it is sent."""
 
     kind: str
     rows: tuple[int, ...]
@@ -87,8 +88,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why rows are not sent, or their request is still open; `by_service`: the service refused them, now or
-    before."""
+    """Why rows are not sent, or their request is still open; `by_service`: the service refused
+    them, now or before."""
 
     rows: tuple[int, ...]
     reason: str
@@ -117,7 +118,8 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a push would do: every row of the input is in exactly one of new, changed, idle, bad or told."""
+    """What a push would do: every row of the input is in exactly one of new, changed, idle, bad or
+    told."""
 
     account: str
     kind: str
@@ -128,7 +130,8 @@ class Plan:
     changed_count: int = 0
     idle: Sequence[Reason] = field(default=(), repr=False)
     bad: Sequence[Reason] = field(default=(), repr=False)
-    told: tuple[Reason, ...] = field(default=(), repr=False)  # as bad, and told when they first were
+    # as bad, and told when they first were
+    told: tuple[Reason, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first
@@ -139,15 +142,15 @@ class Plan:
 
     @property
     def request_count(self) -> int:
-        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left included,
-        verification aside."""
+        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left
+        included, verification aside."""
         count = len(self.items) + self.look_up_count + self.earlier_count
         return count and 1 + count
 
     @cached_property
     def look_up_count(self) -> int:
-        """Requests: who an address is, once; how somebody stands, or what a timeline shows, just before it is
-        sent."""
+        """Requests: who an address is, once; how somebody stands, or what a timeline shows, just
+        before it is sent."""
         look_ups: int = sum(item.expected.get("look_up", 0) for item in self.items)
         return look_ups + len({item.email for item in self.items if item.must_look_up})
 
@@ -158,7 +161,10 @@ class Plan:
     @cached_property
     def plan_id(self) -> str:
         """Tells it from a plan that would send something else, in whatever order."""
-        ids = (repr((item.operation, item.email, item.contact_id, dict(item.params))) for item in self.items)
+        ids = (
+            repr((item.operation, item.email, item.contact_id, dict(item.params)))
+            for item in self.items
+        )
         whole = repr((self.account, self.kind, self.earlier))
         return blake2b("\n".join([*sorted(ids), whole]).encode(), digest_size=6).hexdigest()
 
@@ -206,7 +212,11 @@ class Past(NamedTuple):
         """Whether what was done (or will be) is not in what was read at `as_of`."""
         if self.is_open or as_of is None or self.done_at is None:
             return True
-        return self.verified_at > as_of if self.verified_at is not None else self.done_at > as_of - QUEUE_S
+        return (
+            self.verified_at > as_of
+            if self.verified_at is not None
+            else self.done_at > as_of - QUEUE_S
+        )
 
 
 # ---- how often something is tried, and how long
@@ -216,17 +226,19 @@ class Past(NamedTuple):
 class RetryPolicy:
     """Times in seconds. Tests pass shorter ones."""
 
-    #: Sixteen are enough for 15 requests/s at 600 ms and more; stalled ones must not hold up the others.
+    #: Sixteen are enough for 15 requests/s at 600 ms and more; stalled ones must not hold up the
+    #: others.
     workers: int = 24
-    #: Without a byte for so long, a response counts as lost. Longer would only keep a worker from other work:
-    #: what happened is found out by looking.
+    #: Without a byte for so long, a response counts as lost. Longer would only keep a worker from
+    #: other work: what happened is found out by looking.
     timeout_s: float = 30.0
-    #: The queue of synccontact was seen to take seconds (observation 6). What is there after the first
-    #: look is found cheaply; what is not there after the last one is taken never to have arrived.
+    #: The queue of synccontact was seen to take seconds (observation 6). What is there after the
+    #: first look is found cheaply; what is not there after the last one is taken never to have
+    #: arrived.
     first_look_s: float = 6.0
     last_look_s: float = 30.0
-    #: What is idempotent is not looked for: it is sent again with exponential back-off, three times as long
-    #: each time (40 s in all).
+    #: What is idempotent is not looked for: it is sent again with exponential back-off, three times
+    #: as long each time (40 s in all).
     repeat_s: float = 1.0
     #: An item whose response is lost again and again is left unknown, for a person.
     attempts: int = 5

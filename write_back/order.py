@@ -14,14 +14,15 @@ from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind
 
-#: A share of fewer rows says nothing where nobody is there to correct them: their limit is that of 100 rows.
+#: A share of fewer rows says nothing where nobody is there to correct them: their limit is that of
+#: 100 rows.
 _FEW = 100
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the file;
-    `first`: how many of its rows, None for all."""
+    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the
+    file; `first`: how many of its rows, None for all."""
 
     kind: Kind
     account: str
@@ -37,8 +38,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `forgotten`: the
-    people that it leaves out; `rate`: requests a second to reckon with."""
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into;
+    `forgotten`: the people that it leaves out; `rate`: requests a second to reckon with."""
 
     order: Order
     rows: Rows = field(repr=False)
@@ -68,16 +69,16 @@ class Planned:
         if bad <= self.limit:
             return None
         return (
-            f"{count_of(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, or allow "
-            "more with --reject-limit (in the launchpad: reject_limit)"
+            f"{count_of(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, "
+            "or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
 
 
 @dataclass
 class Ran:
-    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with,
-    sending or reading back, what it costs, in requests and in seconds that they waited for the limit, and why
-    it ended early."""
+    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on
+    with, sending or reading back, what it costs, in requests and in seconds that they waited for
+    the limit, and why it ended early."""
 
     job: str
     account: str

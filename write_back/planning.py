@@ -1,8 +1,8 @@
-"""A plan in the making: every row of the input is given exactly one fate, compared with what is known and
-with what was done before.
+"""A plan in the making: every row of the input is given exactly one fate, compared with what is
+known and with what was done before.
 
-Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the
-service."""
+Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is
+requested of the service."""
 
 import re
 from abc import ABC, abstractmethod
@@ -31,7 +31,9 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 #: Of rows that put somebody on a list (observation 52).
-REACHES_PEOPLE = "adding people to a list sends them the mails of automations that start there, immediately"
+REACHES_PEOPLE = (
+    "adding people to a list sends them the mails of automations that start there, immediately"
+)
 
 
 class Superseded(BadValue):
@@ -55,8 +57,9 @@ _rows = attrgetter("rows")
 
 @dataclass
 class Planning(ABC):
-    """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
-    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent."""
+    """What a kind plans with: the rows and their columns, what is known, what was sent before; it
+    collects items and the fates of rows. A row that is both sent and rejected (in parts) counts as
+    sent."""
 
     kind: str
     rows: Rows
@@ -89,8 +92,8 @@ class Planning(ABC):
     # ---- rows, and whom they are about
 
     def read_rows(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
-        """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
-        read at all, are rejected."""
+        """The rows by `read_row` (place, number); those that it raises BadValue for, or that could
+        not be read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
         places = list(enumerate(self.rows.numbers))
         for index, number in places[::-1] if self.options.keep == "last" else places:
@@ -99,9 +102,11 @@ class Planning(ABC):
             elif (row := self.try_row(number, read_row, index, number)) is not None:
                 yield row
 
-    def find_people(self, rows: Sequence[R], *, needs_address: str = "") -> Iterator[tuple[R, Person]]:
-        """The rows with whom they are about; those are rejected that are about nobody, or about a contact
-        without a known address where something `needs_address`."""
+    def find_people(
+        self, rows: Sequence[R], *, needs_address: str = ""
+    ) -> Iterator[tuple[R, Person]]:
+        """The rows with whom they are about; those are rejected that are about nobody, or about a
+        contact without a known address where something `needs_address`."""
         everybody = {row.who for row in rows}
         by_id = self.known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
         by_address = self.known.by_address(who.key for who in everybody if who.contact_id is None)
@@ -114,13 +119,14 @@ class Planning(ABC):
             members = by_id.get(who.contact_id, [])
             if not members and self.known.is_all_known:
                 raise BadValue(
-                    f"there is no contact {who.contact_id} (contacts were read on {self.known.read_on()})"
+                    f"there is no contact {who.contact_id} (contacts were read on "
+                    f"{self.known.read_on()})"
                 )
             email = _address_of(who, members)
             if needs_address and email is None:
                 raise BadValue(
-                    f"the address of contact {who.contact_id} is not known, and {needs_address} needs it: "
-                    "give it in a column email"
+                    f"the address of contact {who.contact_id} is not known, and {needs_address} "
+                    "needs it: give it in a column email"
                 )
             return Person(who, members, [who.contact_id], email, normal_form(email or ""))
 
@@ -129,10 +135,14 @@ class Planning(ABC):
                 yield row, person
 
     def not_said(
-        self, row: int, subjects: Mapping[S, object], otherwise: Callable[[S], str] = lambda subject: ""
+        self,
+        row: int,
+        subjects: Mapping[S, object],
+        otherwise: Callable[[S], str] = lambda subject: "",
     ) -> list[S]:
-        """The subjects about which no earlier row says the same. BadValue when none is left, or when an
-        earlier row says `otherwise`, in words; Superseded where the last row counts, which is read first."""
+        """The subjects about which no earlier row says the same. BadValue when none is left, or
+        when an earlier row says `otherwise`, in words; Superseded where the last row counts, which
+        is read first."""
         earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
         if earlier and self.options.keep == "last":
             raise Superseded(f"row {next(iter(earlier.values()))[0]} is later and counts")
@@ -154,8 +164,8 @@ class Planning(ABC):
     def is_settled(
         self, row: int, person: Person, standing: str | Past | None, contact_id: int | None
     ) -> bool:
-        """Whether the row has its fate by what was done before: it is left for this reason, or rejected like
-        what was refused."""
+        """Whether the row has its fate by what was done before: it is left for this reason, or
+        rejected like what was refused."""
         if isinstance(standing, Past):
             self.reject_as_before(row, standing)
         elif standing:
@@ -165,7 +175,8 @@ class Planning(ABC):
     # ---- fates
 
     def try_row(self, row: int, do: Callable[..., T], *given: object) -> T | None:
-        """What it returns; None, and the row is left or rejected, when it raises Superseded or BadValue."""
+        """What it returns; None, and the row is left or rejected, when it raises Superseded or
+        BadValue."""
         try:
             return do(*given)
         except Superseded as problem:
@@ -186,7 +197,9 @@ class Planning(ABC):
             if past.is_drifted
             else f"the service rejected this before{reason}"
         )
-        self.reject_row(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
+        self.reject_row(
+            row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True
+        )
 
     def leave_row(
         self, row: int, reason: str, email: str | None = None, contact_id: int | None = None
@@ -204,7 +217,9 @@ class Planning(ABC):
 
     # ---- what a person should see
 
-    def note_change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
+    def note_change(
+        self, row: int, what: str, column: str, old: str | None, new: str | None
+    ) -> None:
         if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
             self._of_column[column] += 1
             self._changes.append(Change(row, what, column, old, new))
@@ -217,17 +232,18 @@ class Planning(ABC):
         self._counted[text] += number
 
     def _make_result(self) -> Plan:
-        """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
-        rejected first."""
+        """Rows are in the order of the input. A row with parts that were sent is not idle; one
+        without is rejected first."""
         sent, bad = self._sent, self._bad
         if partly := len(bad.keys() & sent):
             self.count_warning(
-                "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
-                "sends it again)",
+                "sent in part, since the service rejected the rest before (`marketing-sync push "
+                "retry` sends it again)",
                 partly,
             )
         counted = (
-            f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()
+            f"{number:,} {'row' if number == 1 else 'rows'}: {text}"
+            for text, number in self._counted.items()
         )
         warnings = [*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted]
         idle = (each for row, each in self._idle.items() if row not in sent and row not in bad)
@@ -257,8 +273,11 @@ def _address_of(who: Who, members: list[Member]) -> str | None:
     return who.email or next(iter(addresses.values()), None)
 
 
-def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> Rows:
-    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them."""
+def without_forgotten(
+    rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]
+) -> Rows:
+    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in
+    them."""
     if not forgotten:
         return rows
     theirs = rows_about(rows, account, forgotten, mapping)
@@ -267,11 +286,15 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
         for title, column in rows.cells.items()
     }
     return replace(
-        rows, cells=cells, faults={**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in theirs}}
+        rows,
+        cells=cells,
+        faults={**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in theirs}},
     )
 
 
-def rows_about(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> set[int]:
+def rows_about(
+    rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]
+) -> set[int]:
     """The places of rows that name people who asked to be forgotten."""
     return {
         place
@@ -286,8 +309,8 @@ _FIGURES = re.compile(r"[0-9]+")
 
 
 def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) -> Plan:
-    """Rows that were rejected before, for the same reason, are apart from those that are rejected now.
-    `rejected`: whom rows were about that our checks rejected, and why."""
+    """Rows that were rejected before, for the same reason, are apart from those that are rejected
+    now. `rejected`: whom rows were about that our checks rejected, and why."""
     told = {(who, _FIGURES.sub("", reason)) for who, reason in rejected}
     names = [column for title, column in rows.cells.items() if title in ("email", "contact_id")]
     numbers = dict(zip(rows.numbers, zip(*names, strict=True), strict=True))
@@ -303,8 +326,8 @@ def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) ->
 
 
 def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:
-    """The wire parameters; an id that is None is looked up when it is sent. BadValue when the operation's
-    declaration refuses them."""
+    """The wire parameters; an id that is None is looked up when it is sent. BadValue when the
+    operation's declaration refuses them."""
     lacks_id = values.get("id", 0) is None
     try:
         params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
@@ -315,9 +338,11 @@ def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:
     return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
 
 
-def find_standing(pasts: Sequence[Past | None], content: str, *, again: bool = False) -> str | Past | None:
-    """What keeps a change from being sent that is about all of these: why there is nothing to do, or who
-    refused it. `again`: what is done is no reason."""
+def find_standing(
+    pasts: Sequence[Past | None], content: str, *, again: bool = False
+) -> str | Past | None:
+    """What keeps a change from being sent that is about all of these: why there is nothing to do,
+    or who refused it. `again`: what is done is no reason."""
     same = [past for past in pasts if past is not None and past.content == content]
     if len(same) < len(pasts) or not all(past.is_in_force for past in same):
         return next((past for past in same if past.is_refused), None)

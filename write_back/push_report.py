@@ -1,9 +1,9 @@
-"""What a push came to, filled once (`home.output.PushResult`, which `--json` prints), and what is said of
-plans and results: the same lines on a terminal, in a log and in Dagster.
+"""What a push came to, filled once (`home.output.PushResult`, which `--json` prints), and what is
+said of plans and results: the same lines on a terminal, in a log and in Dagster.
 
-Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with. Not here:
-how it came about (`push_service`), `rejected.csv` (`rejected_rows`), where lines go (`push_terminal`,
-`push_jobs`)."""
+Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with.
+Not here: how it came about (`push_service`), `rejected.csv` (`rejected_rows`), where lines go
+(`push_terminal`, `push_jobs`)."""
 
 from __future__ import annotations
 
@@ -67,9 +67,11 @@ def group_reasons(
     return [explain_reason(Reason(tuple(several), *same)) for same, several in most_first]
 
 
-def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None) -> PushResult:
-    """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is the own
-    push of ended before everything was sent."""
+def result_of(
+    home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None
+) -> PushResult:
+    """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is
+    the own push of ended before everything was sent."""
     push, counts = outbox.find_push(push_id), outbox.count_states(push_id)
     assert push is not None  # none is ever removed
     rejected: list[Reason] = []
@@ -125,8 +127,13 @@ def _is_left(entry: Entry) -> bool:
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     """The push in a list of many."""
-    counts, begun_at = outbox.count_states(push.push_id), dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
-    sent, rejected, left = (_sum_counts(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN))
+    counts, begun_at = (
+        outbox.count_states(push.push_id),
+        dt.datetime.fromtimestamp(push.begun_at, dt.UTC),
+    )
+    sent, rejected, left = (
+        _sum_counts(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN)
+    )
     named = (push.push_id, begun_at, push.kind, push.source, push.row_count)
     return output.PushLine(*named, sent, rejected, left, counts.drifted)
 
@@ -160,7 +167,9 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     plan = planned.plan
     whole = plan.changed_count + plan.new_count
     counts = list(_plan_counts(plan, planned.limit_words))
-    return _mask_lines(render_lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet)
+    return _mask_lines(
+        render_lines("plan", plan, counts, planned.rate, whole, is_discreet), is_discreet
+    )
 
 
 def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
@@ -181,21 +190,27 @@ def _mask_lines(text: list[str], is_discreet: bool) -> list[str]:
 def write_headline(result: PushResult) -> str:
     """What is not as it was meant to be, a sentence with numbers; without addresses."""
     return (
-        f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they were meant "
-        f"to be ({describe_problem(result, result.rows.get(State.REJECTED, 0))})"
+        f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they "
+        f"were meant to be ({describe_problem(result, result.rows.get(State.REJECTED, 0))})"
     )
 
 
 def describe_problem(result: PushResult, rejected: int) -> str:
     """The same in counts; `rejected`: what counts of that."""
-    parts = {"rejected": rejected, "open": result.open, "with a mismatch on read-back": result.drifted}
+    parts = {
+        "rejected": rejected,
+        "open": result.open,
+        "with a mismatch on read-back": result.drifted,
+    }
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
-    return ", ".join(counts + ([f"stopped: {mask_addresses(result.stopped)}"] if result.stopped else []))
+    return ", ".join(
+        counts + ([f"stopped: {mask_addresses(result.stopped)}"] if result.stopped else [])
+    )
 
 
 def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
-    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row
-    or the service said."""
+    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing
+    that a row or the service said."""
     needs, reasons = needs_person(result), Counter[tuple[str, str | None]]()
     for each in result.reasons:
         reasons[_without_words(each), each.remedy] += len(each.rows)
@@ -213,7 +228,9 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
 def _without_words(each: output.Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
     if each.by_service:
-        return refusal.name if (refusal := find_refusal(each.reason)) else "other words of the service"
+        return (
+            refusal.name if (refusal := find_refusal(each.reason)) else "other words of the service"
+        )
     return _without_values(each.reason)
 
 

@@ -1,14 +1,14 @@
-"""The one way of a push: order → plan → enqueue → send → verify → conclude, for the command line, Dagster's
-steps and audience syncs.
+"""The one way of a push: order → plan → enqueue → send → verify → conclude, for the command line,
+Dagster's steps and audience syncs.
 
     planned = plan_push(settings, order)                         # no request, nothing is written
     push_id = enqueue(settings, planned, run=…)                  # durable from here on
     results = finish_push(settings, outbox, Ran(…, push_id))     # sends, verifies, concludes
 
-They differ in input and display only. Belongs here: the order of the steps, and what a run takes up that
-earlier ones left. Not here: each of them (`planning`, `outbox`, `sending`, `verification`), who watches
-(`push_terminal`, `push_jobs`), the backup behind it (`upkeep`). The client takes long to import: a plan does
-without."""
+They differ in input and display only. Belongs here: the order of the steps, and what a run takes up
+that earlier ones left. Not here: each of them (`planning`, `outbox`, `sending`, `verification`),
+who watches (`push_terminal`, `push_jobs`), the backup behind it (`upkeep`). The client takes long
+to import: a plan does without."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
     from marketing_api.exchange import Exchange
 
-#: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the account
-#: may have hours of work.
+#: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the
+#: account may have hours of work.
 _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 
 
@@ -61,7 +61,9 @@ _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
     """What a person chose of `home.options.PUSH_OPTIONS`, wherever. Raises SettingsError."""
     if (typed["from"] is None) == (typed["sql"] is None):
-        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
+        raise SettingsError(
+            "say what to push: either --from or --sql (in the launchpad: from or sql)"
+        )
     mapping = dict(typed["map"])
     if len(mapping) < len(typed["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
@@ -109,7 +111,8 @@ def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> 
     forgotten = load_forgotten(archive_of(settings.home))
     rows = without_forgotten(rows, order.account, forgotten, order.options.mapping)
     options = replace(
-        order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns))
+        order.options,
+        ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)),
     )
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
     if options.is_standing:
@@ -123,12 +126,14 @@ def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> 
     return Planned(order, rows, plan, revision, forgotten, estimated_rate(settings, order.account))
 
 
-def enqueue_push(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:
-    """Take the plan into the outbox; the push's number. From here on it survives anything. InputError when
-    too many rows are bad.
+def enqueue_push(
+    settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None
+) -> int:
+    """Take the plan into the outbox; the push's number. From here on it survives anything.
+    InputError when too many rows are bad.
 
-    One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push
-    the same file at the same moment send it once."""
+    One at a time for each account, and planned anew when the outbox changed meanwhile: two people
+    who push the same file at the same moment send it once."""
     check_not_held(outbox_of(settings.home))
     order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
@@ -140,14 +145,20 @@ def enqueue_push(settings: Settings, planned: Planned, *, run: str, claims: Clai
             raise InputError(f"nothing was sent: {planned.refusal}")
         plan, rows = planned.plan, planned.rows
         if order.options.is_standing:
-            plan = replace(plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad))
-        wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
+            plan = replace(
+                plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad)
+            )
+        wanted = {
+            row for several in (plan.items, plan.bad) for each in several for row in each.rows
+        }
         typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
         return outbox.enqueue_plan(
             plan,
             run=run,
             options=asdict(order.options) | {"verify": order.verify, "map": typed},
-            keep=lambda push_id: keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, wanted),
+            keep=lambda push_id: keep_rows(
+                folder_of(settings.home, push_id) / "rows.parquet", rows, wanted
+            ),
             corrects=_find_corrected(plan, rows),
             corrects_refused=order.kind.is_idempotent,
             claims=claims,
@@ -155,8 +166,8 @@ def enqueue_push(settings: Settings, planned: Planned, *, run: str, claims: Clai
 
 
 def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
-    """The rejected rows of earlier pushes that these rows replace; a request that is still to be retried
-    is not corrected."""
+    """The rejected rows of earlier pushes that these rows replace; a request that is still to be
+    retried is not corrected."""
     refused_again = {row for bad in plan.bad if bad.by_service for row in bad.rows}
     return [named for number, named in named_rows(rows) if number not in refused_again]
 
@@ -166,8 +177,8 @@ def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
 
 @dataclass
 class PushRun:
-    """What one run does for an account, whichever push it is of and whichever run left it. It may be
-    repeated, as Dagster does: the outbox knows what is left, `ran` what was done so far.
+    """What one run does for an account, whichever push it is of and whichever run left it. It may
+    be repeated, as Dagster does: the outbox knows what is left, `ran` what was done so far.
 
     Set `halt`, and nothing more is sent. How far it is can be watched (`home.progress`)."""
 
@@ -177,7 +188,8 @@ class PushRun:
     halt: threading.Event = field(default_factory=threading.Event)
     client: Client = field(init=False)
     _phase: tuple[str, int, int, str] = ("sending", 0, 0, "")
-    _unrecognised: str | None = field(init=False, default=None)  # why it is not known whose account it is
+    # why it is not known whose account it is
+    _unrecognised: str | None = field(init=False, default=None)
 
     def progress(self) -> tuple[str, int, int, str]:
         return self._phase
@@ -186,8 +198,8 @@ class PushRun:
         return self.client.statistics.requests if hasattr(self, "client") else 0
 
     def send_and_read_back(self) -> bool:
-        """Send and read back as the account's only sender; whether sending was stopped early. Nothing left to
-        be done: no request at all."""
+        """Send and read back as the account's only sender; whether sending was stopped early.
+        Nothing left to be done: no request at all."""
         home, account, is_stopped = self.settings.home, self.ran.account, False
         if self.outbox.has_left(account):
             check_not_held(outbox_of(home))
@@ -213,7 +225,11 @@ class PushRun:
     def send_open(self) -> None:
         if pushes := {each.push_id for each in self.outbox.open_by_push(self.ran.account)}:
             sending = Sending(
-                self.outbox, self.client, self.ran.account, stop=self.halt, on_progress=self._note_progress
+                self.outbox,
+                self.client,
+                self.ran.account,
+                stop=self.halt,
+                on_progress=self._note_progress,
             )
             self.ran.stopped = self._unrecognised or sending.send_all()
             self.ran.earlier = frozenset(pushes).difference([self.ran.push_id])
@@ -222,8 +238,8 @@ class PushRun:
         self._phase = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
 
     def read_back(self) -> None:
-        """Compare what the service shows with what was sent and not looked at yet, each push as it was
-        ordered; drift stands in the outbox. Nothing, once stopped."""
+        """Compare what the service shows with what was sent and not looked at yet, each push as it
+        was ordered; drift stands in the outbox. Nothing, once stopped."""
         pushes = self.ran.earlier | self.outbox.not_read_back(self.ran.account)
         if not pushes or self.ran.stopped:
             return
@@ -241,8 +257,8 @@ class PushRun:
         self.ran.stopped, self.ran.earlier = stopped, pushes.difference([self.ran.push_id])
 
     def _load_labels(self) -> Labels:
-        """List → field → label, since some services show values by label. None while somebody else has the
-        warehouse: sending is over, and reading back goes by ids then."""
+        """List → field → label, since some services show values by label. None while somebody else
+        has the warehouse: sending is over, and reading back goes by ids then."""
         try:
             return load_known(self.settings, self.ran.account).lists.fields
         except (InputError, WarehouseError):
@@ -251,17 +267,19 @@ class PushRun:
 
 @contextmanager
 def _open_client(settings: Settings, account: str) -> Iterator[Client]:
-    """The account's client, under the account's limit, with every request in the archive. Opening it sends
-    nothing; it sends nothing more once another business responds."""
+    """The account's client, under the account's limit, with every request in the archive. Opening
+    it sends nothing; it sends nothing more once another business responds."""
     from home.accounts import choose_account, open_connections
     from home.identity import Recognition
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
 
     def keep_record(exchange: Exchange) -> None:
-        """What a push reads is as of the middle of its own changes: kept without its body, it is never taken
-        for a sync's response."""
-        archive.record_exchange(replace(exchange, body=b"") if exchange.call.operation.is_read else exchange)
+        """What a push reads is as of the middle of its own changes: kept without its body, it is
+        never taken for a sync's response."""
+        archive.record_exchange(
+            replace(exchange, body=b"") if exchange.call.operation.is_read else exchange
+        )
 
     with open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, account)
@@ -292,10 +310,10 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResult]:
-    """What came of the run's own push, if it has one, and of each that it went on with (what it cost stands
-    in the first), written down in rejected.csv, sync.runs, sync.requests and sync.writebacks, and posted to
-    the alert address where it needs a person. While somebody else has the warehouse, the tables follow with
-    the next push or sync."""
+    """What came of the run's own push, if it has one, and of each that it went on with (what it
+    cost stands in the first), written down in rejected.csv, sync.runs, sync.requests and
+    sync.writebacks, and posted to the alert address where it needs a person. While somebody else
+    has the warehouse, the tables follow with the next push or sync."""
     pushes = filter(None, [ran.push_id, *sorted(ran.earlier)])
     results = [result_of(settings.home, outbox, each, stopped=ran.stopped) for each in pushes]
     if not results:
@@ -313,9 +331,11 @@ def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResu
     return results
 
 
-def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch = nullcontext) -> list[PushResult]:
-    """Send the run's push and whatever else is open of its account, read back, conclude, while it is watched.
-    Nothing left: no request at all."""
+def finish_push(
+    settings: Settings, outbox: Outbox, ran: Ran, watch: Watch = nullcontext
+) -> list[PushResult]:
+    """Send the run's push and whatever else is open of its account, read back, conclude, while it
+    is watched. Nothing left: no request at all."""
     run = PushRun(settings, outbox, ran)
     with watch(run):
         run.send_and_read_back()

@@ -1,5 +1,5 @@
-"""The service's known words of refusal: whether the same request can ever be taken, and what a person does
-about it.
+"""The service's known words of refusal: whether the same request can ever be taken, and what a
+person does about it.
 
 Its specification shows none of them; these are the sandbox's, those of clients of the live service
 (observations 1, 3, 5 and 8) and our own client's; `refusals.toml` lists them. Not here: telling a
@@ -14,8 +14,8 @@ from typing import NamedTuple
 class Refusal(NamedTuple):
     """What is known of a message: `name` has none of its words, `remedy` is what a person does.
 
-    `is_permanent`: the same request is refused again whatever is done to the account, so that its row has to
-    change."""
+    `is_permanent`: the same request is refused again whatever is done to the account, so that its
+    row has to change."""
 
     pattern: re.Pattern[str]
     name: str
@@ -26,7 +26,9 @@ class Refusal(NamedTuple):
 #: The first that fits counts.
 REFUSALS = tuple(
     Refusal(re.compile("|".join(each.pop("patterns"))), **each)
-    for each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refusals"]
+    for each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
+        "refusals"
+    ]
 )
 
 

@@ -1,8 +1,8 @@
-"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the
-input and with the reason.
+"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused,
+as in the input and with the reason.
 
-Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent.
-Not here: why a row is rejected (`kinds`, `sending`)."""
+Beside it stands what is needed to write it again when more is known: the input's rows that were to
+be sent. Not here: why a row is rejected (`kinds`, `sending`)."""
 
 import csv
 import io
@@ -25,8 +25,8 @@ from write_back.outbox.outbox import Outbox, Push
 
 log = logging.getLogger(__name__)
 
-#: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can
-#: be pushed as it is.
+#: In front of the columns of the input. They name nothing that a push knows, so that the corrected
+#: file can be pushed as it is.
 INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
 
 #: What was chosen of a push, and is chosen again for its corrected rows.
@@ -59,8 +59,8 @@ class RejectedRows(NamedTuple):
 
 
 def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
-    """The rows of the push that are rejected and that no later push has corrected; numbers and reasons where
-    its rows are lost."""
+    """The rows of the push that are rejected and that no later push has corrected; numbers and
+    reasons where its rows are lost."""
     reasons = [entry.why for entry in outbox.list_entries(push.push_id, [State.REJECTED])]
     if not reasons:
         return RejectedRows((), [])
@@ -74,7 +74,11 @@ def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -
     why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
     found = [
-        RejectedRow(push_id, why[number], tuple(kept_text(rows.cells[name][place]) or "" for name in columns))
+        RejectedRow(
+            push_id,
+            why[number],
+            tuple(kept_text(rows.cells[name][place]) or "" for name in columns),
+        )
         for place, number in enumerate(rows.numbers)
         if number in why
     ]
@@ -82,7 +86,8 @@ def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -
 
 
 def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Of a file of rejected rows: the number of each row in it, and the push and row that it names."""
+    """Of a file of rejected rows: the number of each row in it, and the push and row that it
+    names."""
     if PUSH in rows.columns and ROW in rows.columns:
         for number, push, row in zip(rows.numbers, rows.cells[PUSH], rows.cells[ROW], strict=True):
             yield number, (text_of(push) or "", text_of(row) or "")
@@ -104,7 +109,8 @@ def _write_rows(path: Path, rejected: RejectedRows) -> Path | None:
     stream = io.StringIO()
     write_csv(stream, rejected)
     make_folder(path.parent)
-    write_file(path, stream.getvalue().encode("utf-8-sig"))  # the mark: spreadsheets guess otherwise
+    # the mark: spreadsheets guess otherwise
+    write_file(path, stream.getvalue().encode("utf-8-sig"))
     return path
 
 
@@ -130,18 +136,22 @@ def write_rejections(home: Path, outbox: Outbox, push: Push) -> Path | None:
 
 
 def defuse_cell(text: str) -> str:
-    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away again.
-    Numbers stay numbers."""
+    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away
+    again. Numbers stay numbers."""
     if text[:1] in _ENDS_CELL or (text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)):
         return f"'{text}"
     return text
 
 
 def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
-    """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
+    """Keep these rows of the input: the service may refuse them later, when the file may be
+    gone."""
     wanted = set(numbers)
     kept = rows.take_rows(place for place, number in enumerate(rows.numbers) if number in wanted)
-    cells = {name: pa.array(list(map(kept_text, column)), pa.string()) for name, column in kept.cells.items()}
+    cells = {
+        name: pa.array(list(map(kept_text, column)), pa.string())
+        for name, column in kept.cells.items()
+    }
     table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
@@ -154,7 +164,9 @@ def kept_rows(path: Path) -> Rows | None:
     if not path.is_file():
         return None
     try:
-        columns: dict[str, list[Any]] = pq.read_table(path, page_checksum_verification=True).to_pydict()
+        columns: dict[str, list[Any]] = pq.read_table(
+            path, page_checksum_verification=True
+        ).to_pydict()
         numbers = list(map(int, columns.pop("")))
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
         log.warning(

@@ -1,9 +1,9 @@
-"""Which entry may be sent next: in order of push and row, and never two at once that touch the same thing or
-the same person. Pure bookkeeping.
+"""Which entry may be sent next: in order of push and row, and never two at once that touch the same
+thing or the same person. Pure bookkeeping.
 
-Of two unknown activities of one person a timeline would not tell whose an entry is. An entry holds its place
-until it is over (`finish_item`): one whose outcome is unknown keeps later ones about the same person waiting.
-Not here: sending, when an unknown one is looked for (`sending`)."""
+Of two unknown activities of one person a timeline would not tell whose an entry is. An entry holds
+its place until it is over (`finish_item`): one whose outcome is unknown keeps later ones about the
+same person waiting. Not here: sending, when an unknown one is looked for (`sending`)."""
 
 import heapq
 from collections import deque
@@ -14,8 +14,8 @@ from write_back.outbox.outbox import Entry
 
 
 def keys_of(entry: Entry, subjects: Iterable[str]) -> list[str]:
-    """What an entry touches. Subjects are of the entry's kind; people are the same for all kinds, by address
-    and by contact id."""
+    """What an entry touches. Subjects are of the entry's kind; people are the same for all kinds,
+    by address and by contact id."""
     keys = [f"{entry.kind} {subject}" for subject in subjects]
     if entry.email:
         keys.append(f"email {normal_form(entry.email)}")
@@ -39,8 +39,8 @@ class Schedule:
         return len(self._keys)
 
     def add_item(self, item_id: int, keys: Collection[str], *, is_ready: bool = True) -> None:
-        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its outcome is
-        unknown)."""
+        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its
+        outcome is unknown)."""
         self._keys[item_id] = list(keys)
         self._blocked[item_id] = sum(not self._join_queue(item_id, name) for name in keys)
         if not self._blocked[item_id] and is_ready:
@@ -53,8 +53,8 @@ class Schedule:
         return len(queue) == 1
 
     def hold_key(self, item_id: int, name: str) -> bool:
-        """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed
-        out again afterwards."""
+        """It touches this, too, as is known only now; False: somebody holds that before it, and it
+        is handed out again afterwards."""
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
             self._blocked[item_id] += not self._join_queue(item_id, name)

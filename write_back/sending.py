@@ -1,12 +1,13 @@
-"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows,
-each effect once.
+"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the
+limit allows, each effect once.
 
     with outbox.hold_sender("main"):
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).send_all()
 
-One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent
-again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), which
-activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), reading back (`verification`)."""
+One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and
+sent again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent
+(`kinds`), which activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), reading
+back (`verification`)."""
 
 from __future__ import annotations
 
@@ -52,9 +53,9 @@ _DONE_EARLIER = "done by an earlier try"
 
 @dataclass(eq=False)
 class _Task:
-    """An entry until it is over. `entry.attempts` counts those of this run, too; `contact_ids`: the contacts
-    of its address, once it was looked up; `unavailable`: how often the service could not take it (error
-    1002)."""
+    """An entry until it is over. `entry.attempts` counts those of this run, too; `contact_ids`: the
+    contacts of its address, once it was looked up; `unavailable`: how often the service could not
+    take it (error 1002)."""
 
     entry: Entry
     kind: Kind
@@ -74,9 +75,9 @@ class Sending:
     """Sends what is open of an account. Only for who holds `outbox.hold_sender(account)`. All but
     `_deliver_task` runs in the caller's thread.
 
-    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
-    `on_progress` is given how many requests of the outbox are done, how many there are, and how many are
-    unknown right now."""
+    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are
+    waited for. `on_progress` is given how many requests of the outbox are done, how many there are,
+    and how many are unknown right now."""
 
     def __init__(
         self,
@@ -99,7 +100,8 @@ class Sending:
         self._batches: Iterator[list[Entry]] = iter(())
         self._schedule = Schedule()
         self._unknown: dict[_Task, float] = {}  # since when an outcome is
-        #: When an unknown outcome is looked into, or what is about people who do not show yet is tried again.
+        #: When an unknown outcome is looked into, or what is about people who do not show yet is
+        #: tried again.
         self._due: dict[_Task, float] = {}
         self._in_row: Counter[type] = Counter()
         self._done = 0  # sent or rejected
@@ -107,8 +109,8 @@ class Sending:
         self._now = SteadyClock().seconds
 
     def send_all(self) -> str | None:
-        """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be
-        kept: that item counts as unknown from then on."""
+        """Why not everything was sent, in words for people. Raises OutboxError when an outcome
+        could not be kept: that item counts as unknown from then on."""
         self._outbox.recover_sent(self._account)
         self._total, self._batches = self._outbox.open_batches(self._account)
         self._take_in(next(self._batches))
@@ -162,12 +164,14 @@ class Sending:
                 self._send_again(task)
             else:
                 self._look_for(task)
-        while len(self._under_way) < self._policy.workers and (ready := self._next_item()) is not None:
+        while (
+            len(self._under_way) < self._policy.workers and (ready := self._next_item()) is not None
+        ):
             self._begin_task(self._tasks[ready])
 
     def _next_item(self) -> int | None:
-        """The first item that may go now. More are taken in once there is none: in memory are those under
-        way and those that wait for them."""
+        """The first item that may go now. More are taken in once there is none: in memory are those
+        under way and those that wait for them."""
         while (ready := self._schedule.next_item()) is None and (
             batch := next(self._batches, None)
         ) is not None:
@@ -183,11 +187,13 @@ class Sending:
                 lambda found: self._on_found(task, found),
             )
         elif self._hold_task(task):
-            self._run_in_worker(lambda: self._deliver_task(task), lambda result: self._on_sent(task, result))
+            self._run_in_worker(
+                lambda: self._deliver_task(task), lambda result: self._on_sent(task, result)
+            )
 
     def _hold_task(self, task: _Task) -> bool:
-        """Whether nothing else that would have to be looked for is on its way to the contact, whose id may
-        be known only since it was looked up."""
+        """Whether nothing else that would have to be looked for is on its way to the contact, whose
+        id may be known only since it was looked up."""
         if task.kind.is_idempotent:
             return True
         return self._schedule.hold_key(task.item_id, f"to contact {task.contact_id}")
@@ -197,7 +203,8 @@ class Sending:
         self._under_way[self._pool.submit(work)] = then
 
     def _take_results(self, timeout_s: float) -> bool:
-        """Wait for results and deal with them; False when none came in time. Raises what the work raised."""
+        """Wait for results and deal with them; False when none came in time. Raises what the work
+        raised."""
         if not self._under_way:
             time.sleep(max(0.001, timeout_s))
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
@@ -231,14 +238,18 @@ class Sending:
             case None:
                 self._let_go(task)
             case str() if (
-                result == UNCHANGED and task.entry.attempts and self._outbox.claim_item(task.item_id)
+                result == UNCHANGED
+                and task.entry.attempts
+                and self._outbox.claim_item(task.item_id)
             ):
                 self._settle_task(task, State.APPLIED, message=_DONE_EARLIER)
             case str():
                 self._settle_task(task, State.SKIPPED, message=result)
             case Response():
                 contact_id = task.kind.new_contact_id(result)
-                self._settle_task(task, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
+                self._settle_task(
+                    task, State.APPLIED, request_id=result.request_id, contact_id=contact_id
+                )
             case OutcomeUnknown():
                 self._on_lost(task, result)
             case Refused():
@@ -247,7 +258,8 @@ class Sending:
                 self._on_unavailable(task, str(result))
             case InvalidCall():
                 self._settle_task(task, State.REJECTED, message=str(result))
-            case _:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
+            # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
+            case _:
                 self._outbox.unclaim_item(task.item_id)
                 self._stop_sending(_describe_stop(result))
 
@@ -256,7 +268,9 @@ class Sending:
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
         self._look_for_task(task, self._now())
         if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
-            self._stop_sending(f"{count} requests in a row had no whole answer; the last: {problem}")
+            self._stop_sending(
+                f"{count} requests in a row had no whole answer; the last: {problem}"
+            )
 
     def _on_refused(self, task: _Task, problem: Refused) -> None:
         if says_absent(str(problem)) and self._is_early(task.entry):
@@ -277,8 +291,8 @@ class Sending:
             self._schedule.hand_back(task.item_id)
 
     def _is_early(self, entry: Entry) -> bool:
-        """Whether who is not there may only not show yet: the same address was synced just now, and that is
-        queued (row 6)."""
+        """Whether who is not there may only not show yet: the same address was synced just now, and
+        that is queued (row 6)."""
         if entry.email is None:
             return False
         synced_at = self._outbox.synced_at(entry.account, CONTACTS, entry.email)
@@ -291,7 +305,9 @@ class Sending:
 
     def _on_found(self, task: _Task, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
-            self._settle_task(task, State.REJECTED, message=f"its address was not looked up: {found}")
+            self._settle_task(
+                task, State.REJECTED, message=f"its address was not looked up: {found}"
+            )
         elif isinstance(found, MarketingApiError):
             self._stop_sending(_describe_stop(found))
         elif contact_ids := task.kind.choose_contacts(found):
@@ -307,8 +323,8 @@ class Sending:
             self._settle_task(task, State.REJECTED, message="no contact has this address")
 
     def _was_sent_before(self, task: _Task, contact_id: int) -> bool:
-        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go
-        there twice."""
+        """Whether the same went to the contact under its id, of which the plan knew nothing, and
+        must not go there twice."""
         if task.kind.is_idempotent:
             return False
         item_id, prefix = task.item_id, len(normal_form(task.entry.email or ""))
@@ -330,7 +346,12 @@ class Sending:
         settled_before = began - self._policy.last_look_s
         self._run_in_worker(
             lambda: task.kind.look_for_item(
-                self._outbox, self._client.fetch, self._account, contact_id, task.item_id, settled_before
+                self._outbox,
+                self._client.fetch,
+                self._account,
+                contact_id,
+                task.item_id,
+                settled_before,
             ),
             lambda looked: self._on_looked(task, looked, began),
         )
@@ -341,7 +362,9 @@ class Sending:
         elif isinstance(looked, Stopped):
             self._stop_sending(_describe_stop(looked))
         elif isinstance(looked, Refused) and is_nobody(looked):
-            self._settle_task(task, State.REJECTED, message=f"the contact is not there any more: {looked}")
+            self._settle_task(
+                task, State.REJECTED, message=f"the contact is not there any more: {looked}"
+            )
         else:
             self._give_up(task, f"it could not be looked for: {looked}")
 
@@ -373,8 +396,8 @@ class Sending:
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
     def _deliver_task(self, task: _Task) -> Response | str | None:
-        """The last response; why nothing is sent; None when it was cancelled meanwhile. Each of the contacts
-        of its address is written to.
+        """The last response; why nothing is sent; None when it was cancelled meanwhile. Each of the
+        contacts of its address is written to.
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
@@ -384,7 +407,9 @@ class Sending:
             if self._stopped is not None:
                 raise Stopped("nothing more is to be sent")
             contact_id = task.contact_ids[0] if task.contact_ids else None
-            if not self._outbox.claim_item(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
+            if not self._outbox.claim_item(
+                entry.item_id, contact_id=contact_id, expected=outgoing.expected
+            ):
                 raise _NotPlanned
 
         outgoing = kind.prepare_requests(entry, task.contact_ids, self._directory)
@@ -403,8 +428,8 @@ class Sending:
         return response
 
     def _send_following(self, call: Call) -> Response:
-        """What follows on the first request of an item. From there on, what is not known to be done is
-        unknown."""
+        """What follows on the first request of an item. From there on, what is not known to be done
+        is unknown."""
         try:
             return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:

@@ -1,5 +1,5 @@
-"""Whom one write by hand would subscribe, found out before it is sent: pushes and `call` follow one rule
-(`consent`).
+"""Whom one write by hand would subscribe, found out before it is sent: pushes and `call` follow one
+rule (`consent`).
 
 Not here: pushes, which decide list by list in their own requests (`kinds.contacts`)."""
 
@@ -21,8 +21,8 @@ _WORDS = {"active": "active", "disactive": "unsubscribed"}
 
 
 def find_raised(call: Call, directory: Directory) -> set[str]:
-    """The statuses, other than active, of the person whom the call would make active (or unconfirmed); empty
-    when it subscribes nobody. Raises what a look-up raises."""
+    """The statuses, other than active, of the person whom the call would make active (or
+    unconfirmed); empty when it subscribes nobody. Raises what a look-up raises."""
     find = _LOOK_UPS.get(call.operation.name)
     return find(call, directory) if find is not None else set()
 

@@ -1,7 +1,8 @@
 """Which tags that an audience sync claims are to be taken away, since nobody wants them any more.
 
 A claim names an address. It stands for the contacts that have the address now, or for those that
-had it when the tag was given. A tag is taken away once: what somebody else has given after that is theirs."""
+had it when the tag was given. A tag is taken away once: what somebody else has given after that is
+theirs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -19,9 +20,9 @@ SOURCE = "activation "
 
 
 class ClaimedTag(NamedTuple):
-    """A claim, and what was done last about its tag, by contact. `named`: as subjects, by which it is taken
-    away; `under_new_names`: the same as subjects of people who have another address by now; `is_known`: the
-    warehouse knows a contact of it."""
+    """A claim, and what was done last about its tag, by contact. `named`: as subjects, by which it
+    is taken away; `under_new_names`: the same as subjects of people who have another address by
+    now; `is_known`: the warehouse knows a contact of it."""
 
     subject: str
     pasts: list[Past]
@@ -30,14 +31,18 @@ class ClaimedTag(NamedTuple):
     is_known: bool
 
     def is_given(self, *, is_leaving: bool) -> bool:
-        """`is_leaving`: the entry wanted it until now; else only what an entry gave is given by one."""
+        """`is_leaving`: the entry wanted it until now; else only what an entry gave is given by
+        one."""
         return any(
-            past.content == ADD and past.is_in_force and (is_leaving or past.source.startswith(SOURCE))
+            past.content == ADD
+            and past.is_in_force
+            and (is_leaving or past.source.startswith(SOURCE))
             for past in self.pasts
         )
 
     def is_of_nobody(self, known: Known) -> bool:
-        """Whether no list has the person any more, as read after the tag was given: nothing is left."""
+        """Whether no list has the person any more, as read after the tag was given: nothing is
+        left."""
         if self.is_known or not known.is_all_known:
             return False
         return not any(past.is_newer(min(known.as_of.values())) for past in self.pasts)
@@ -46,8 +51,9 @@ class ClaimedTag(NamedTuple):
 def sort_unwanted(
     known: Known, outbox: Outbox, claims: Mapping[str, Claim], is_wanted: Callable[[str], bool]
 ) -> tuple[list[str], list[str]]:
-    """Of claims that their entry does not want any more: the tags that were given and nobody wants, by whom
-    they are taken away from; and the claims of which a tag may have to be taken away later."""
+    """Of claims that their entry does not want any more: the tags that were given and nobody wants,
+    by whom they are taken away from; and the claims of which a tag may have to be taken away
+    later."""
     given: list[str] = []
     left: list[str] = []
     for tag in find_claimed_tags(known, outbox, sorted(claims)):
@@ -77,7 +83,10 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
     pasts = outbox.find_last(known.account, everything, TAGS)
 
     def describe_tag(subject: str) -> ClaimedTag:
-        tag, known_ids = _split_subject(subject)[1], [one for one in contacts[subject] if one in members]
+        tag, known_ids = (
+            _split_subject(subject)[1],
+            [one for one in contacts[subject] if one in members],
+        )
         last = filter(None, (find_latest(pasts, each, tag) for each in names[subject]))
         if subject not in earlier:
             return ClaimedTag(subject, list(last), [subject], [], bool(known_ids))
@@ -91,18 +100,24 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
 def _find_contacts(
     known: Known, outbox: Outbox, subjects: Sequence[str]
 ) -> tuple[dict[str, list[int]], Collection[str]]:
-    """The contacts of each claim; and the claims of an address that nobody has any more, whose contacts are
-    those that had it when the tag was given."""
+    """The contacts of each claim; and the claims of an address that nobody has any more, whose
+    contacts are those that had it when the tag was given."""
     by_address = known.by_address(who for who, _ in map(_split_subject, subjects))
     contacts = {
-        subject: list(dict.fromkeys(one.contact_id for one in by_address.get(_split_subject(subject)[0], ())))
+        subject: list(
+            dict.fromkeys(one.contact_id for one in by_address.get(_split_subject(subject)[0], ()))
+        )
         for subject in subjects
     }
-    pasts = outbox.find_last(known.account, (one for one, found in contacts.items() if not found), TAGS)
+    pasts = outbox.find_last(
+        known.account, (one for one, found in contacts.items() if not found), TAGS
+    )
     noted = outbox.find_subjects(past.item_id for past in pasts.values())
     for subject, past in pasts.items():
         same = (
-            who for who, tag in map(_split_subject, noted[past.item_id]) if tag == _split_subject(subject)[1]
+            who
+            for who, tag in map(_split_subject, noted[past.item_id])
+            if tag == _split_subject(subject)[1]
         )
         contacts[subject] = [int(who) for who in same if who.isdecimal()]
     return contacts, pasts.keys()

@@ -1,9 +1,10 @@
 """Which activities without a whole response a timeline shows. Pure.
 
-How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with
-entities, other blanks or an ending cut off, its time as a timestamp or as a local text of whole minutes.
-Every entry counts for one item only, so that two equal activities need two entries. Not here: fetching
-timelines (`kinds.activities`), when something is looked for or sent again (`sending`)."""
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a
+detail, with entities, other blanks or an ending cut off, its time as a timestamp or as a local text
+of whole minutes. Every entry counts for one item only, so that two equal activities need two
+entries. Not here: fetching timelines (`kinds.activities`), when something is looked for or sent
+again (`sending`)."""
 
 import datetime as dt
 import math
@@ -24,21 +25,24 @@ class Presence(Enum):
 
     THERE = "found in the timeline after its response was lost"
     ABSENT = "not in the timeline"
-    HIDDEN = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
+    HIDDEN = (
+        "the service does not show the contact's timeline as far back: whether it arrived cannot "
+        "be told"
+    )
 
 
 #: A text that is the beginning of a description stands for it from so many characters on.
 _CLIPPED_FROM = 20
-#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned
-#: in another zone.
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was
+#: reckoned in another zone.
 _QUARTER_S = 900
 _SPARE_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever else may
-    look alike; `is_settled`: and so long ago that it shows."""
+    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever
+    else may look alike; `is_settled`: and so long ago that it shows."""
 
     item_id: int
     description: str = field(repr=False)
@@ -62,15 +66,21 @@ def find_wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
 
 
 def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number): as many as fit have an entry, the surest likenesses first.
+    """What becomes of each item (by its number): as many as fit have an entry, the surest
+    likenesses first.
 
-    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes
-    part like those that are unknown, and goes first only where its likeness is as sure."""
+    What is done has its entry, whoever else may look alike. What was done just now may not show
+    yet: it takes part like those that are unknown, and goes first only where its likeness is as
+    sure."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
-    taken = match_entries({item.item_id: _match_costs(item, timeline.entries) for item in ordered}, first)
+    taken = match_entries(
+        {item.item_id: _match_costs(item, timeline.entries) for item in ordered}, first
+    )
     oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
-    oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
+    oldest_local = min(
+        (shown.local for shown in timeline.entries if shown.local is not None), default=None
+    )
 
     def find_presence(item: Wanted) -> Presence:
         if item.item_id in taken:
@@ -92,20 +102,22 @@ def is_shown(item: Wanted, timeline: Timeline) -> bool:
 
 
 def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
-    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything
-    may.
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut,
+    everything may.
 
-    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not
-    show seconds."""
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and
+    may not show seconds."""
     if oldest is not None and item.at is not None:
         return item.at - _SPARE_S <= oldest
     return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
 
 
-def match_entries(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
-    """Item → entry, of `costs` (item → entry → cost): the surest likeness first, those of `first` before all
-    others. Then whoever has none is given the entry of another that has one left, since what is without an
-    entry in the end is sent again."""
+def match_entries(
+    costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()
+) -> dict[int, int]:
+    """Item → entry, of `costs` (item → entry → cost): the surest likeness first, those of `first`
+    before all others. Then whoever has none is given the entry of another that has one left, since
+    what is without an entry in the end is sent again."""
     item_of: dict[int, int] = {}
 
     def take_entry(item: int, tried: set[int]) -> bool:
@@ -119,7 +131,9 @@ def match_entries(costs: Mapping[int, Mapping[int, int]], first: Collection[int]
 
     for group in (costs.keys() & first, costs.keys() - first):
         left = set(group)
-        for _, item, entry in sorted((cost, one, at) for one in group for at, cost in costs[one].items()):
+        for _, item, entry in sorted(
+            (cost, one, at) for one in group for at, cost in costs[one].items()
+        ):
             if item in left and entry not in item_of:
                 item_of[entry] = item
                 left.remove(item)
@@ -129,8 +143,8 @@ def match_entries(costs: Mapping[int, Mapping[int, int]], first: Collection[int]
 
 
 def _match_costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
-    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may
-    wait."""
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time,
+    then who may wait."""
     found = {}
     for place, entry in enumerate(shown):
         time = _likeness_of_time(item, entry)
@@ -141,14 +155,15 @@ def _match_costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
             for text in entry.texts
             if (unlike := _likeness_of_text(item.description, text)) is not None
         ]
-        if texts:  # of two that were sent within one minute, the time does not tell whose is not there
+        # of two that were sent within one minute, the time does not tell whose is not there
+        if texts:
             found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
     return found
 
 
 def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
-    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another
-    zone or hour."""
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of
+    another zone or hour."""
     if shown.at is not None and item.at is not None:
         if shown.at == item.at:
             return 0
@@ -166,8 +181,8 @@ _LONGEST = 2 * MAX_DESCRIPTION
 
 
 def _likeness_of_text(description: str, text: str) -> int | None:
-    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200
-    on its beginning."""
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it),
+    from 200 on its beginning."""
     ours, theirs = _simplify_text(description), _simplify_text(text[:_LONGEST])
     if ours == theirs:
         return 0

@@ -1,8 +1,8 @@
-"""Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was
-true.
+"""Reading back what was sent, until it is as intended or time is up: the proof that the service's
+`ok` was true.
 
-Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in
-which way it costs least, and what is alike (`kinds`, which also has `verify`)."""
+Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are
+read, in which way it costs least, and what is alike (`kinds`, which also has `verify`)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What was read back against what was intended. `drift`: field → what was intended, what is shown;
-    `hidden`: fields that the response does not show, so that nothing is known of them."""
+    """What was read back against what was intended. `drift`: field → what was intended, what is
+    shown; `hidden`: fields that the response does not show, so that nothing is known of them."""
 
     drift: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
     hidden: frozenset[str] = frozenset()
@@ -43,8 +43,8 @@ Readings = Mapping[int, Compared | Unread]
 
 @dataclass
 class ReadBack:
-    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is
-    known by now."""
+    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which
+    that is known by now."""
 
     outbox: Outbox
     client: Client
@@ -54,10 +54,15 @@ class ReadBack:
     drifted: set[int] = field(default_factory=set)
 
     def drop_outdated(self, entries: list[Entry]) -> list[Entry]:
-        """Without those of whose subjects a later item has changed one since. They are of one kind."""
+        """Without those of whose subjects a later item has changed one since. They are of one
+        kind."""
         subjects = self.outbox.find_subjects(entry.item_id for entry in entries)
         everything = {subject for several in subjects.values() for subject in several}
-        last = self.outbox.find_last(entries[0].account, everything, entries[0].kind) if entries else {}
+        last = (
+            self.outbox.find_last(entries[0].account, everything, entries[0].kind)
+            if entries
+            else {}
+        )
 
         def is_last(entry: Entry) -> bool:
             pasts = (last.get(subject) for subject in subjects.get(entry.item_id, ()))

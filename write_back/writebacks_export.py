@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 
 def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home: Path) -> int:
-    """What the outbox gained, in the tables that `writing` opens; how many rows that are. Nothing is opened
-    or created where nothing was ever pushed. WarehouseLocked, OutboxError."""
+    """What the outbox gained, in the tables that `writing` opens; how many rows that are. Nothing
+    is opened or created where nothing was ever pushed. WarehouseLocked, OutboxError."""
     if not outbox_of(home).exists():
         return 0
     with writing as connection, open_outbox(home) as outbox:
@@ -40,7 +40,8 @@ def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home:
 
 
 def try_to_export(settings: Settings) -> None:
-    """The same at the end of a sync or a rebuild, which an outbox that cannot be read must not fail."""
+    """The same at the end of a sync or a rebuild, which an outbox that cannot be read must not
+    fail."""
     try:
         export_writebacks(open_tables(settings), settings.home)
     except OutboxError as problem:
@@ -48,12 +49,14 @@ def try_to_export(settings: Settings) -> None:
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
-    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its
-    rows; the reason when that has to wait."""
+    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what
+    became of its rows; the reason when that has to wait."""
     outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
     not_done = f"{shortfall:,} rows not done" if shortfall else ""
     message = "\n".join(filter(None, (ran.stopped, not_done)))
-    run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message)
+    run = Run(
+        ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message
+    )
     home = settings.home
     try:
         with in_use(home), open_archive(home) as archive, open_tables(settings) as connection:

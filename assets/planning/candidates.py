@@ -31,13 +31,13 @@ SIGNALS = ("clicked", "pushed", "campaign", "redeemed", "row", "list")
 
 @dataclass(frozen=True)
 class Candidates:
-    """One request per position, the newest and most active first. Times are unix seconds, NaN where there is
-    none.
+    """One request per position, the newest and most active first. Times are unix seconds, NaN where
+    there is none.
 
-    `requested`: when it was made last; `deadline`: when the maximum age requires it at the latest; `changes`
-    in `history_days`; `signals`: when each was noticed. Where responses are dated, changes are active days:
-    days on which a timeline has something of the contact's own. `active` has them as bits of two words: bit k
-    for k days before today, and for k + 64."""
+    `requested`: when it was made last; `deadline`: when the maximum age requires it at the latest;
+    `changes` in `history_days`; `signals`: when each was noticed. Where responses are dated,
+    changes are active days: days on which a timeline has something of the contact's own. `active`
+    has them as bits of two words: bit k for k days before today, and for k + 64."""
 
     requested: Floats
     deadline: Floats
@@ -58,13 +58,21 @@ class Candidates:
     def last_active(self) -> Ints:
         """Days from the last active day to today; NO_DAY when there is none."""
         assert self.active is not None
-        lowest = [np.bitwise_count((word & (~word + _ONE)) - _ONE).astype(np.int64) for word in self.active]
-        return np.select([self.active[0] > 0, self.active[1] > 0], [lowest[0], lowest[1] + _WORD], NO_DAY)
+        lowest = [
+            np.bitwise_count((word & (~word + _ONE)) - _ONE).astype(np.int64)
+            for word in self.active
+        ]
+        return np.select(
+            [self.active[0] > 0, self.active[1] > 0], [lowest[0], lowest[1] + _WORD], NO_DAY
+        )
 
     def active_on(self, positions: Ints) -> Flags:
         """(positions, days before today): whether the day is an active one."""
         assert self.active is not None
-        words = [word[positions, None] >> np.arange(_WORD, dtype=np.uint64) & _ONE for word in self.active]
+        words = [
+            word[positions, None] >> np.arange(_WORD, dtype=np.uint64) & _ONE
+            for word in self.active
+        ]
         return np.hstack(words)[:, : HISTORY_DAYS + 1].astype(bool)
 
     def has_signal(self, signal: str) -> Flags:
@@ -74,9 +82,12 @@ class Candidates:
 
 
 def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
-    """The candidates in the rows of `queries/timeline_candidates.sql` or `coupon_candidates.sql`."""
+    """The candidates in the rows of `queries/timeline_candidates.sql` or
+    `coupon_candidates.sql`."""
     requested = unix_seconds(rows["asked_at"], now)
-    first_seen, registered = (unix_seconds(rows[name], now) for name in ("first_seen_at", "registered_at"))
+    first_seen, registered = (
+        unix_seconds(rows[name], now) for name in ("first_seen_at", "registered_at")
+    )
     active = None
     if ACTIVE[0] in rows.column_names:
         active = np.stack([_fill_zeros(rows[name]) for name in ACTIVE])
@@ -101,8 +112,8 @@ def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
 
 
 def unix_seconds(column: pa.ChunkedArray, now: float) -> Floats:
-    """Moments or days as unix seconds; NaN for those in the future, which a wrong clock has dated: such a
-    signal would be news every night until then."""
+    """Moments or days as unix seconds; NaN for those in the future, which a wrong clock has dated:
+    such a signal would be news every night until then."""
     kind = pa.timestamp("us", "UTC" if pa.types.is_timestamp(column.type) else None)
     at = column.cast(kind).cast(pa.int64()).to_numpy() / 1e6
     return np.where(at > now + _AHEAD_S, np.nan, at)

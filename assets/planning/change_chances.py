@@ -10,8 +10,8 @@ import numpy as np
 
 from assets.planning.candidates import DAY_S, NO_DAY, Candidates, Flags, Floats, Ints
 
-#: How often something new came with each signal that was noticed since the last request. Measured with
-#: simulated accounts (`tests.benchmarks.bench_economy`).
+#: How often something new came with each signal that was noticed since the last request. Measured
+#: with simulated accounts (`tests.benchmarks.bench_economy`).
 SIGNAL_PRECISION: Mapping[str, float] = {
     "clicked": 0.95,
     "pushed": 0.9,
@@ -26,26 +26,27 @@ PRIOR_RATE, PRIOR_DAYS = 0.02, 20.0
 _SHAPES = (0.01, 20.0)
 _ALMOST_SURE = 0.99
 
-# Factors of a day: how much more often than usual something happens a number of days after the last active
-# day, and a number of days after registration.
+# Factors of a day: how much more often than usual something happens a number of days after the last
+# active day, and a number of days after registration.
 #: Days before today from which the factors are learnt, and of about how many contacts.
 _LEARNT_DAYS, _SAMPLE = 28, 10_000
 #: Active days that the guess "no difference" is worth to each factor, and how often all are fitted.
 _PRIOR_ACTIVE_DAYS, _ROUNDS = 3.0, 3
 #: Days that are computed one by one; for those before them only the rate counts.
 _LAST_DAYS = 14
-#: Where the classes begin, in days. Each day has a class of its own for five weeks, as messages come monthly.
+#: Where the classes begin, in days. Each day has a class of its own for five weeks, as messages
+#: come monthly.
 _GAPS = np.array([*range(2, 36), 41, 61, 91])
 _TENURES = np.array([*range(1, 36), 41, 61, 91])
 
 
 def change_chances(candidates: Candidates, now: float) -> Floats:
-    """The probability that each response has something new; 1 for a candidate that was never requested.
+    """The probability that each response has something new; 1 for a candidate that was never
+    requested.
 
     Each signal that was noticed since leaves the chance that it was a false alarm; these multiply
-    (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025, arXiv
-    2502.02430).
-    """
+    (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals,
+    2025, arXiv 2502.02430)."""
     unchanged = log_unchanged(candidates, now)
     for signal, precision in SIGNAL_PRECISION.items():
         unchanged = unchanged + math.log(1 - precision) * candidates.has_signal(signal)
@@ -53,8 +54,8 @@ def change_chances(candidates: Candidates, now: float) -> Floats:
 
 
 def log_unchanged(candidates: Candidates, now: float) -> Floats:
-    """The logarithm of the chance that nothing has happened to each candidate by itself since its last
-    request: -rate x days, with the last days weighted by factors where responses are dated."""
+    """The logarithm of the chance that nothing has happened to each candidate by itself since its
+    last request: -rate x days, with the last days weighted by factors where responses are dated."""
     rate = estimate_rates(candidates.changes, candidates.history_days)
     if candidates.active is None:
         days = np.maximum(np.nan_to_num((now - candidates.requested) / DAY_S), 0.0)
@@ -76,9 +77,9 @@ def log_unchanged(candidates: Candidates, now: float) -> Floats:
 def estimate_rates(changes: Ints, days: Floats) -> Floats:
     """Changes a day of each, after so many changes in so many days.
 
-    Empirical Bayes (Robbins 1956): the rates differ from contact to contact as a Gamma distribution, and each
-    result is the mean of the posterior. The shape of the distribution follows from how much more the changes
-    vary than one rate for all would let them."""
+    Empirical Bayes (Robbins 1956): the rates differ from contact to contact as a Gamma
+    distribution, and each result is the mean of the posterior. The shape of the distribution
+    follows from how much more the changes vary than one rate for all would let them."""
     mean = float((changes.sum() + PRIOR_RATE * PRIOR_DAYS) / (days.sum() + PRIOR_DAYS))
     expected = mean * days
     surplus = float(np.sum((changes - expected) ** 2 - expected))
@@ -108,8 +109,9 @@ def _learn_factors(candidates: Candidates, today: int) -> list[Floats]:
 
 
 def _fit_factors(rates: Floats, classes: list[Ints], is_active: Flags) -> list[Floats]:
-    """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete
-    Multivariate Analysis, 1975): in the end each class expects as many active days as there were."""
+    """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland,
+    Discrete Multivariate Analysis, 1975): in the end each class expects as many active days as
+    there were."""
     factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1)]
     for _ in range(_ROUNDS):
         for number, class_ in enumerate(classes):

@@ -1,8 +1,8 @@
-"""The crawl plan of one account's night: whose timelines and coupons are requested, made once per run. All of
-them, as long as they fit into the night; above that `order` decides.
+"""The crawl plan of one account's night: whose timelines and coupons are requested, made once per
+run. All of them, as long as they fit into the night; above that `order` decides.
 
-Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_chances`), which
-candidates are requested first (`order`), requesting them (`assets.fetch`)."""
+Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_chances`),
+which candidates are requested first (`order`), requesting them (`assets.fetch`)."""
 
 import datetime as dt
 import math
@@ -38,8 +38,8 @@ from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
-#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the limit, and
-#: a repeat now and then).
+#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the
+#: limit, and a repeat now and then).
 USABLE = 0.97
 #: Kept back for repeats and for what the other assets still request.
 _SPARE_SHARE, _SPARE_LEAST = 0.02, 5
@@ -50,8 +50,8 @@ def find_allowance(
 ) -> int | None:
     """Requests that one account may still send tonight; None: no limit.
 
-    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it must end,
-    whichever is less."""
+    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it
+    must end, whichever is less."""
     limits = []
     if left is not None:
         share = left // max(accounts, 1)
@@ -72,11 +72,14 @@ def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
 
 
 def share_night(
-    wanted: Mapping[str, int], rates: Mapping[str, float], night_s: float, measured_rate: float | None
+    wanted: Mapping[str, int],
+    rates: Mapping[str, float],
+    night_s: float,
+    measured_rate: float | None,
 ) -> dict[str, float]:
-    """Requests that fit into a night of so many seconds, by account: at its own rate, and over all accounts
-    at the rate that this machine was measured at (None: not yet). The smallest accounts come first, so that
-    as many as possible of those `wanted` are read whole."""
+    """Requests that fit into a night of so many seconds, by account: at its own rate, and over all
+    accounts at the rate that this machine was measured at (None: not yet). The smallest accounts
+    come first, so that as many as possible of those `wanted` are read whole."""
     room = {account: rate * night_s for account, rate in rates.items()}
     left = math.inf if measured_rate is None else measured_rate * night_s
     for place, account in enumerate(sorted(room, key=lambda name: wanted.get(name, 0))):
@@ -85,15 +88,15 @@ def share_night(
     return room
 
 
-#: Days for which a campaign is young after it was made or its totals moved. Statistics of young campaigns are
-#: requested every night, of others every week.
+#: Days for which a campaign is young after it was made or its totals moved. Statistics of young
+#: campaigns are requested every night, of others every week.
 YOUNG_DAYS = 30
 
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how many by
-    reason; `due_at`: when the first of all is due next."""
+    """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how
+    many by reason; `due_at`: when the first of all is due next."""
 
     campaigns: list[tuple[int, str]]
     counts: dict[Reason, int]
@@ -102,11 +105,12 @@ class CampaignPlan:
 
 
 def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPlan:
-    """Statistics that were never fetched, whose campaign changed in the listing since, or that are a day old
-    (of young campaigns) or a week."""
+    """Statistics that were never fetched, whose campaign changed in the listing since, or that are
+    a day old (of young campaigns) or a week."""
     moment = now.timestamp()
     requested, row_at, created, moved = (
-        unix_seconds(rows[name], moment) for name in ("asked_at", "row_at", "created_at", "moved_on")
+        unix_seconds(rows[name], moment)
+        for name in ("asked_at", "row_at", "created_at", "moved_on")
     )
     is_old = np.fmax(created, moved) < moment - YOUNG_DAYS * DAY_S  # one of unknown age is young
     max_age_s = np.where(is_old, 7, 1) * DAY_S
@@ -117,7 +121,9 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
         Reason.ROOM: np.full(len(rows), rules.requests_all),
     }
     chosen = np.logical_or.reduce(list(conditions.values()))
-    reasons = np.select(list(conditions.values()), [REASONS.index(reason) for reason in conditions])[chosen]
+    reasons = np.select(
+        list(conditions.values()), [REASONS.index(reason) for reason in conditions]
+    )[chosen]
     ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
     next_due = np.min(np.where(chosen, moment, requested) + max_age_s, initial=moment + 7 * DAY_S)
     return CampaignPlan(
@@ -135,10 +141,10 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """What is requested for one asset: `keys` in the order of the requests, each with its reason (index into
-    REASONS) and its chance of something new, of the `total` that could be. `late` and `waiting` are left out
-    although they pass the maximum age before the next night, or were never requested. `due_at`: when, after
-    this night, the first of all is due."""
+    """What is requested for one asset: `keys` in the order of the requests, each with its reason
+    (index into REASONS) and its chance of something new, of the `total` that could be. `late` and
+    `waiting` are left out although they pass the maximum age before the next night, or were never
+    requested. `due_at`: when, after this night, the first of all is due."""
 
     keys: pa.Array
     reasons: npt.NDArray[np.int8]
@@ -158,7 +164,8 @@ class PlanEntry:
 
     @property
     def summary(self) -> str:
-        """How many are requested and why, and that the others can wait: for the log and the terminal."""
+        """How many are requested and why, and that the others can wait: for the log and the
+        terminal."""
         rest = f"; {self.not_due:,} can wait, `--all` reads them too" if self.not_due else ""
         return f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)}){rest}"
 
@@ -172,15 +179,15 @@ class PlanEntry:
         parts = {"never requested yet": self.waiting, "older than they may be": self.late}
         left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         return (
-            f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync sync --dry-run` shows "
-            "what would be needed"
+            f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync sync --dry-run` "
+            "shows what would be needed"
         )
 
 
 @dataclass(frozen=True)
 class ContactPlan:
-    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night when nothing
-    changes."""
+    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night
+    when nothing changes."""
 
     entries: Mapping[str, PlanEntry] = field(default_factory=dict)
     limit: int | None = None
@@ -197,9 +204,12 @@ def plan_contacts(
 ) -> ContactPlan:
     """Which contacts to request tonight. The same tables and rules give the same plan.
 
-    `candidates` are read asset by asset, and only their figures kept: a million rows of one need no room
-    while another's are read."""
-    parts = {name: _Part(_KEYS[name], read(), rules, now.timestamp()) for name, read in candidates.items()}
+    `candidates` are read asset by asset, and only their figures kept: a million rows of one need no
+    room while another's are read."""
+    parts = {
+        name: _Part(_KEYS[name], read(), rules, now.timestamp())
+        for name, read in candidates.items()
+    }
     if not parts:
         return ContactPlan(limit=rules.limit)
     requested, deadline, chance, why = (
@@ -250,8 +260,9 @@ CAMPAIGN_STATS = "campaign_stats"
 
 @dataclass
 class Planner:
-    """Makes the plans of one account. `assets`: those of TIMELINES and COUPONS that are to be fetched.
-    `find_rules` is called when the plan is made, as other requests use up the limit until then.
+    """Makes the plans of one account. `assets`: those of TIMELINES and COUPONS that are to be
+    fetched. `find_rules` is called when the plan is made, as other requests use up the limit until
+    then.
 
     Thread-safe: the first that needs a plan makes it, others wait.
     """
@@ -289,8 +300,8 @@ class Planner:
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
 
     def refused_as_nothing(self) -> set[int]:
-        """The errorCodes of earlier runs by which the service reports that an address has no coupons
-        (`assets.result`)."""
+        """The errorCodes of earlier runs by which the service reports that an address has no
+        coupons (`assets.result`)."""
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def export_plan(self) -> Planned | None:

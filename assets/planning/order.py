@@ -1,8 +1,8 @@
 """Which candidates are requested tonight, in which order and why. Pure functions of columns.
 
-    everything that is open fits into the night    all of it, the most probable first
-    it does not                                    new ones, probable ones, and a share of the oldest
-    a limit is too small even for new and due ones a twentieth for the oldest, the rest for probable ones
+    everything that is open fits into the night    all of it, the most probable first it does not
+    new ones, probable ones, and a share of the oldest a limit is too small even for new and due
+    ones a twentieth for the oldest, the rest for probable ones
 
 Not here: how probable a change is (`change_chances`), how much fits (`crawl_plan`)."""
 
@@ -21,7 +21,8 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats
 WORTH = 1 / 4
 #: Of an allowance that can't keep the maximum age, the share for what waits longest.
 OLDEST_SHARE = 0.05
-#: What was requested within half a day is not requested again; a deadline within half a day is tonight's.
+#: What was requested within half a day is not requested again; a deadline within half a day is
+#: tonight's.
 HALF_DAY_S = DAY_S / 2
 
 
@@ -63,9 +64,10 @@ def in_words(counts: Mapping[Any, int]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a night has to keep to. `room`: requests that fit into it; more are sent only for what is new,
-    probable or due. `limit`: requests that are never exceeded (None: any number). Everything is requested
-    within `max_age_days`. `requests_all`: whatever that takes, also what was requested a moment ago."""
+    """What a night has to keep to. `room`: requests that fit into it; more are sent only for what
+    is new, probable or due. `limit`: requests that are never exceeded (None: any number).
+    Everything is requested within `max_age_days`. `requests_all`: whatever that takes, also what
+    was requested a moment ago."""
 
     max_age_days: float = 7
     room: float = math.inf
@@ -75,11 +77,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Order:
-    """`positions` of the candidates to request, in that order, with the `reasons` (indexes into REASONS) for
-    each.
+    """`positions` of the candidates to request, in that order, with the `reasons` (indexes into
+    REASONS) for each.
 
-    `needed`: requests that this night takes for what is new and for the maximum age. Left out, although:
-    `is_late`, its deadline passes before the next night; `is_waiting`, it was never requested."""
+    `needed`: requests that this night takes for what is new and for the maximum age. Left out,
+    although: `is_late`, its deadline passes before the next night; `is_waiting`, it was never
+    requested."""
 
     positions: Ints
     reasons: npt.NDArray[np.int8]
@@ -96,12 +99,12 @@ def order_requests(
     now: float,
     rules: Rules,
 ) -> Order:
-    """What to request tonight. The same input gives the same order. `why`: the reason that a candidate is
-    probable (index into REASONS).
+    """What to request tonight. The same input gives the same order. `why`: the reason that a
+    candidate is probable (index into REASONS).
 
-    Every candidate costs one request, so requesting by falling probability finds the most changes per
-    request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for
-    crawling, PNAS 115(32), 2018) for nightly batches."""
+    Every candidate costs one request, so requesting by falling probability finds the most changes
+    per request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable
+    near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches."""
     count, is_new, is_due = len(requested), np.isnan(requested), deadline - now < HALF_DAY_S
     is_open = is_new | (now - requested >= HALF_DAY_S) | (rules.requests_all)
     done = count - int(is_open.sum())  # by an earlier run of this night

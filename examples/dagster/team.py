@@ -25,7 +25,9 @@ class AfterPublished(DagsterDbtTranslator):
             return dg.AssetKey("published")
         return dg.AssetKey(["team", dbt_resource_props["name"]])
 
-    def get_automation_condition(self, dbt_resource_props: Mapping[str, Any]) -> dg.AutomationCondition[Any]:
+    def get_automation_condition(
+        self, dbt_resource_props: Mapping[str, Any]
+    ) -> dg.AutomationCondition[Any]:
         return dg.AutomationCondition.eager()
 
 

@@ -1,4 +1,5 @@
-"""Writes models/sources.yml from the comments of the published file: python write_sources.py FILE"""
+"""Writes models/sources.yml from the comments of the published file: python write_sources.py
+FILE"""
 
 import json
 import sys
@@ -32,9 +33,13 @@ def read_sources(path: str) -> list[dict[str, object]]:
     for schema, table, comment in tables:
         entry = describe(table, comment) | {"columns": columns[schema, table]}
         sources.setdefault(schema, []).append(entry)
-    return [{"name": name, "database": "marketing", "tables": entries} for name, entries in sources.items()]
+    return [
+        {"name": name, "database": "marketing", "tables": entries}
+        for name, entries in sources.items()
+    ]
 
 
 if __name__ == "__main__":
-    text = json.dumps({"version": 2, "sources": read_sources(sys.argv[1])}, indent=1)  # JSON is YAML
+    # JSON is YAML
+    text = json.dumps({"version": 2, "sources": read_sources(sys.argv[1])}, indent=1)
     Path(__file__).with_name("models").joinpath("sources.yml").write_text(text, encoding="utf-8")

@@ -1,7 +1,8 @@
 """Every operation of the service, found here by name.
 
-Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with what
-reads their rows, and those that code calls; the others are called by their name (`marketing-sync call`)."""
+Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with
+what reads their rows, and those that code calls; the others are called by their name
+(`marketing-sync call`)."""
 
 import difflib
 
@@ -38,7 +39,9 @@ __all__ = [
 _MODULES = (account, reputation, social, campaigns, contacts, lists, users, goals, webhooks)
 
 #: The operations by area, in the order of the specification.
-AREAS: dict[str, tuple[Operation, ...]] = {each.AREA.name: tuple(each.AREA.values()) for each in _MODULES}
+AREAS: dict[str, tuple[Operation, ...]] = {
+    each.AREA.name: tuple(each.AREA.values()) for each in _MODULES
+}
 
 #: All operations by name, e.g. `emailmarketing/getcontacts`.
 ALL: dict[str, Operation] = {
@@ -53,7 +56,8 @@ def find(name: str) -> Operation:
     if (operation := ALL.get(plain)) is not None:
         return operation
     near = (
-        difflib.get_close_matches(plain, ALL, n=1) or [full for full in ALL if full.endswith(f"/{plain}")][:1]
+        difflib.get_close_matches(plain, ALL, n=1)
+        or [full for full in ALL if full.endswith(f"/{plain}")][:1]
     )
     hint = f"did you mean {near[0]}?" if near else f"there are {len(ALL)}, e.g. {next(iter(ALL))}"
     raise InvalidCall(f"there is no operation {name}: {hint}", parameter="operation")

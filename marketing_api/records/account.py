@@ -10,7 +10,9 @@ from marketing_api.records.shapes import Entry, Params, as_objects, shape_entrie
 class Business(Record):
     """The business that the key belongs to; one row per account."""
 
-    business_id: MaybeInt = field("The service's id of the business; not every response has it.", "id")
+    business_id: MaybeInt = field(
+        "The service's id of the business; not every response has it.", "id"
+    )
     business_name: MaybeText = field("Name of the business.", "businessName")
     contact_name: MaybeText = field("Name of the person to contact.", "contactName", personal=True)
     phone_number: MaybeText = field("Phone number of the business.", "phoneNumber", personal=True)
@@ -22,7 +24,8 @@ class Business(Record):
 
 
 def read_business(payload: Any, params: Params) -> Rows:
-    """`read_business`: one object. No account is without its business: an empty one tells nothing."""
+    """`read_business`: one object. No account is without its business: an empty one tells
+    nothing."""
     yield from (
         shape_entries(Business, as_objects(payload), _with_short_name)
         if as_objects(payload)
@@ -31,7 +34,8 @@ def read_business(payload: Any, params: Params) -> Rows:
 
 
 def _with_short_name(entry: Entry) -> Entry:
-    """The short name's member may be named after the service, followed by `Name` (observation 47)."""
+    """The short name's member may be named after the service, followed by `Name` (observation
+    47)."""
     others = (name for name in entry if name.lower() not in ("businessname", "contactname"))
     names = [name for name in others if name.lower().endswith("name")]
     return {("serviceName" if [name] == names else name): value for name, value in entry.items()}

@@ -45,7 +45,9 @@ class Campaign(Record):
     """One e-mail campaign."""
 
     campaign_id: int = key("The service's id of the campaign.", "id")
-    status: MaybeWord = field("draft, sent, scheduled or automation: the group that the service lists it in.")
+    status: MaybeWord = field(
+        "draft, sent, scheduled or automation: the group that the service lists it in."
+    )
     type: MaybeText = field("automated for the automation group, else standard.")
     subject: MaybeText = field("Subject line.")
     message: MaybeText = field("Body.", link=True)
@@ -56,7 +58,9 @@ class Campaign(Record):
     name: MaybeText = field(f"Name that the account's own people gave it; {_UNTOLD}.")
     sent_at: MaybeMoment = field(f"When it was sent, or will be, UTC; {_UNTOLD}.", "sent_date")
     delivered_count: MaybeInt = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
-    failed_count: MaybeInt = field(f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed")
+    failed_count: MaybeInt = field(
+        f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed"
+    )
 
 
 _AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"
@@ -87,7 +91,9 @@ class CampaignLink(Record):
     clicker_count: MaybeInt = field(
         "Addresses that clicked it; NULL when one that is listed could not be read."
     )
-    click_count: MaybeInt = field("Clicks of all addresses; NULL when one that is listed could not be read.")
+    click_count: MaybeInt = field(
+        "Clicks of all addresses; NULL when one that is listed could not be read."
+    )
 
 
 class CampaignClicker(Record):
@@ -104,8 +110,8 @@ _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 
 def read_campaigns(payload: Any, params: Params) -> Rows:
-    """`read_campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns
-    without groups (row 16)."""
+    """`read_campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and
+    campaigns without groups (row 16)."""
     filtered, items = params.get("filter", "all").lower(), items_of(payload)
     is_grouped = isinstance(items, dict)
     for name, group in items.items() if is_grouped else [("", items)]:
@@ -122,8 +128,8 @@ def read_campaigns(payload: Any, params: Params) -> Rows:
 
 
 def _find_group_entries(group: Any) -> Any:
-    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be
-    a mere count of 0."""
+    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty
+    one may be a mere count of 0."""
     if not isinstance(group, dict) or "data" in group:
         return group["data"] if isinstance(group, dict) else group
     if is_numbered(group) or any(isinstance(item, dict) for item in group.values()):
@@ -136,7 +142,9 @@ def _shape_campaign(entry: Entry, group: str) -> Entry:
     status, kind = group or entry.get("status"), entry.get("type")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
-    is_automated = status == "automation" or (isinstance(kind, str) and kind.strip().lower() == "automated")
+    is_automated = status == "automation" or (
+        isinstance(kind, str) and kind.strip().lower() == "automated"
+    )
     raw = {**entry, "type": "automated" if is_automated else "standard"}
     return raw if is_nothing(status) else {**raw, "status": status}
 
@@ -170,7 +178,8 @@ def _stats_of(entry: Entry, campaign_id: Any) -> Any:
     beside = {
         name: value
         for name, value in entry.items()
-        if name.lower() not in ("stats", "clicks", "id") or (name.lower() == "id" and not is_scalar(value))
+        if name.lower() not in ("stats", "clicks", "id")
+        or (name.lower() == "id" and not is_scalar(value))
     }
     if stats not in (None, ""):
         return {**beside, **_shape_stats(stats, campaign_id)}
@@ -245,8 +254,8 @@ class _Link:
 
 
 def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
-    """Links and clickers: several entries for a URL are one link, several of an address on it one clicker
-    with the sum."""
+    """Links and clickers: several entries for a URL are one link, several of an address on it one
+    clicker with the sum."""
     links: dict[str, _Link] = {}
     for entry in list_entries(clicks):
         url = entry.get("url") if isinstance(entry, dict) else None
@@ -263,8 +272,8 @@ def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
 
 
 def _list_clickers(clickers: Any) -> Iterator[Any]:
-    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one clicker as
-    it is."""
+    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one
+    clicker as it is."""
     if not isinstance(clickers, dict) or not clickers or is_numbered(clickers):
         yield from list_entries(clickers)
     elif any("@" in name for name in clickers):

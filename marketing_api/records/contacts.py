@@ -1,5 +1,5 @@
-"""What comes back about contacts, their coupons and what happened to them (timelines), and the operations
-that bring it."""
+"""What comes back about contacts, their coupons and what happened to them (timelines), and the
+operations that bring it."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -45,9 +45,13 @@ class Contact(Record):
     status: MaybeWord = field(
         "active, unconfirmed, unsubscribed or bounced; another word of the service in lower case."
     )
-    status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
+    status_code: MaybeInt = field(
+        "The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
+    )
     registered_at: MaybeMoment = field("When the contact was added, UTC.", "registration_date")
-    custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
+    custom_fields: Json = field(
+        "Values of the list's custom fields, by field id or name.", personal=True
+    )
 
 
 class Coupon(Record):
@@ -57,14 +61,18 @@ class Coupon(Record):
     email: MaybeText = field("E-mail address that it was given to.", personal=True)
     coupon_code: MaybeText = field("The code.", "couponcode")
     is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
-    redeemed_on: MaybeDate = field("When it was redeemed, in the account's time zone.", "couponredeemedon")
+    redeemed_on: MaybeDate = field(
+        "When it was redeemed, in the account's time zone.", "couponredeemedon"
+    )
 
 
 class TimelineEvent(Record):
     """One event in the timeline of one contact; its details grow later (opens, clicks)."""
 
     contact_id: int = key("The contact.")
-    event_key: str = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
+    event_key: str = key(
+        "Hash of kind, text and time, and an occurrence number: the service gives no id."
+    )
     key: AsWorded = field("Kind of event, e.g. email-campaign-sent; an open set.")
     snippet: MaybeText = field("The event in words.", personal=True)
     occurred_at: MaybeMoment = field("When it happened, UTC.")
@@ -103,28 +111,37 @@ class TimelineAutomation(Record):
 #: observation 18.
 STATUSES = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
 _STATUS = {
-    known: (word, code) for code, word in STATUSES.items() for known in (str(code), word, word.capitalize())
+    known: (word, code)
+    for code, word in STATUSES.items()
+    for known in (str(code), word, word.capitalize())
 }
-_NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
+_NAMED = frozenset(
+    {"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"}
+)
 
 
 def read_contacts(payload: Any, params: Params) -> Rows:
-    """`read_contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id,
-    an array with one entry per list by e-mail, observation 4) fill no table: an object looked up by id does
-    not tell its list."""
+    """`read_contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an
+    object by id, an array with one entry per list by e-mail, observation 4) fill no table: an
+    object looked up by id does not tell its list."""
     requested = {"list_id": params["listid"]} if "listid" in params else {}
     for entry in list_entries(items_of(payload)):
         yield Contact, _shape_contact(entry, requested) if isinstance(entry, dict) else entry
 
 
 def _shape_contact(entry: Entry, requested: dict[str, str]) -> Entry:
-    """A million of these are read from one response, so the usual entry takes no loop of its own."""
+    """A million of these are read from one response, so the usual entry takes no loop of its
+    own."""
     raw = {**entry, **requested}
     if "status" in raw:
         raw["status"], raw["status_code"] = _read_status(raw["status"])
     if requested and "listid" in raw:
         del raw["listid"]
-    beside = {} if entry.keys() <= _NAMED else {name: raw.pop(name) for name in entry if name not in _NAMED}
+    beside = (
+        {}
+        if entry.keys() <= _NAMED
+        else {name: raw.pop(name) for name in entry if name not in _NAMED}
+    )
     if "fields" in raw and (isinstance(raw["fields"], (dict, list)) or is_nothing(raw["fields"])):
         fields = raw.pop("fields")
         raw["custom_fields"] = beside | ({} if is_nothing(fields) else as_object(fields))
@@ -134,7 +151,8 @@ def _shape_contact(entry: Entry, requested: dict[str, str]) -> Entry:
 
 
 def _read_status(value: Any) -> tuple[Any, Any]:
-    """Word and code, whichever of them came; an unknown code has no word, an unknown word no code."""
+    """Word and code, whichever of them came; an unknown code has no word, an unknown word no
+    code."""
     if (
         isinstance(value, str)
         and (known := _STATUS.get(value) or _STATUS.get(value.strip().lower())) is not None
@@ -143,7 +161,8 @@ def _read_status(value: Any) -> tuple[Any, Any]:
     if is_nothing(value):
         return None, None
     code = read_or_none(read_int, value)
-    return (value, None) if code is None else (STATUSES.get(code), code)  # a word, or to be set aside
+    # a word, or to be set aside
+    return (value, None) if code is None else (STATUSES.get(code), code)
 
 
 def read_coupons(payload: Any, params: Params) -> Rows:
@@ -157,8 +176,8 @@ def read_coupons(payload: Any, params: Params) -> Rows:
 
 
 def read_timeline(payload: Any, params: Params) -> Rows:
-    """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data,
-    count}}."""
+    """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?:
+    {data, count}}."""
     contact = params.get("id", payload.get("id"))
     for record, name, key_column, moment_column, identity in _PARTS:
         for raw in add_keys(
@@ -179,8 +198,8 @@ def read_timeline(payload: Any, params: Params) -> Rows:
 
 
 def _find_part_entries(wrapper: Any) -> Any:
-    """The entries of a part; a wrapper that holds something under a name that nobody knows is set aside as a
-    whole."""
+    """The entries of a part; a wrapper that holds something under a name that nobody knows is set
+    aside as a whole."""
     if not isinstance(wrapper, dict) or is_numbered(wrapper):
         return wrapper
     found = first_member(wrapper, "data", "items")
@@ -205,11 +224,11 @@ def _visit_identity(raw: Entry) -> tuple[Any, ...]:
 
 
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
-#: Of each part of the response: its record, its name, the columns of key and moment, and what tells its
-#: entries apart.
+#: Of each part of the response: its record, its name, the columns of key and moment, and what tells
+#: its entries apart.
 _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[Entry], Iterable[Any]]], ...] = (
-    # without the details: these change when a message is opened, and must update the row instead of adding
-    # one
+    # without the details: these change when a message is opened, and must update the row instead of
+    # adding one
     (
         TimelineEvent,
         "timeline",
@@ -233,7 +252,11 @@ GETCONTACTS = AREA.declare_rows("emailmarketing/getcontacts", read_contacts, Con
 GETCONTACTBYEMAIL = AREA["emailmarketing/getcontactbyemail"]
 GETCONTACT = AREA["emailmarketing/getcontact"]
 TIMELINE = AREA.declare_rows(
-    "emailmarketing/getcontacttimeline", read_timeline, TimelineEvent, TimelineVisit, TimelineAutomation
+    "emailmarketing/getcontacttimeline",
+    read_timeline,
+    TimelineEvent,
+    TimelineVisit,
+    TimelineAutomation,
 )
 GETCOUPON = AREA.declare_rows("emailmarketing/getcoupon", read_coupons, Coupon)
 

@@ -1,9 +1,9 @@
-"""What a record is, and how the types of its fields are read: nothing beyond this package knows how untidy
-the values are.
+"""What a record is, and how the types of its fields are read: nothing beyond this package knows how
+untidy the values are.
 
-Not here: which fields a record has (`records/AREA.py`), reading single values (`values`), collections
-(`shapes`). Zone-dependent types read the account's time zone from pydantic's validation context (`{"zone":
-ZoneInfo}`)."""
+Not here: which fields a record has (`records/AREA.py`), reading single values (`values`),
+collections (`shapes`). Zone-dependent types read the account's time zone from pydantic's validation
+context (`{"zone": ZoneInfo}`)."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -32,12 +32,15 @@ Value = TypeVar("Value")
 
 
 class Record(BaseModel):
-    """One row's worth of the service's data. Fields it does not know are kept in `extra`, never dropped.
+    """One row's worth of the service's data. Fields it does not know are kept in `extra`, never
+    dropped.
 
-    A field of a plain type is read from every form in which the service writes such a value (`_READERS`).
-    """
+    A field of a plain type is read from every form in which the service writes such a value
+    (`_READERS`)."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="allow", frozen=True, populate_by_name=True, protected_namespaces=()
+    )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -53,11 +56,11 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry, or a part of one, that could not be read: set aside as it came, with the reason, which names
-    fields and never values.
+    """An entry, or a part of one, that could not be read: set aside as it came, with the reason,
+    which names fields and never values.
 
-    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it only proves
-    no row to be gone."""
+    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it
+    only proves no row to be gone."""
 
     raw: Any
     reason: str
@@ -65,27 +68,30 @@ class Unread:
 
 
 def mark_missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
-    """Says that a response leaves open which entries of `record` there are: their collection is null, missing
-    or contradicts its count."""
+    """Says that a response leaves open which entries of `record` there are: their collection is
+    null, missing or contradicts its count."""
     return record, Unread(None, f"{name}: missing from the response", is_entry=False)
 
 
-#: What a `rows` function yields: each entry of a response with the record it should become. An entry holds
-#: only what the response really had, under the service's names or the fields'; what is no object, and
-#: `Unread`, are passed on, to be set aside.
+#: What a `rows` function yields: each entry of a response with the record it should become. An
+#: entry holds only what the response really had, under the service's names or the fields'; what is
+#: no object, and `Unread`, are passed on, to be set aside.
 Rows = Iterator[tuple[type[Record], Any]]
 
 
-#: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people included.
+#: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people
+#: included.
 _PERSONAL: Entry = {"personal": True}
-#: Marks a field that is a link or a text with links: one to a person's own page has their name or address in
-#: it.
+#: Marks a field that is a link or a text with links: one to a person's own page has their name or
+#: address in it.
 _LINK: Entry = {"link": True}
 
 
-def field(doc: str, *wire: str, personal: bool = False, link: bool = False, default: Any = None) -> Any:
-    """A field that a response may lack; `model_fields_set` tells whether it did. `wire` are the service's
-    names for it, some of which the machine-readable description spells in lower case."""
+def field(
+    doc: str, *wire: str, personal: bool = False, link: bool = False, default: Any = None
+) -> Any:
+    """A field that a response may lack; `model_fields_set` tells whether it did. `wire` are the
+    service's names for it, some of which the machine-readable description spells in lower case."""
     spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
     return Field(
         default=default,
@@ -209,5 +215,6 @@ Network = Annotated[str, _use_reader(read_network), _WORD]
 AsWorded = Annotated[str | None, _use_reader(read_text), _WORD]
 #: Texts in any shape of a collection; a single text stands for a list of one.
 MaybeTexts = Annotated[list[str] | None, _use_reader(_read_texts)]
-#: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
+#: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for
+#: nothing.
 Json = Annotated[Entry | list[Any] | None, _use_reader(_read_json)]

@@ -1,5 +1,5 @@
-"""What comes back about contact lists, their custom fields, and audiences, and the operations that bring
-it."""
+"""What comes back about contact lists, their custom fields, and audiences, and the operations that
+bring it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -48,15 +48,23 @@ class ContactList(Record):
         "confimation_email",
         link=True,
     )
-    success_email: MaybeText = field("Message after confirmation; may hold HTML and placeholders.", link=True)
+    success_email: MaybeText = field(
+        "Message after confirmation; may hold HTML and placeholders.", link=True
+    )
     confirmation_message: MaybeText = field(
         "Page that asks for confirmation; may hold HTML and placeholders.",
         "confimation_message",
         link=True,
     )
-    success_message: MaybeText = field("Page after confirmation; may hold HTML and placeholders.", link=True)
-    error_message: MaybeText = field("Page after a failure; may hold HTML and placeholders.", link=True)
-    is_double_opt_in: MaybeBool = field("Whether a subscription is confirmed by e-mail.", "doubleOptin")
+    success_message: MaybeText = field(
+        "Page after confirmation; may hold HTML and placeholders.", link=True
+    )
+    error_message: MaybeText = field(
+        "Page after a failure; may hold HTML and placeholders.", link=True
+    )
+    is_double_opt_in: MaybeBool = field(
+        "Whether a subscription is confirmed by e-mail.", "doubleOptin"
+    )
     notify_email: MaybeText = field("Address told about new subscriptions.", personal=True)
     created_at: MaybeMoment = field("When it was created, UTC.", "creation_date")
 
@@ -106,8 +114,8 @@ def _unify_spelling(entry: Entry) -> Entry:
 
 
 def _are_complete(fields: Any) -> bool:
-    """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of another
-    kind may be anybody's."""
+    """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of
+    another kind may be anybody's."""
     return fields == [] or (
         isinstance(fields, dict)
         and all(name.isdecimal() and isinstance(fields[name], str) for name in fields)
@@ -119,11 +127,11 @@ _AROUND = frozenset({"field", "fields", "items", "data"})
 
 
 def _shape_fields(fields: Any, list_id: Any) -> Rows:
-    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its
-    own.
+    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or
+    wrapper of its own.
 
-    A place in a list is no id: a label without one is set aside, and so is a collection under a name that
-    nobody knows."""
+    A place in a list is no id: a label without one is set aside, and so is a collection under a
+    name that nobody knows."""
     if not is_collection(fields):
         yield ListField, fields
         return
@@ -151,7 +159,11 @@ def _shape_named_field(name: str, label: Any, list_id: Any) -> Entry | Unread:
 
 def _shape_labelled_field(entry: Entry, list_id: Any, name: str | None) -> Entry:
     """An entry with a label of its own."""
-    beside = {other: value for other, value in entry.items() if other.lower() not in ("id", "label", "name")}
+    beside = {
+        other: value
+        for other, value in entry.items()
+        if other.lower() not in ("id", "label", "name")
+    }
     field_id, label = first_member(entry, "id") or name, first_member(entry, "label", "name")
     return {**beside, "list_id": list_id, "field_id": field_id, "label": label}
 

@@ -1,5 +1,5 @@
-"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that bring
-it."""
+"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that
+bring it."""
 
 import contextlib
 import datetime as dt
@@ -60,7 +60,9 @@ class DirectReview(Record):
 class OnlineReview(Record):
     """One public review on one channel."""
 
-    review_key: str = key("Hash of the review's content and an occurrence number: the service gives no id.")
+    review_key: str = key(
+        "Hash of the review's content and an occurrence number: the service gives no id."
+    )
     channel: str = key("Display name of the channel, e.g. Yelp.")
     username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
     reviewed_at: MaybeMoment = field("When it was published, UTC.", "date")
@@ -84,7 +86,9 @@ class OnlineReviewChannel(Record):
 class SentimentMention(Record):
     """One mention of the business with its polarity."""
 
-    mention_key: str = key("Hash of the mention's content and an occurrence number: the service gives no id.")
+    mention_key: str = key(
+        "Hash of the mention's content and an occurrence number: the service gives no id."
+    )
     polarity: ApiWord = key("positive, negative or neutral.")
     channel: MaybeText = field("Where the mention stands.", "social")
     reviewed_on: MaybeDate = field("Date of the mention, in the account's time zone.", "reviewdate")
@@ -129,15 +133,16 @@ def direct_reviews(payload: Any, params: Params) -> Rows:
 
 
 def _direct_review(entry: Entry) -> Entry:
-    """Date and time of day together; the date alone where it has the time already (unix seconds, or both in
-    one) or none is given."""
+    """Date and time of day together; the date alone where it has the time already (unix seconds, or
+    both in one) or none is given."""
     raw = dict(entry)
     if "date" in raw:
         date, time = raw.pop("date"), raw.pop("time", None)
         if isinstance(date, str) and not (
             is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)
         ):
-            date = f"{date} {time}" if isinstance(time, str) else [date, time]  # the latter is set aside
+            # the latter is set aside
+            date = f"{date} {time}" if isinstance(time, str) else [date, time]
         raw["reviewed_at"] = date
     return raw
 
@@ -188,8 +193,8 @@ _MENTION_IDENTITY = ("polarity", "social", "reviewdate", "inquiry")
 
 
 def read_sentiment(payload: Any, params: Params) -> Rows:
-    """`read_sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives:
-    […]}}."""
+    """`read_sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […],
+    Negatives: […]}}."""
     if not isinstance(payload, dict):
         yield from shape_entries(SentimentMention, payload)
         return
@@ -216,7 +221,11 @@ def _shape_mentions(group: Any, polarity: str) -> Rows:
 
 
 def _by_polarity(groups: Any) -> Entry:
-    return {to_singular(name): value for name, value in groups.items()} if isinstance(groups, dict) else {}
+    return (
+        {to_singular(name): value for name, value in groups.items()}
+        if isinstance(groups, dict)
+        else {}
+    )
 
 
 #: The series of `stats`, by record.
@@ -228,15 +237,17 @@ _SERIES: dict[type[Record], str] = {
 
 
 def read_stats(payload: Any, params: Params) -> Rows:
-    """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the
-    names."""
+    """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of
+    the names."""
     if not isinstance(payload, dict):
         if payload:  # entries without the name of their series: nobody knows which one
             yield ReviewStats, payload
             yield from itertools.starmap(mark_missing, _SERIES.items())
         return
     served = {record: first_member(payload, name) for record, name in _SERIES.items()}
-    if not any(each is not None for each in served.values()) and any(map(is_full, payload.values())):
+    if not any(each is not None for each in served.values()) and any(
+        map(is_full, payload.values())
+    ):
         yield ReviewStats, payload  # under names that nobody knows: set aside
     for record, name in _SERIES.items():
         if payload and not is_whole(None, served[record]):
@@ -258,23 +269,26 @@ def _by_network(entry: Any) -> Rows:
             yield SocialMediaStats, {**period, "network": network, "mention_count": count}
 
 
-# --- the number inside an online review's rating, "a serialized structure" of which no sample exists
-# (observation 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
+# --- the number inside an online review's rating, "a serialized structure" of which no sample
+# exists
+# (observation 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are
+# tried.
 
 _NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
 #: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.
 _PHP = re.compile(r"\s*([idbsaO]:|N;)", re.ASCII)
 #: A number that PHP does not write so, but its reader here takes: `i:1_000;`.
 _NO_PHP = re.compile(
-    r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))", re.ASCII
+    r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))",
+    re.ASCII,
 )
 #: Longer text is no rating; it is kept raw and not looked into.
 _LONGEST = 10_000
 
 
 def read_rating(value: Any) -> float | None:
-    """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never
-    raises."""
+    """The number in `value` when there is exactly one, wherever it stands in the structure; else
+    None. Never raises."""
     try:
         numbers = list(_find_numbers(_parse_structure(value) if isinstance(value, str) else value))
     except RecursionError:
@@ -288,7 +302,9 @@ def _parse_structure(text: str) -> Any:
     try:
         if is_php:
             return phpserialize.loads(
-                text.strip().encode(), object_hook=lambda name, members: members, decode_strings=True
+                text.strip().encode(),
+                object_hook=lambda name, members: members,
+                decode_strings=True,
             )
         return text if _NUMBER.fullmatch(text) else json.loads(text)
     except Exception:  # whatever a stranger's text makes of a parser, it is no rating
@@ -296,8 +312,8 @@ def _parse_structure(text: str) -> Any:
 
 
 def _find_numbers(value: Any) -> Iterator[float]:
-    """Every number among the values (not the names) of a structure; texts count when they are nothing but a
-    number."""
+    """Every number among the values (not the names) of a structure; texts count when they are
+    nothing but a number."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -313,5 +329,9 @@ def _find_numbers(value: Any) -> Iterator[float]:
 AREA = Area("reputation")
 DIRECT = AREA.declare_rows("reputation/direct", direct_reviews, DirectReview)
 ONLINE = AREA.declare_rows("reputation/online", online_reviews, OnlineReview, OnlineReviewChannel)
-SENTIMENT = AREA.declare_rows("reputation/sentiment", read_sentiment, SentimentMention, SentimentTotals)
-STATS = AREA.declare_rows("reputation/stats", read_stats, ReviewStats, SocialMediaStats, FeedbackViews)
+SENTIMENT = AREA.declare_rows(
+    "reputation/sentiment", read_sentiment, SentimentMention, SentimentTotals
+)
+STATS = AREA.declare_rows(
+    "reputation/stats", read_stats, ReviewStats, SocialMediaStats, FeedbackViews
+)

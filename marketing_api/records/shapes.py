@@ -1,8 +1,8 @@
 """Finding the entries of a response in the shapes that collections come in (observation 16).
 
-Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys
-that deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single
-values (`values`)."""
+Belongs here: lists that may be objects, objects that may be lists, nested members that become
+columns, keys that deduplicate entries without an id. Not here: what an area's entries are
+(`records/AREA.py`), single values (`values`)."""
 
 import hashlib
 import json
@@ -18,15 +18,16 @@ from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
 Pairs = TypeVar("Pairs")
-#: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside
-#: with a reason.
+#: An entry that is about to become a record; one that is no object is passed on as it came, to be
+#: set aside with a reason.
 Raw = Any
 Entry = dict[str, Any]
 #: What was requested.
 Params = Mapping[str, str]
 
 
-#: The only member of what stands in the place of an archived entry about somebody who asked to be forgotten.
+#: The only member of what stands in the place of an archived entry about somebody who asked to be
+#: forgotten.
 FORGOTTEN = "_forgotten"
 
 
@@ -38,11 +39,12 @@ class CutEntry:
 
 
 def list_entries(items: Any) -> Iterator[Any]:
-    """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty
-    (row 16).
+    """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null
+    for empty (row 16).
 
-    An object with an id of its own is the only entry. What is no collection is passed on as it came, to be
-    set aside without losing the others. What stands for a cut entry becomes a CutEntry."""
+    An object with an id of its own is the only entry. What is no collection is passed on as it
+    came, to be set aside without losing the others. What stands for a cut entry becomes a
+    CutEntry."""
     if isinstance(items, dict) and is_scalar(items.get("id")):
         yield items
     elif isinstance(items, (dict, list)):
@@ -58,9 +60,9 @@ def is_collection(value: Any) -> bool:
 
 
 def is_whole(wrapper: Any, collection: Any) -> bool:
-    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing,
-    null and "" tell nothing, nor does one whose count is a collection itself, nor an object that stands for
-    no list: it may be anything."""
+    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`.
+    Missing, null and "" tell nothing, nor does one whose count is a collection itself, nor an
+    object that stands for no list: it may be anything."""
     count = first_member(wrapper, "count")
     if isinstance(count, (dict, list)):
         return False
@@ -70,7 +72,9 @@ def is_whole(wrapper: Any, collection: Any) -> bool:
     is_entry = isinstance(collection, dict) and is_scalar(
         collection.get("id")
     )  # an only entry stands for a list of one
-    is_list = isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
+    is_list = (
+        isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
+    )
     return is_list and sum(1 for _ in list_entries(collection)) >= (counted or 0)
 
 
@@ -89,7 +93,8 @@ def is_numbered(value: Any) -> TypeGuard[Entry]:
 
 
 def as_object(value: Any) -> Entry:
-    """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row 16)."""
+    """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row
+    16)."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list):
@@ -100,8 +105,8 @@ def as_object(value: Any) -> Entry:
 
 
 def first_member(value: Any, *names: str) -> Any:
-    """The first of these members that an object has, case aside (samples disagree on it); None without
-    one."""
+    """The first of these members that an object has, case aside (samples disagree on it); None
+    without one."""
     if not isinstance(value, dict):
         return None
     for name in names:
@@ -112,14 +117,14 @@ def first_member(value: Any, *names: str) -> Any:
 
 
 def items_of(payload: Any) -> Any:
-    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and null an
-    empty one."""
+    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and
+    null an empty one."""
     return first_member(payload, "items") if isinstance(payload, dict) else payload
 
 
 def as_objects(payload: Any) -> list[Any]:
-    """A single fetch as a list: the object itself, or the array that some operations wrap it in (observation
-    4)."""
+    """A single fetch as a list: the object itself, or the array that some operations wrap it in
+    (observation 4)."""
     if isinstance(payload, dict):
         return [payload] if payload else []
     return list(list_entries(payload))
@@ -131,8 +136,8 @@ def shape_entries(
     shape: Callable[[Entry], Entry] = dict,
     known: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[tuple[RecordType, Raw]]:
-    """Every entry of a collection as (record, shaped entry with the columns that are `known` of all); what is
-    no object is passed on as it came."""
+    """Every entry of a collection as (record, shaped entry with the columns that are `known` of
+    all); what is no object is passed on as it came."""
     for entry in list_entries(items):
         yield record, {**shape(entry), **known} if isinstance(entry, dict) else entry
 
@@ -148,12 +153,12 @@ def read_single(rows: Callable[[Any, Params], Pairs]) -> Callable[[Any, Params],
 
 
 def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
-    """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} →
-    `url_filter`, `url: {link}`.
+    """Turn members of a nested object into columns: `url: {filter, link}` with {"filter":
+    "url_filter"} → `url_filter`, `url: {link}`.
 
-    What is not named stays where it was and so ends in `extra`. An object that came empty makes its columns
-    known to be empty; one that did not come, or came without a member, leaves them unknown. `raw` is changed
-    and returned."""
+    What is not named stays where it was and so ends in `extra`. An object that came empty makes its
+    columns known to be empty; one that did not come, or came without a member, leaves them unknown.
+    `raw` is changed and returned."""
     if name not in raw:
         return raw
     nested = raw[name]
@@ -168,11 +173,15 @@ def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
     return raw
 
 
-def add_keys(raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]) -> Iterator[Raw]:
-    """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
+def add_keys(
+    raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]
+) -> Iterator[Raw]:
+    """Give entries without an id a stable key: hash of what identifies them plus an occurrence
+    number.
 
-    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again
-    gives the same keys. Numbers count as the text that other responses send for them."""
+    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same
+    response again gives the same keys. Numbers count as the text that other responses send for
+    them."""
     seen: Counter[str] = Counter()
     for raw in raws:
         if not isinstance(raw, dict):
@@ -188,11 +197,15 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 def content_hash(parts: Iterable[Any]) -> str:
     """24 hex digits, equal for values that differ only in being number or text."""
-    plain = [part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts]
+    plain = [
+        part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts
+    ]
     try:
         content = _encode(plain)
     except RecursionError:  # as deep as can be decoded: told apart by the occurrence number
-        return content_hash("nested too deeply" if isinstance(part, (dict, list)) else part for part in plain)
+        return content_hash(
+            "nested too deeply" if isinstance(part, (dict, list)) else part for part in plain
+        )
     except (ValueError, OverflowError):  # half surrogate pairs, numbers beyond 64 bits
         content = json.dumps(plain, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     return hashlib.blake2b(content, digest_size=12).hexdigest()

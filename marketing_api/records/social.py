@@ -1,4 +1,5 @@
-"""What comes back about social profiles, posts and short links, and the operations that bring it."""
+"""What comes back about social profiles, posts and short links, and the operations that bring
+it."""
 
 import datetime as dt
 from itertools import repeat
@@ -52,7 +53,9 @@ class SocialPost(Record):
 
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    channel_type: AsWorded = field("What it is posted to: page, profile, company, board or another word.")
+    channel_type: AsWorded = field(
+        "What it is posted to: page, profile, company, board or another word."
+    )
     channel_id: MaybeText = field(
         "The network's id of the page or profile, as in social_profiles.profile_id."
     )
@@ -127,7 +130,9 @@ def read_posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
     is_dated = isinstance(items, dict)
-    for name, value in items.items() if is_dated else zip(repeat("0"), list_entries(items), strict=False):
+    for name, value in (
+        items.items() if is_dated else zip(repeat("0"), list_entries(items), strict=False)
+    ):
         if is_dated and value in (None, ""):
             yield mark_missing(SocialPost, name)
         is_post = isinstance(value, dict) and not {"id", "channel"}.isdisjoint(value)
@@ -145,7 +150,10 @@ def _on_channels(entry: Any, date: str | None) -> Rows:
         return
     channels = entry.get("channel")
     for channel in channels if isinstance(channels, list) and channels else [channels]:
-        yield SocialPost, _shape_post({**entry, "channel": channel} if channel else dict(entry), date)
+        yield (
+            SocialPost,
+            _shape_post({**entry, "channel": channel} if channel else dict(entry), date),
+        )
 
 
 _CHANNEL = {
@@ -170,7 +178,8 @@ def _shape_post(raw: Entry, date: str | None) -> Entry:
 
 
 def post_details(payload: Any, params: Params) -> Rows:
-    """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one requested."""
+    """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one
+    requested."""
 
     def shape_detail(entry: Entry) -> Entry:
         raw = lift_members(dict(entry), "item", {"uid": "uid"})
@@ -186,7 +195,10 @@ def read_links(payload: Any, params: Params) -> Rows:
         yield record, raw
         if isinstance(clicks, dict):
             for network, count in clicks.items():
-                yield SocialLinkClicks, {"id": raw.get("id"), "network": network, "click_count": count}
+                yield (
+                    SocialLinkClicks,
+                    {"id": raw.get("id"), "network": network, "click_count": count},
+                )
         else:
             yield from shape_entries(SocialLinkClicks, clicks)
 

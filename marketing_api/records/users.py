@@ -4,7 +4,14 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, MaybeText, Record, Rows, field, key, mark_missing
-from marketing_api.records.shapes import Params, as_object, is_collection, is_whole, items_of, read_listing
+from marketing_api.records.shapes import (
+    Params,
+    as_object,
+    is_collection,
+    is_whole,
+    items_of,
+    read_listing,
+)
 
 
 class User(Record):
@@ -42,11 +49,14 @@ def read_users(payload: Any, params: Params) -> Rows:
         yield User, items
         return
     for name, value in as_object(items).items():
-        yield from _shape_users(value, name if isinstance(items, dict) else params.get("businessid"))
+        yield from _shape_users(
+            value, name if isinstance(items, dict) else params.get("businessid")
+        )
 
 
 def _shape_users(value: Any, business: str | None) -> Rows:
-    """Ids are the keys of the maps; where a list came in their place, the entry has to tell them."""
+    """Ids are the keys of the maps; where a list came in their place, the entry has to tell
+    them."""
     parts = value if isinstance(value, dict) else {}
     people = next((part for key, part in parts.items() if key.lower() == "users"), value)
     if not is_collection(people):

@@ -1,9 +1,9 @@
 """Reading one raw value into one Python value, however the service writes it.
 
-What is neither recognized nor one of the words for nothing is refused: a value that may mean something else
-is never taken for what it may not be. Every function raises ValueError and nothing else; its message does not
-repeat the value, which may be personal data. Its time is linear in the length of a text. Not here: which
-types fields have (`fields`), collections (`shapes`)."""
+What is neither recognized nor one of the words for nothing is refused: a value that may mean
+something else is never taken for what it may not be. Every function raises ValueError and nothing
+else; its message does not repeat the value, which may be personal data. Its time is linear in the
+length of a text. Not here: which types fields have (`fields`), collections (`shapes`)."""
 
 import datetime as dt
 import functools
@@ -23,7 +23,8 @@ _SOMETHING = frozenset(string.ascii_letters + string.digits) - frozenset("nN")
 
 
 def is_nothing(value: Any) -> bool:
-    """True for None, an empty collection, blanks, and the words the service uses for a missing value."""
+    """True for None, an empty collection, blanks, and the words the service uses for a missing
+    value."""
     if isinstance(value, str):
         if value[:1] in _SOMETHING:
             return False
@@ -38,7 +39,8 @@ def read_or_none(read: Callable[[Any], Value], value: Any) -> Value | None:
         return None
 
 
-#: Decimal point, and commas between well-formed groups of three: `0,123` and `12,34` may be decimal commas.
+#: Decimal point, and commas between well-formed groups of three: `0,123` and `12,34` may be decimal
+#: commas.
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)", re.ASCII)
 #: No number of the service is longer, and none is larger.
 _LONGEST_NUMBER, _LARGEST_NUMBER = 40, 1e30
@@ -47,15 +49,22 @@ _EXACT = 2**53
 
 
 def read_int(value: Any) -> int:
-    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits. `"1.000"` may be a
-    thousand: refused."""
+    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits. `"1.000"`
+    may be a thousand: refused."""
     if type(value) is int:
         number = value
-    elif isinstance(value, str) and value.isdigit() and value.isascii() and len(value) < _LONGEST_NUMBER:
+    elif (
+        isinstance(value, str)
+        and value.isdigit()
+        and value.isascii()
+        and len(value) < _LONGEST_NUMBER
+    ):
         number = int(value)
     else:
         exact = read_decimal(value)
-        if exact != (number := int(exact)) or (isinstance(value, str) and value.rstrip().endswith(".000")):
+        if exact != (number := int(exact)) or (
+            isinstance(value, str) and value.rstrip().endswith(".000")
+        ):
             raise ValueError("not a whole number")
         if isinstance(value, float) and abs(number) >= _EXACT:
             raise ValueError("a number too large to be exact")
@@ -82,7 +91,13 @@ _FALSE = frozenset({"0", "no", "false", "n", "off"})
 
 def read_bool(value: Any) -> bool:
     """`0/1`, `Yes/No`, `true/false`, as text, number or boolean."""
-    word = value.strip().lower() if isinstance(value, str) else str(int(value)) if value in (0, 1) else ""
+    word = (
+        value.strip().lower()
+        if isinstance(value, str)
+        else str(int(value))
+        if value in (0, 1)
+        else ""
+    )
     if word in _TRUE:
         return True
     if word in _FALSE:
@@ -91,8 +106,8 @@ def read_bool(value: Any) -> bool:
 
 
 def read_text(value: Any) -> str | None:
-    """Text as it came; numbers and booleans become their text, an empty collection stands for nothing, a full
-    one is no text."""
+    """Text as it came; numbers and booleans become their text, an empty collection stands for
+    nothing, a full one is no text."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -108,8 +123,8 @@ _LONGEST_WORD = 100
 
 
 def read_word(value: Any) -> str:
-    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins
-    like a number is none."""
+    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text
+    or begins like a number is none."""
     if not isinstance(value, str) or not (word := _normalize_word(value))[:1].isalpha():
         raise ValueError("not a word")
     return word
@@ -120,7 +135,8 @@ _NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
 
 
 def read_network(value: Any) -> str:
-    """The name of a social network in lower case, an open set: `Google+` → google+; a number is none."""
+    """The name of a social network in lower case, an open set: `Google+` → google+; a number is
+    none."""
     if (
         not isinstance(value, str)
         or (network := _normalize_word(value)) in _NO_NETWORKS
@@ -134,7 +150,11 @@ def read_network(value: Any) -> str:
 def _normalize_word(text: str) -> str:
     """In lower case, "" for what is none; kept, since a few words stand in millions of entries."""
     word = text.strip()
-    return "" if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable() else word.lower()
+    return (
+        ""
+        if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable()
+        else word.lower()
+    )
 
 
 def as_text(value: Any) -> str | None:
@@ -158,12 +178,13 @@ _DATE_TIME = re.compile(
     re.ASCII,
 )
 _UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
-#: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds
-#: or a telephone number.
+#: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in
+#: milliseconds or a telephone number.
 _UNIX_RANGE = range(100_000_000, 4_133_980_800)
 #: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
 _NO_DATE = re.compile(
-    r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: "
+    r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ "
+    r"T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: "
     r"?AM)?|12:00 ?AM))?",
     re.ASCII | re.IGNORECASE,
 )
@@ -172,7 +193,8 @@ _LONGEST_MOMENT = 40
 
 
 def is_no_moment(value: Any) -> bool:
-    """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of zeros."""
+    """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of
+    zeros."""
     if isinstance(value, str):
         text = value.strip()
         return (
@@ -184,16 +206,18 @@ def is_no_moment(value: Any) -> bool:
 
 
 def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
-    """Every date-time form of observation 21 → an aware UTC date-time, None for none; local forms are in
-    `zone`.
+    """Every date-time form of observation 21 → an aware UTC date-time, None for none; local forms
+    are in `zone`.
 
-    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a
-    clock shows. Of an hour that clocks show twice it is the first. One that they skip is read by the clock
-    before the change, so it moves on by what is skipped: 00:30 becomes 01:30 (as in java.time, and PEP 495
-    with fold=0). Unix seconds may be a number or text."""
+    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing
+    that a clock shows. Of an hour that clocks show twice it is the first. One that they skip is
+    read by the clock before the change, so it moves on by what is skipped: 00:30 becomes 01:30 (as
+    in java.time, and PEP 495 with fold=0). Unix seconds may be a number or text."""
     try:
         if isinstance(value, str):
-            if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
+            if (hour := _HOUR_FORM.fullmatch(value)) and (
+                begin := _begin_of_hour(hour[1], zone)
+            ) is not None:
                 return begin + _MINUTES[int(hour[2])]
             if len(text := value.strip()) <= _LONGEST_MOMENT:
                 if _UNIX.fullmatch(text):
@@ -210,8 +234,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     raise ValueError("not a date or time")
 
 
-#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place in UTC is
-#: worked out once.
+#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place
+#: in UTC is worked out once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)
 _MINUTES = [dt.timedelta(minutes=minute) for minute in range(60)]
 
@@ -221,7 +245,11 @@ def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     """The local hour's first moment in UTC; None when the zone's clocks change within that hour."""
     month, day, year, hour = int(text[:2]), int(text[3:5]), int(text[6:10]), int(text[11:])
     begin = dt.datetime(year, month, day, hour, tzinfo=zone)
-    return begin.astimezone(dt.UTC) if begin.utcoffset() == begin.replace(minute=59).utcoffset() else None
+    return (
+        begin.astimezone(dt.UTC)
+        if begin.utcoffset() == begin.replace(minute=59).utcoffset()
+        else None
+    )
 
 
 def _from_unix(seconds: float) -> dt.datetime:
@@ -263,7 +291,8 @@ _FARTHEST = dt.timedelta(hours=14)
 
 
 def read_share(value: Any) -> tuple[int | None, float | None]:
-    """`"11 (366.67%)"` → (11, 366.67); the percentage may be absent, and over 100 (observation 25)."""
+    """`"11 (366.67%)"` → (11, 366.67); the percentage may be absent, and over 100 (observation
+    25)."""
     if is_nothing(value):
         return None, None
     count, _, share = value.strip().partition("(") if isinstance(value, str) else (value, "", "")
@@ -306,14 +335,16 @@ def read_clicker(value: Any) -> tuple[str, int]:
     """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click
     (observation 25).
 
-    The count may stand in brackets, after a separator or a blank, with or without the word, or with the word
-    before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an object of address
-    and clicks, and a list of the two."""
+    The count may stand in brackets, after a separator or a blank, with or without the word, or with
+    the word before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an
+    object of address and clicks, and a list of the two."""
     text, *count = _clicker_parts(value)
     if (match := _match_moment(text)) is None:
         raise ValueError(_NO_CLICKER)
     name = match["name"] or ""
-    around = match.string[len(name) : match.start("email")] + " " + match.string[match.end("email") :]
+    around = (
+        match.string[len(name) : match.start("email")] + " " + match.string[match.end("email") :]
+    )
     counts = list(map(read_int, (*count, *re.findall(_NUMBER_OF_CLICKS, around, re.ASCII))))
     # without a count, a number in the name may be the count
     is_counted_by_name = "click" in name.lower() or (not counts and any(map(str.isdigit, name)))
@@ -338,13 +369,17 @@ def _clicker_parts(value: Any) -> list[Any]:
     """The address, and the count where an object or a pair tells it apart; a text has both."""
     if isinstance(value, dict):
         emails, clicks = (
-            [item for name, item in value.items() if name.lower() in names] for names in (_EMAIL, _CLICKS)
+            [item for name, item in value.items() if name.lower() in names]
+            for names in (_EMAIL, _CLICKS)
         )
         value = emails + clicks if len(emails) == 1 and len(emails + clicks) == len(value) else None
-    return value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
+    return (
+        value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
+    )
 
 
-#: Kinds, polarities and the like that the service names in the plural; another word is kept as it came.
+#: Kinds, polarities and the like that the service names in the plural; another word is kept as it
+#: came.
 _SINGULAR = {
     f"{word}s": word
     for word in (
@@ -353,12 +388,14 @@ _SINGULAR = {
         *("positive", "negative", "neutral", "mixed", "unknown"),
     )
 }
-_SINGULAR |= {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")}
+_SINGULAR |= {
+    plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")
+}
 _SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
 
 
 def to_singular(word: str) -> str:
-    """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive; `SMS` and
-    `News` stay."""
+    """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive;
+    `SMS` and `News` stay."""
     word = word.strip().lower()
     return _SINGULAR.get(word, word)

@@ -4,7 +4,14 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, MaybeInt, MaybeText, Record, Rows, field, key
-from marketing_api.records.shapes import Entry, Params, items_of, lift_members, read_single, shape_entries
+from marketing_api.records.shapes import (
+    Entry,
+    Params,
+    items_of,
+    lift_members,
+    read_single,
+    shape_entries,
+)
 from marketing_api.records.values import is_nothing, read_int
 
 
@@ -21,7 +28,9 @@ class Webhook(Record):
     execute_for: AsWorded = field("Which visitors it is for.")
     device_filter: AsWorded = field("Which devices it is for.")
     repeat_interval: MaybeText = field("How often it repeats.")
-    delay_seconds: MaybeInt = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
+    delay_seconds: MaybeInt = field(
+        "Delay before it shows, in seconds: hours, minutes and seconds together."
+    )
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
@@ -53,8 +62,8 @@ def _shape_webhook(entry: Entry) -> Entry:
 
 
 def _delay_seconds(delay: Any) -> int | None:
-    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not tell its
-    unit, unless it is 0."""
+    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not
+    tell its unit, unless it is 0."""
     if is_nothing(delay):
         return None
     if not isinstance(delay, dict):

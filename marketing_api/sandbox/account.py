@@ -15,12 +15,16 @@ def me(call: CheckedCall) -> Thing:
         "package": "Agency Pro",
     }
     if call.observes("business-names"):  # the short name under that of the service (row 47)
-        shown |= {"sandboxName": shown.pop("serviceName"), "limits": {"contacts": 100_000, "users": 25}}
+        shown |= {
+            "sandboxName": shown.pop("serviceName"),
+            "limits": {"contacts": 100_000, "users": 25},
+        }
     return shown | ({"timezone": world.origin.timezone} if call.observes("show-timezone") else {})
 
 
 def createaccount(call: CheckedCall) -> Thing:
-    """The new account is listed among the agency's sub-accounts, with its contact as the first user."""
+    """The new account is listed among the agency's sub-accounts, with its contact as the first
+    user."""
     name, contact, email = call["business_name"], call["contact_name"], call["business_email"]
     new = call.add("sub-account", {"name": name, "contact": contact, "email": email})
     call.add("user", {"business": new, "fullname": contact, "username": email, "status": "Active"})

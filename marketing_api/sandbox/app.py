@@ -21,8 +21,8 @@ from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Respons
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.world import Origin, World
 
-#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where none is
-#: declared; for a write the members of `data`.
+#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where
+#: none is declared; for a write the members of `data`.
 Rule = Callable[[CheckedCall], Any]
 #: The rule of an operation is what has its name in the module of its area.
 RULES: dict[str, Rule] = {
@@ -35,8 +35,8 @@ LOGGED = 50_000
 
 
 class Logged(NamedTuple):
-    """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a fault's
-    name."""
+    """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a
+    fault's name."""
 
     number: int
     operation: str
@@ -48,8 +48,8 @@ class Logged(NamedTuple):
 
 
 class App:
-    """The account that the options name, with everything repeated that its journal holds; `more_paths` are
-    control paths beside those of `control`."""
+    """The account that the options name, with everything repeated that its journal holds;
+    `more_paths` are control paths beside those of `control`."""
 
     more_paths: Mapping[str, Callable[..., Any]] = {}
 
@@ -93,10 +93,13 @@ class App:
             self.world.advance(line["advance"])
         else:
             operation = ALL[line["operation"]]
-            self.carry_out(CheckedCall(self.world, operation, line["params"], line["fields"], line["at"]))
+            self.carry_out(
+                CheckedCall(self.world, operation, line["params"], line["fields"], line["at"])
+            )
 
     def respond(self, request: Request, arrived: float) -> Response:
-        """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
+        """The response to a request below `/1/` that was counted at `arrived` (real unix
+        seconds)."""
         name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
         rate, given, fault = self.window.count(arrived), Params(), ""
         response, outcome = Response(200, b""), "ok"
@@ -104,7 +107,9 @@ class App:
             given = read_params(request)
             operation = self.admit(name, given, rate)
             self.world.settle(arrived)
-            fault = self.faults.draw(name, repr(sorted(given.items())), is_write=not operation.is_read)
+            fault = self.faults.draw(
+                name, repr(sorted(given.items())), is_write=not operation.is_read
+            )
             if not fault or self.faults.known[fault].has_effect:
                 response = self.apply(operation, given, arrived, rate)
         except Refusal as refusal:
@@ -113,12 +118,14 @@ class App:
             response, outcome = self.fail(fault, response, rate), fault
         self.requests += 1
         shown = Call(ALL[name], given).public_params if name in ALL else given
-        self.log.append(Logged(self.requests, name, request.verb, shown, arrived, response.status, outcome))
+        self.log.append(
+            Logged(self.requests, name, request.verb, shown, arrived, response.status, outcome)
+        )
         return response
 
     def admit(self, name: str, given: Params, rate: RateReport) -> Operation:
-        """What is requested; a Refusal where it comes too early, without the key, or for nothing that there
-        is. The key is taken out of the parameters."""
+        """What is requested; a Refusal where it comes too early, without the key, or for nothing
+        that there is. The key is taken out of the parameters."""
         keys = [given.pop(place, "").strip() for place in ("key", "api_key")]
         if rate["reached"]:
             raise Refusal(*ERRORS["rate-limited"])
@@ -129,7 +136,9 @@ class App:
             raise Refusal(*ERRORS["unknown"])
         return ALL[name]
 
-    def apply(self, operation: Operation, given: Params, arrived: float, rate: RateReport) -> Response:
+    def apply(
+        self, operation: Operation, given: Params, arrived: float, rate: RateReport
+    ) -> Response:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
         checked, now = check_params(operation, given, self.world.observes), self.world.now()
         data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))
@@ -145,7 +154,8 @@ class App:
         return data
 
     def fail(self, fault: str, response: Response, rate: RateReport) -> Response:
-        """The response as it arrives; what it was to be matters only where the fault has an effect."""
+        """The response as it arrives; what it was to be matters only where the fault has an
+        effect."""
         match fault:
             case "429":
                 return responses.error(self.world, Refusal(*ERRORS["rate-limited"]), rate)
@@ -154,5 +164,7 @@ class App:
             case "stall":
                 response.wait = self.options.stall_seconds
             case _:
-                return Response(500, b"Internal Server Error", "text/plain", responses.rate_headers(rate))
+                return Response(
+                    500, b"Internal Server Error", "text/plain", responses.rate_headers(rate)
+                )
         return response

@@ -46,21 +46,28 @@ def campaigns(call: CheckedCall) -> Thing:
         return {"count": count, "items": [_show(call, campaign) for campaign in page]}
     groups: dict[str, Thing] = {}
     for campaign in page:
-        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(_show(call, campaign))
+        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(
+            _show(call, campaign)
+        )
     return {"count": count, "items": groups}
 
 
 def _find_campaign(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     campaign = call.world.find_campaigns(call.now).get(call.id())
-    if campaign is None or call["type"] not in ("", "automated" if campaign.is_automated else "standard"):
+    if campaign is None or call["type"] not in (
+        "",
+        "automated" if campaign.is_automated else "standard",
+    ):
         raise missing("campaign")
     return campaign
 
 
 def getcampaign(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
-    return _show(call, campaign) | ({"name": campaign.name} if call.observes("campaign-groups") else {})
+    return _show(call, campaign) | (
+        {"name": campaign.name} if call.observes("campaign-groups") else {}
+    )
 
 
 def stats(call: CheckedCall) -> Thing:
@@ -68,7 +75,9 @@ def stats(call: CheckedCall) -> Thing:
     counts = campaign.count_mails(call.now)
     sent, opened = counts.pop("sent"), counts.pop("opened")
     shown = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
-    stats = {name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)" for name, count in shown.items()}
+    stats = {
+        name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)" for name, count in shown.items()
+    }
     return {"stats": stats, "clicks": _show_clicks(call, campaign)}
 
 
@@ -78,7 +87,9 @@ def _show_clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
     links: list[Thing] = [{"url": url, "message": text} for url, text in campaign.links]
     for mail in campaign.mails:
         for position, times in mail.clicks if mail.clicked_at <= call.now else ():
-            links[position].setdefault("clickers", []).append(f"{mail.contact.email}({times} clicks)")
+            links[position].setdefault("clickers", []).append(
+                f"{mail.contact.email}({times} clicks)"
+            )
     return links
 
 
@@ -133,7 +144,10 @@ def editcampaign(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
     changes: Thing = _read_texts(call)
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
-        lists, links = _read_lists(call) or campaign.lists, _find_links(call["body"] or campaign.body)
+        lists, links = (
+            _read_lists(call) or campaign.lists,
+            _find_links(call["body"] or campaign.body),
+        )
         changes |= {"lists": lists, "links": links, **_read_schedule(call)}
     for name, value in changes.items():
         setattr(campaign, name, value)

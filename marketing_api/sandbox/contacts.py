@@ -1,4 +1,5 @@
-"""The rules of contacts, their tags and activities, and coupons. Not here: their timelines (`timelines`)."""
+"""The rules of contacts, their tags and activities, and coupons. Not here: their timelines
+(`timelines`)."""
 
 from marketing_api.sandbox.lists import find_email_field, find_fields
 from marketing_api.sandbox.mailing import Mail
@@ -29,7 +30,8 @@ _STATUS = {
 
 
 def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
-    """A contact as the service shows it: the named fields, and its values by field id (observation 19)."""
+    """A contact as the service shows it: the named fields, and its values by field id (observation
+    19)."""
     registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
     shown = show_thing(
         contact.contact_id, {}, email=contact.email, status=status, registration_date=registered
@@ -84,7 +86,9 @@ def getcontact(call: CheckedCall) -> Thing:
 def getcoupon(call: CheckedCall) -> list[Thing]:
     """Everybody who opened a campaign with a coupon was given one."""
     mails = (
-        mail for one in call.subscribers.by_email(call["email"], call.now) for mail in one.mails_by(call.now)
+        mail
+        for one in call.subscribers.by_email(call["email"], call.now)
+        for mail in one.mails_by(call.now)
     )
     return [
         _show_coupon(call, mail)
@@ -114,13 +118,15 @@ def _read_lists(call: CheckedCall) -> list[int]:
 
 
 def _read_values(call: CheckedCall, lists: list[int]) -> Params:
-    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has
-    a field.
+    """Custom-field values without the field that stands for the address; a Refusal when none of the
+    lists has a field.
 
     What has a name in place of an id changes nothing (observation 44).
     """
     fields = {key: value for key, value in call.fields.items() if key.isdecimal()}
-    call.must_exist("custom field", fields, {key for one in lists for key in find_fields(call, one)})
+    call.must_exist(
+        "custom field", fields, {key for one in lists for key in find_fields(call, one)}
+    )
     addresses = [find_email_field(call, one) for one in lists]
     return {key: value for key, value in fields.items() if key not in addresses}
 

@@ -28,7 +28,8 @@ def advance(app: App, params: Params, real: float) -> Any:
 
 
 def faults(app: App, params: Params, real: float) -> Any:
-    """`name=probability[@operations]…`, `rate-limit=10`, `off=1` for none; shows all that are on."""
+    """`name=probability[@operations]…`, `rate-limit=10`, `off=1` for none; shows all that are
+    on."""
     for name, value in params.items():
         if name == "off":
             app.faults.chances.clear()
@@ -65,13 +66,15 @@ PATHS = {handle.__name__: handle for handle in (advance, faults, state, log)}
 
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:
-    """400 with `error` when the request makes no sense, 404 for an unknown path; `real` is its time in unix
-    seconds."""
+    """400 with `error` when the request makes no sense, 404 for an unknown path; `real` is its time
+    in unix seconds."""
     params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
     paths: dict[str, Callable[..., Any]] = {**PATHS, **app.more_paths}
     handle = paths.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in paths]}))
+        return Response(
+            404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in paths]})
+        )
     try:
         return Response(200, encode(handle(app, params, real)))
     except (ValueError, KeyError) as problem:

@@ -1,7 +1,8 @@
-"""Faults: what can go wrong between the service and its client, how often, and for which operations.
+"""Faults: what can go wrong between the service and its client, how often, and for which
+operations.
 
-A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults
-whatever the order of its requests, and a repeated call draws anew."""
+A draw depends on the seed, the call and how often it was requested before: the same run meets the
+same faults whatever the order of its requests, and a repeated call draws anew."""
 
 import random
 from collections import Counter
@@ -23,7 +24,9 @@ FAULTS: Mapping[str, Fault] = {
     "429": Fault("a refusal although the limit is not reached"),
     "500-before": Fault("HTTP 500 and no effect"),
     "500-after": Fault("HTTP 500 although the effect took place", True),
-    "lost-answer": Fault("a write takes effect and the connection closes without a response", True, True),
+    "lost-answer": Fault(
+        "a write takes effect and the connection closes without a response", True, True
+    ),
     "stall": Fault("the response comes only after `stall-seconds`", True),
 }
 
@@ -44,13 +47,17 @@ def read_chance(text: str) -> Chance:
     probability = float(head)
     if not 0 <= probability <= 1:
         raise ValueError(f"a probability is from 0 to 1, not {head}")
-    return Chance(probability, sorted(word.strip().lower() for word in tail.split(",") if word.strip()))
+    return Chance(
+        probability, sorted(word.strip().lower() for word in tail.split(",") if word.strip())
+    )
 
 
 class Faults:
     """`known` are those that can be set, by name."""
 
-    def __init__(self, seed: int, chances: Mapping[str, str], known: Mapping[str, Fault] = FAULTS) -> None:
+    def __init__(
+        self, seed: int, chances: Mapping[str, str], known: Mapping[str, Fault] = FAULTS
+    ) -> None:
         self._seed, self.known = seed, known
         self.chances: dict[str, Chance] = {}
         self._requested: Counter[str] = Counter()

@@ -1,6 +1,12 @@
 """The rules of conversion goals."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, show_list, show_thing, translate_members
+from marketing_api.sandbox.rules import (
+    CheckedCall,
+    Resource,
+    show_list,
+    show_thing,
+    translate_members,
+)
 from marketing_api.sandbox.seed import Thing
 
 #: Tracked domains, named by goals and webhooks.
@@ -26,7 +32,11 @@ def _show(call: CheckedCall, goal_id: int, goal: Thing) -> Thing:
 def _read_given(call: CheckedCall) -> Thing:
     call.must_exist("domain", call.ids("domainid"), DOMAINS)
     given = call.given("name", "type", "value_type", "value", "event_type", "goal_event_filter")
-    if links := call.words("event_links") or call.words("event_videos") or call.words("destination_url"):
+    if (
+        links := call.words("event_links")
+        or call.words("event_videos")
+        or call.words("destination_url")
+    ):
         given["event_links"] = links
     return given | call.given_ids("domainid")
 

@@ -15,7 +15,8 @@ from marketing_api.sandbox.seed import WORDS
 
 
 def read_params(request: Request) -> Params:
-    """Parameters of query and body, names trimmed and folded; a Refusal when the body cannot be read."""
+    """Parameters of query and body, names trimmed and folded; a Refusal when the body cannot be
+    read."""
     if "json" in request.content_type:
         pairs: Iterable[tuple[str, str]] = _read_json(request.body)
     else:
@@ -37,8 +38,8 @@ def _read_json(body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not
-    been sent."""
+    """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if
+    it had not been sent."""
     if isinstance(value, list):
         value = {"": ",".join(map(str, value))}
     if isinstance(value, dict):
@@ -49,7 +50,8 @@ def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _merge(pairs: Iterable[tuple[str, str]]) -> Params:
-    """`tagname[]` repeats, `fields[12]` keeps its key, and everything else is folded (observation 10)."""
+    """`tagname[]` repeats, `fields[12]` keeps its key, and everything else is folded (observation
+    10)."""
     found: Params = {}
     for name, value in pairs:
         place = name.strip().lower().removesuffix("[]")
@@ -68,8 +70,8 @@ def _find_required(operation: Operation, observes: Callable[[str], bool]) -> set
 def check_params(
     operation: Operation, given: Params, observes: Callable[[str], bool]
 ) -> tuple[Params, Params]:
-    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
-    one."""
+    """(parameters under their declared names in wire form, custom-field values); a Refusal naming
+    every bad one."""
     required, checked, bad = _find_required(operation, observes), Params(), Params()
     for parameter in operation.parameters:
         is_map = parameter.kind is Kind.FIELDS
@@ -83,7 +85,9 @@ def check_params(
     if not bad and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
         bad[operation.needs_one[0]] = "is required"
     if bad:
-        raise Refusal(NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad))
+        raise Refusal(
+            NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad)
+        )
     return checked, _find_field_values(given)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 
 class Journal:
-    """Lines of one file, created for the owner only; a torn last line (from a kill) is cut off on opening."""
+    """Lines of one file, created for the owner only; a torn last line (from a kill) is cut off on
+    opening."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,6 +26,6 @@ class Journal:
             yield from map(json.loads, file)
 
     def append(self, **members: Any) -> None:
-        """Either `origin`, or a write with the time `at` which it took place, or the days by which the clock
-        was to `advance`."""
+        """Either `origin`, or a write with the time `at` which it took place, or the days by which
+        the clock was to `advance`."""
         print(json.dumps(members, ensure_ascii=False), file=self._file, flush=True)

@@ -26,7 +26,9 @@ def _show(call: CheckedCall, list_id: int, thing: Thing) -> Thing:
     """With `confimation` as the service spells it."""
     texts = {member.replace("confirm", "confim"): thing.get(member, "") for member in _MEMBERS}
     created = call.moments.text(thing["since"])
-    return show_thing(list_id, {}, **texts, creation_date=created, fields=find_fields(call, list_id))
+    return show_thing(
+        list_id, {}, **texts, creation_date=created, fields=find_fields(call, list_id)
+    )
 
 
 def find_fields(call: CheckedCall, list_id: int) -> dict[str, str]:

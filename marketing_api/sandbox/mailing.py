@@ -1,5 +1,5 @@
-"""What becomes of campaigns: who receives, opens, clicks and leaves. The timeline of a contact and the
-statistics of a campaign show the same mails."""
+"""What becomes of campaigns: who receives, opens, clicks and leaves. The timeline of a contact and
+the statistics of a campaign show the same mails."""
 
 import random
 from collections.abc import Iterable
@@ -54,7 +54,8 @@ class Campaign:
                     contact.mails.append(mail)
 
     def _due_at(self, contact: Contact, character: Character) -> int:
-        """When it is sent to the contact: an automation some time after the registration, to some."""
+        """When it is sent to the contact: an automation some time after the registration, to
+        some."""
         if not self.trigger:
             return self.sent_at
         due = contact.registered_at + int(self.trigger["after"])
@@ -64,7 +65,9 @@ class Campaign:
     def count_mails(self, now: int) -> dict[str, int]:
         """What has happened by `now`."""
         names = ("sent", "opened", "bounced", "unsubscribed")
-        return {name: sum(getattr(mail, f"{name}_at") <= now for mail in self.mails) for name in names}
+        return {
+            name: sum(getattr(mail, f"{name}_at") <= now for mail in self.mails) for name in names
+        }
 
     def cancel(self, now: int) -> None:
         """What is not sent yet never will be."""
@@ -74,7 +77,8 @@ class Campaign:
 
 @dataclass(slots=True)
 class Mail:
-    """A campaign as one contact receives it, and what it does with it, whether or not it has happened yet."""
+    """A campaign as one contact receives it, and what it does with it, whether or not it has
+    happened yet."""
 
     campaign: Campaign
     contact: Contact
@@ -88,7 +92,9 @@ class Mail:
 
     def cancel(self, now: int) -> None:
         if self.sent_at >= now:
-            self.sent_at = self.opened_at = self.clicked_at = self.unsubscribed_at = self.bounced_at = NEVER
+            self.sent_at = self.opened_at = self.clicked_at = self.unsubscribed_at = (
+                self.bounced_at
+            ) = NEVER
 
 
 def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent_at: int) -> Mail:

@@ -40,7 +40,9 @@ class _Text(click.ParamType[Any]):
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self.read = name, read
 
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> Any:
         try:
             return self.read(value) if isinstance(value, str) else value
         except (ValueError, ZoneInfoNotFoundError) as problem:
@@ -66,7 +68,8 @@ _OPTIONS: list[tuple[str, Any, str]] = [
     (
         "rate-limit",
         click.IntRange(0),
-        f"requests a second; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})",
+        f"requests a second; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed "
+        f"{RATE_OBSERVED})",
     ),
     ("latency-ms", float, "latency of each response; half of it passes before the request counts"),
     ("stall-seconds", float, "how long a stalled response takes"),
@@ -75,19 +78,24 @@ _OPTIONS: list[tuple[str, Any, str]] = [
 
 
 def make_command(run: Callable[[Options, int | None], int], epilog: str = "") -> click.Command:
-    """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
+    """The command line; `run` is given the options, and the id of the process with which the
+    sandbox ends."""
     chance = _Text("p[@operations]", lambda text: str(read_chance(text)))
 
     def start(parent: int | None, **given: Any) -> int:
         chances = {name: given.pop(f"fault_{name.replace('-', '_')}") for name in FAULTS}
-        return run(Options(**given, faults={name: one for name, one in chances.items() if one}), parent)
+        return run(
+            Options(**given, faults={name: one for name, one in chances.items() if one}), parent
+        )
 
     return click.Command(
         "sandbox",
         params=[
             *(_make_flag(name, kind, help) for name, kind, help in _OPTIONS),
             *(_make_flag(f"fault-{name}", chance, fault.doc) for name, fault in FAULTS.items()),
-            click.Option(["--parent"], type=int, help="end when this process is no longer the parent"),
+            click.Option(
+                ["--parent"], type=int, help="end when this process is no longer the parent"
+            ),
             click.Option(
                 ["--as-observed"],
                 is_flag=True,

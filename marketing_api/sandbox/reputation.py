@@ -22,8 +22,8 @@ def _find_channels(call: CheckedCall) -> list[str]:
 
 
 def direct(call: CheckedCall) -> Thing:
-    """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30
-    days (assumed)."""
+    """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last
+    7 and 30 days (assumed)."""
     wanted, first, end = call["filter"], 0, call.now + 1
     if wanted == "date":
         first, end = call.between()
@@ -85,7 +85,9 @@ def stats(call: CheckedCall) -> Thing:
         if first <= midnight(day) < end and midnight(day) <= call.now:
             parts["SocialMedia"].append({"periode": str(day)} | mentions)
             parts["FeedbackHub"].append({"periode": str(day), "views": str(views)})
-    wanted = {name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()}
+    wanted = {
+        name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()
+    }
     return {"items": [], **wanted}
 
 

@@ -1,4 +1,5 @@
-"""Requests and responses as values, the envelope of a response, and the limit that every response reports."""
+"""Requests and responses as values, the envelope of a response, and the limit that every response
+reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """`mishap` tells the server to `close` the connection without a response; `wait` is in seconds."""
+    """`mishap` tells the server to `close` the connection without a response; `wait` is in
+    seconds."""
 
     status: int
     body: bytes
@@ -49,8 +51,8 @@ RateReport = dict[str, int]
 
 
 class Window:
-    """The current second. Over the limit, everything is refused until the next second begins; an error says
-    to wait `after_s` seconds."""
+    """The current second. Over the limit, everything is refused until the next second begins; an
+    error says to wait `after_s` seconds."""
 
     def __init__(self, limit: int, after_s: int) -> None:
         self.limit, self.after_s = limit, after_s
@@ -91,7 +93,10 @@ def rate_headers(rate: RateReport) -> list[tuple[str, str]]:
 
 
 def _respond(world: World, rate: RateReport, status: int, verdict: str, data: Any) -> Response:
-    has_extras, texts = world.observes("header-extras"), {name: str(value) for name, value in rate.items()}
+    has_extras, texts = (
+        world.observes("header-extras"),
+        {name: str(value) for name, value in rate.items()},
+    )
     header: dict[str, Any] = {"status": verdict, "dataType": "array"}
     if verdict == "ok":
         header["limit"] = (texts if has_extras else rate)["limit"]

@@ -1,5 +1,5 @@
-"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of
-values, and the one rule of all things of a kind (Resource)."""
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse,
+shapes of values, and the one rule of all things of a kind (Resource)."""
 
 import datetime as dt
 from collections.abc import Callable, Container, Iterable
@@ -19,11 +19,19 @@ Params = dict[str, str]
 
 
 class Refusal(Exception):
-    """An error of the service: an envelope with header `error`; `outcome` is what the log says of it."""
+    """An error of the service: an envelope with header `error`; `outcome` is what the log says of
+    it."""
 
-    def __init__(self, code: int, message: str, fields: tuple[str, ...] = (), outcome: str = "") -> None:
+    def __init__(
+        self, code: int, message: str, fields: tuple[str, ...] = (), outcome: str = ""
+    ) -> None:
         super().__init__(message)
-        self.code, self.message, self.fields, self.outcome = code, message, fields, outcome or str(code)
+        self.code, self.message, self.fields, self.outcome = (
+            code,
+            message,
+            fields,
+            outcome or str(code),
+        )
 
 
 def missing(what: str) -> Refusal:
@@ -93,7 +101,8 @@ class CheckedCall:
             raise invalid(name) from None
 
     def between(self) -> tuple[int, int]:
-        """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
+        """The range of `from` … `to`, both days included, as unix seconds; open ends are far
+        away."""
         first = self.moment("from") if self["from"] else 0
         return first, self.moment("to", days_later=1) if self["to"] else 1 << 40
 
@@ -138,13 +147,15 @@ class CheckedCall:
     # shapes
 
     def page(self, entries: list[T], default_limit: int) -> tuple[int, list[T]]:
-        """(count to show, entries of the requested page); a page past the end counts 0 (observation 14)."""
+        """(count to show, entries of the requested page); a page past the end counts 0 (observation
+        14)."""
         limit = max(1, int(float(self["limit"] or default_limit)))
         offset = (max(1, int(float(self["page"] or 1))) - 1) * limit
         return len(entries) if offset < len(entries) else 0, entries[offset : offset + limit]
 
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
-        """The response to a write (observation 7): a sentence, and where it is declared the new id."""
+        """The response to a write (observation 7): a sentence, and where it is declared the new
+        id."""
         sentence = f"The {what} was {verb} successfully"
         return {name: sentence if name == "item" else str(new) for name in self.operation.result}
 
@@ -170,9 +181,9 @@ def translate_members(kind: str, thing: Thing) -> dict[str, str]:
 
 @dataclass
 class Resource:
-    """The rule of the operations that list, show, add, change and delete things of one kind: which of these
-    one does follows from its declaration. `given` are the members that a call sends, `new` those of an
-    added thing besides."""
+    """The rule of the operations that list, show, add, change and delete things of one kind: which
+    of these one does follows from its declaration. `given` are the members that a call sends, `new`
+    those of an added thing besides."""
 
     kind: str
     show: Callable[[CheckedCall, int, Thing], Thing] = lambda *_: {}

@@ -1,5 +1,5 @@
-"""Contacts and campaigns as the seed has them: made at the start, for the two years before it and half a year
-after. Not here: what else the account owns (`world`).
+"""Contacts and campaigns as the seed has them: made at the start, for the two years before it and
+half a year after. Not here: what else the account owns (`world`).
 
 All addresses are at reserved domains and all phones in an area code that is not in use."""
 
@@ -33,7 +33,8 @@ def draw_moment(chance: random.Random, start: int, day: int) -> int:
 
 
 def make_contacts(chance: random.Random, count: int, start: int, base: int) -> list[Contact]:
-    """In the order of registration, `count` of whom are there at the base; some persons are on two lists."""
+    """In the order of registration, `count` of whom are there at the base; some persons are on two
+    lists."""
     made, standing = list[Contact](), 0
     shares = [one["share"] for one in WORDS["lists"]]
     while standing < count:
@@ -41,7 +42,9 @@ def make_contacts(chance: random.Random, count: int, start: int, base: int) -> l
         email, texts = _draw_person(chance, character)
         numbers = chance.choices(range(len(shares)), shares, k=2 if chance.random() < 0.12 else 1)
         for number in set(numbers) if standing + 1 < count else numbers[:1]:
-            contact = _make_contact(number, email, _draw_registration(chance, start), texts, character)
+            contact = _make_contact(
+                number, email, _draw_registration(chance, start), texts, character
+            )
             standing += contact.exists(base)
             made.append(contact)
     made.sort(key=lambda contact: contact.registered_at)
@@ -60,7 +63,10 @@ def _draw_registration(chance: random.Random, start: int) -> int:
 def _draw_person(chance: random.Random, character: Character) -> tuple[str, list[str]]:
     """Address and custom fields. Names may hold letters beyond ASCII, the address never does."""
     names = [chance.choice(WORDS[kind]) for kind in ("first_names", "last_names")]
-    digits, domain = f"{chance.randrange(10_000_000):07d}", chance.choice(WORDS["domains"][character.domains])
+    digits, domain = (
+        f"{chance.randrange(10_000_000):07d}",
+        chance.choice(WORDS["domains"][character.domains]),
+    )
     phone = f"+1555{digits}" if chance.random() < 0.7 else ""
     visit = f"{chance.randrange(1, 13):02d}/{chance.randrange(1, 29):02d}/2023"
     return f"{'.'.join(map(_plain, names))}{digits}@{domain}", [
@@ -76,7 +82,9 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in folded if "a" <= letter <= "z")
 
 
-def _make_contact(number: int, email: str, at: int, texts: list[str], character: Character) -> Contact:
+def _make_contact(
+    number: int, email: str, at: int, texts: list[str], character: Character
+) -> Contact:
     is_confirmed = character.fate != "unconfirmed"
     return Contact(
         0,
@@ -104,23 +112,31 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
         campaign.has_coupon = "coupon" in f"{subject} {opening}".lower()
         yield campaign
     for number, subject in enumerate(WORDS["drafts"]):
-        yield _make_campaign(47_000 + number, subject, "", business, start + (90 + number * 170) * DAY)
+        yield _make_campaign(
+            47_000 + number, subject, "", business, start + (90 + number * 170) * DAY
+        )
     for number, one in enumerate(WORDS["automations"]):
         created = start + (20 + number * 45) * DAY
-        campaign = _make_campaign(52_000 + number, one["subject"], one["subject"], business, created)
+        campaign = _make_campaign(
+            52_000 + number, one["subject"], one["subject"], business, created
+        )
         campaign.name, campaign.lists = one["name"], _list_ids(one["lists"])
         campaign.trigger, campaign.is_automated = one, True
         yield campaign
 
 
-def _make_campaign(campaign_id: int, subject: str, opening: str, business: str, created_at: int) -> Campaign:
+def _make_campaign(
+    campaign_id: int, subject: str, opening: str, business: str, created_at: int
+) -> Campaign:
     links = WORDS["links"]
     anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
     body = (
         f"<html><body><h1>{business}</h1><p>Hello "
         f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
     )
-    return Campaign(campaign_id, subject, subject, body, [], created_at, links=links, from_name=business)
+    return Campaign(
+        campaign_id, subject, subject, body, [], created_at, links=links, from_name=business
+    )
 
 
 def _sending_days() -> Iterator[int]:

@@ -1,5 +1,5 @@
-"""Sockets: HTTP/1.1 on the loopback; a sandbox in a thread of this process (`serve`), in a child process
-(`spawn`), and as a program (`main`).
+"""Sockets: HTTP/1.1 on the loopback; a sandbox in a thread of this process (`serve`), in a child
+process (`spawn`), and as a program (`main`).
 
 Every connection has a thread, and a waiting response blocks nobody."""
 
@@ -119,7 +119,9 @@ def run(options: Options, parent: int | None = None, make: Callable[[Options], A
     try:
         with contextlib.suppress(KeyboardInterrupt), Server(make(options), parent) as server:
             print(f"sandbox listens at {server.url}")
-            print(f"  key {options.key}, {options.contacts} contacts, seed {options.seed}", flush=True)
+            print(
+                f"  key {options.key}, {options.contacts} contacts, seed {options.seed}", flush=True
+            )
             server.serve_forever()
     except OSError as problem:
         why = os.strerror(problem.errno or 0)
@@ -131,9 +133,16 @@ def run(options: Options, parent: int | None = None, make: Callable[[Options], A
 
 @contextlib.contextmanager
 def spawn(*arguments: str) -> Iterator[str]:
-    """A sandbox in a child process for the length of a `with`; yields its base address. The child dies with
-    this process."""
-    words = [sys.executable, "-m", "marketing_api.sandbox", "--parent", str(os.getpid()), *arguments]
+    """A sandbox in a child process for the length of a `with`; yields its base address. The child
+    dies with this process."""
+    words = [
+        sys.executable,
+        "-m",
+        "marketing_api.sandbox",
+        "--parent",
+        str(os.getpid()),
+        *arguments,
+    ]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
     assert child.stdout is not None
     try:
@@ -148,7 +157,8 @@ def spawn(*arguments: str) -> Iterator[str]:
 
 
 def main(argv: Sequence[str] | None = None, epilog: str = "") -> int:
-    """Run the command line, whose help ends with the epilog; returns the exit code, 2 for wrong usage."""
+    """Run the command line, whose help ends with the epilog; returns the exit code, 2 for wrong
+    usage."""
     try:
         command = make_command(run, epilog)
         return int(command.main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)

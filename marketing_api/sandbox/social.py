@@ -11,7 +11,12 @@ from marketing_api.sandbox.world import find_channel
 #: `channelid` as specified, beside the ids of pages and profiles (observation 24).
 _CHANNEL_NUMBERS = ("1", "2", "3", "4")
 #: Networks as specified, with the kind of their profiles.
-_SPECIFIED = {"facebook": "page", "twitter": "profile", "linkedin": "profile", "pinterest": "profile"}
+_SPECIFIED = {
+    "facebook": "page",
+    "twitter": "profile",
+    "linkedin": "profile",
+    "pinterest": "profile",
+}
 _PLURALS = {"company": "companies"}
 #: A short link gets its last click so long after its post.
 _CLICKED_S = 30 * DAY
@@ -67,10 +72,14 @@ def calendar(call: CheckedCall) -> Thing:
 
 def stats(call: CheckedCall) -> Thing:
     found, links = [], call.things("link").items()
-    for link_id, link in sorted(links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"):
+    for link_id, link in sorted(
+        links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"
+    ):
         part = min(1, (call.now - link["at"]) / _CLICKED_S)
         clicks = {
-            name: int(most * part) for name, most in link["clicks"].items() if call.wants("channels", name)
+            name: int(most * part)
+            for name, most in link["clicks"].items()
+            if call.wants("channels", name)
         }
         if clicks:
             counted = {"date": str(link["at"]), "tracks": sum(clicks.values()), "clicks": clicks}
@@ -101,8 +110,8 @@ def _find_post(call: CheckedCall) -> Thing:
 
 
 def _make_post(call: CheckedCall) -> Thing:
-    """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become
-    short ones."""
+    """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable
+    links become short ones."""
     text, at, network, wanted = (
         call["message"],
         _read_schedule(call),
@@ -152,7 +161,9 @@ addpost, editpost = Resource("post", new=_make_post), Resource("post", given=_re
 def deletepost(call: CheckedCall) -> Thing:
     """From one network, or from all when none is named."""
     post = _find_post(call)
-    rest = [one for one in post["channels"] if call["channel"] and one["network"] != call["channel"]]
+    rest = [
+        one for one in post["channels"] if call["channel"] and one["network"] != call["channel"]
+    ]
     if rest:
         post["channels"] = rest
     else:

@@ -1,4 +1,5 @@
-"""The contacts of an account, seeded and written ones. Not here: the wording of responses (`contacts`)."""
+"""The contacts of an account, seeded and written ones. Not here: the wording of responses
+(`contacts`)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -15,7 +16,8 @@ UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """What a seeded contact does. Parts are of 1024; `leaves_after` counts received campaigns (0: stays)."""
+    """What a seeded contact does. Parts are of 1024; `leaves_after` counts received campaigns (0:
+    stays)."""
 
     name: str
     opens: int
@@ -62,7 +64,9 @@ class Contact:
 
     def mails_by(self, now: int) -> "list[Mail]":
         """Those that were sent by `now`, oldest first."""
-        return sorted((mail for mail in self.mails if mail.sent_at <= now), key=lambda mail: mail.sent_at)
+        return sorted(
+            (mail for mail in self.mails if mail.sent_at <= now), key=lambda mail: mail.sent_at
+        )
 
     def set_status(self, status: int, now: int) -> None:
         """From now on, whatever was seeded; nothing more is sent to it."""
@@ -95,7 +99,11 @@ class Subscribers:
 
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
-        return [one for one in self._by_email.get(email.strip().lower(), ()) if email and one.exists(now)]
+        return [
+            one
+            for one in self._by_email.get(email.strip().lower(), ())
+            if email and one.exists(now)
+        ]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
         digits = _digits(phone)

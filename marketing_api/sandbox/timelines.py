@@ -1,5 +1,5 @@
-"""The rules of timelines: what happened to a contact, from its mails. Details that no sample shows are
-assumed."""
+"""The rules of timelines: what happened to a contact, from its mails. Details that no sample shows
+are assumed."""
 
 from typing import Any
 
@@ -29,7 +29,9 @@ def timeline(call: CheckedCall) -> Thing:
         visits = [visit for mail in reversed(mails) for visit in _show_visits(call, mail)]
         payload["utm"] = {"data": visits, "count": len(visits)}
     if "automated" in include:
-        sent = [_show_automated(call, mail) for mail in reversed(mails) if mail.campaign.is_automated]
+        sent = [
+            _show_automated(call, mail) for mail in reversed(mails) if mail.campaign.is_automated
+        ]
         payload["automated"] = {"data": sent, "count": len(sent)}
     return payload
 
@@ -61,19 +63,26 @@ def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
         subject=campaign.subject,
         send_date=_show_date(call, mail.sent_at),
         open_date=_show_date(call, mail.opened_at),
-        links_clicked=str(sum(times for _, times in mail.clicks) if mail.clicked_at <= call.now else 0),
+        links_clicked=str(
+            sum(times for _, times in mail.clicks) if mail.clicked_at <= call.now else 0
+        ),
     )
 
 
 def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
     """Details of automated entries have no label (observation 22)."""
     kind, subject = mail.campaign.trigger["kind"], mail.campaign.subject
-    values = {"message" if kind == "sms" else "subject": subject, "send-date": _show_date(call, mail.sent_at)}
+    values = {
+        "message" if kind == "sms" else "subject": subject,
+        "send-date": _show_date(call, mail.sent_at),
+    }
     if kind != "sms":
         values["open-date"] = _show_date(call, mail.opened_at)
         values["click-date"] = _show_date(call, mail.clicked_at)
     details = [{"key": key, "value": value} for key, value in values.items()]
-    return _stamp(call, mail.sent_at, {"name": mail.campaign.name, "type": kind, "details": details})
+    return _stamp(
+        call, mail.sent_at, {"name": mail.campaign.name, "type": kind, "details": details}
+    )
 
 
 def _show_visits(call: CheckedCall, mail: Mail) -> list[Thing]:

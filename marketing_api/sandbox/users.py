@@ -5,7 +5,8 @@ from marketing_api.sandbox.seed import Thing
 
 
 def lists(call: CheckedCall) -> Thing:
-    """Users by business: one's own and the sub-accounts', or those of the business that is given."""
+    """Users by business: one's own and the sub-accounts', or those of the business that is
+    given."""
     known = [call.world.business_id, *call.things("sub-account")]
     call.must_exist("business", call.ids("businessid"), known)
     groups, users = call.things("group"), call.things("user").items()
@@ -22,7 +23,9 @@ def lists(call: CheckedCall) -> Thing:
 def _read_given(call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     call.must_exist("group", call.ids("group"), call.things("group"))
-    given = call.given("fullname", "username") | call.given(username="email") | call.given_ids("group")
+    given = (
+        call.given("fullname", "username") | call.given(username="email") | call.given_ids("group")
+    )
     if call["status"]:
         given["status"] = "Active" if call["status"] in ("enable", "1") else "Disabled"
     return given

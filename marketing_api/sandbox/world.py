@@ -1,5 +1,5 @@
-"""One account: its time, and everything in it by kind. Not here: who its seed makes of contacts and campaigns
-(`seeded_account`)."""
+"""One account: its time, and everything in it by kind. Not here: who its seed makes of contacts and
+campaigns (`seeded_account`)."""
 
 import datetime as dt
 import itertools
@@ -26,8 +26,8 @@ _DAYS = HISTORY_DAYS + AHEAD_DAYS
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds), two years
-    after its start."""
+    """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds),
+    two years after its start."""
 
     seed: int = 1
     contacts: int = 150
@@ -43,8 +43,8 @@ def find_channel(network: str, wanted: str = "") -> Thing:
 
 
 class World:
-    """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still
-    at `fixed`."""
+    """What the rules read and write. Its time is the real one plus what it was advanced by, or
+    stands still at `fixed`."""
 
     def __init__(self, origin: Origin, fixed: int | None = None, as_observed: bool = False) -> None:
         self.origin, self.fixed, self.as_observed, self._advanced = origin, fixed, as_observed, 0
@@ -56,19 +56,28 @@ class World:
         self.business, self.contact, self.service_name = businesses[origin.seed % len(businesses)]
         self.chance = chance = random.Random(origin.seed)
         self.ids = itertools.count(900_000_001)  # of what is added
-        self.subscribers = Subscribers(make_contacts(chance, origin.contacts, self.start, origin.base))
-        self.campaigns = {one.campaign_id: one for one in make_campaigns(chance, self.start, self.business)}
+        self.subscribers = Subscribers(
+            make_contacts(chance, origin.contacts, self.start, origin.base)
+        )
+        self.campaigns = {
+            one.campaign_id: one for one in make_campaigns(chance, self.start, self.business)
+        }
         for campaign in self.campaigns.values():
             campaign.send(chance, self.subscribers.contacts.values())
         posts = dict(self._make_posts())
-        #: By kind, in the words of the service's messages, and id; each is there from its `since` on.
+        #: By kind, in the words of the service's messages, and id; each is there from its `since`
+        #: on.
         self.things: dict[str, dict[int, Thing]] = {
             **{kind: self._read_words(kind) for kind in ("manager", "group", "goal", "webhook")},
             "sub-account": self._read_words("subaccount", self.business_id),
             "list": dict(self._make_lists()),
             "user": dict(self._make_users()),
             "post": posts,
-            "link": {one: post | {"since": post["at"]} for one, post in posts.items() if post["shortenurl"]},
+            "link": {
+                one: post | {"since": post["at"]}
+                for one, post in posts.items()
+                if post["shortenurl"]
+            },
             "review": dict(self._make_reviews()),
             "online review": dict(self._make_opinions(0.16)),
             "mention": dict(self._make_opinions(0.3)),
@@ -87,7 +96,8 @@ class World:
         self.queue: list[tuple[float, Callable[[], None]]] = []
 
     def observes(self, behaviour: str) -> bool:
-        """Whether it behaves as clients of the live service have met it; docs/sandbox.md has the list."""
+        """Whether it behaves as clients of the live service have met it; docs/sandbox.md has the
+        list."""
         return self.as_observed
 
     def now(self) -> int:
@@ -104,10 +114,16 @@ class World:
             action()
 
     def find_things(self, kind: str, now: int) -> dict[int, Thing]:
-        return {thing_id: thing for thing_id, thing in self.things[kind].items() if thing["since"] <= now}
+        return {
+            thing_id: thing
+            for thing_id, thing in self.things[kind].items()
+            if thing["since"] <= now
+        }
 
     def find_campaigns(self, now: int) -> dict[int, Campaign]:
-        return {key: campaign for key, campaign in self.campaigns.items() if campaign.created_at <= now}
+        return {
+            key: campaign for key, campaign in self.campaigns.items() if campaign.created_at <= now
+        }
 
     def schedule(self, campaign: Campaign, now: int) -> None:
         """Add it, or draw anew who receives one that is still to be sent."""
@@ -175,11 +191,13 @@ class World:
             )
 
     def _make_opinions(self, rate: float) -> Iterator[tuple[int, Thing]]:
-        """What people write `rate` times a day on average, oldest first. One day shortly before the account's
-        first one is busy, so that reports have something unusual to show."""
+        """What people write `rate` times a day on average, oldest first. One day shortly before the
+        account's first one is busy, so that reports have something unusual to show."""
         chance, ids = self.chance, itertools.count(70_000)
         for day in range(_DAYS):
-            times = int(rate * chance.uniform(0.5, 1.5) + chance.random()) + 10 * (day == HISTORY_DAYS - 2)
+            times = int(rate * chance.uniform(0.5, 1.5) + chance.random()) + 10 * (
+                day == HISTORY_DAYS - 2
+            )
             for at in sorted(draw_moment(chance, self.start, day) for _ in range(times)):
                 stars = chance.choice(WORDS["stars"])
                 yield (
@@ -189,7 +207,9 @@ class World:
                         "since": at,
                         "channel": chance.choice(WORDS["busy_review_channels"]),
                         "stars": stars,
-                        "inquiry": chance.choice(WORDS["good_reviews" if stars > 2 else "bad_reviews"]),
+                        "inquiry": chance.choice(
+                            WORDS["good_reviews" if stars > 2 else "bad_reviews"]
+                        ),
                         "author": chance.choice(WORDS["first_names"]),
                     },
                 )

@@ -1,5 +1,5 @@
-"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there are
-(`cli`), options (`options`), examples (`usage`)."""
+"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there
+are (`cli`), options (`options`), examples (`usage`)."""
 
 import inspect
 import signal
@@ -24,7 +24,8 @@ Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
 Work = Callable[[Arguments, Settings], int]
 _IN_SANDBOX = (
-    "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects your account"
+    "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects "
+    "your account"
 )
 #: What is written has no reader, as with `| head`: as of a program that does not handle the signal.
 _NOBODY_READS = 128 + signal.SIGPIPE
@@ -43,8 +44,8 @@ class Group(WithExamples, click.Group):
 
 
 class Command(WithExamples):
-    """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only
-    users`."""
+    """An option of several values takes them all at once, too: `--only lists users` is `--only
+    lists --only users`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._spread_values(args)))
@@ -75,9 +76,10 @@ def declare_command(
     uses_home: bool = True,
     **how: Any,
 ) -> Callable[[Work], Command]:
-    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of
-    accounts.toml has to be picked. A command that sends no request does without keys (`needs_keys`). One that
-    neither a home nor an account concerns has no `--sandbox` (`uses_home`)."""
+    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard
+    of accounts.toml has to be picked. A command that sends no request does without keys
+    (`needs_keys`). One that neither a home nor an account concerns has no `--sandbox`
+    (`uses_home`)."""
 
     def make_command(work: Work) -> Command:
         def check_and_work(arguments: Arguments, settings: Settings) -> int:
@@ -94,13 +96,13 @@ def declare_command(
 
 
 def _choose_sandbox(arguments: Arguments, settings: Settings, *, needs_keys: bool) -> Settings:
-    """The settings of the account that is configured, or of a sandbox that a person has chosen or sees. A
-    scheduled command that has lost its folder would succeed in the sandbox forever. What sends no request may
-    look at a home that MARKETING_HOME names. Raises SettingsError."""
+    """The settings of the account that is configured, or of a sandbox that a person has chosen or
+    sees. A scheduled command that has lost its folder would succeed in the sandbox forever. What
+    sends no request may look at a home that MARKETING_HOME names. Raises SettingsError."""
     if arguments.sandbox and not settings.is_sandbox:
         raise SettingsError(
-            "--sandbox is for folders without a key, and an account is configured here: leave the option "
-            "out, or run it in another folder"
+            "--sandbox is for folders without a key, and an account is configured here: leave the "
+            "option out, or run it in another folder"
         )
     if not settings.is_key_missing and not arguments.sandbox:
         return settings

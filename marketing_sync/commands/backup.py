@@ -13,12 +13,18 @@ from upkeep.backup import back_up, backup_folder
 
 @declare_command(
     Option(
-        "dir", "the folder (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
+        "dir",
+        "the folder (default: MARKETING_BACKUP_DIR)",
+        str,
+        folder,
+        metavar="DIR",
+        is_positional=True,
     ),
     needs_keys=False,
 )
 def backup(arguments: Arguments, settings: Settings) -> int:
-    """The snapshot replaces the previous one once all its files are checked. Safe while a sync runs."""
+    """The snapshot replaces the previous one once all its files are checked. Safe while a sync
+    runs."""
     prepare_home(settings.home, settings.lock_seconds)
     snapshot = back_up(settings, arguments.dir or "")
     print(

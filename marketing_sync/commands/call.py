@@ -35,7 +35,9 @@ _FIRST_PAUSE = 0.03
 
 
 @declare_command(
-    click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
+    click.Argument(
+        ["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"
+    ),
     click.Argument(
         ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
     ),
@@ -43,7 +45,8 @@ _FIRST_PAUSE = 0.03
     Option("yes", "do not ask before a write"),
     Option(
         "resubscribe",
-        "with --yes: a status may also make somebody active who is unsubscribed, bounced or unconfirmed",
+        "with --yes: a status may also make somebody active who is unsubscribed, bounced or "
+        "unconfirmed",
     ),
 )
 def call(arguments: Arguments, settings: Settings) -> int:
@@ -119,19 +122,23 @@ def _read_parameters(words: Sequence[str]) -> dict[str, object]:
     return values
 
 
-def _why_unsent(call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]) -> str:
-    """Why the write is not sent; empty when somebody has agreed to it. `raised`: as `find_raised` has it."""
+def _why_unsent(
+    call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]
+) -> str:
+    """Why the write is not sent; empty when somebody has agreed to it. `raised`: as `find_raised`
+    has it."""
     statuses = " and ".join(sorted(raised))
     if arguments.yes:
         if not raised or arguments.resubscribe:
             return ""
         return (
-            f"nothing was sent: this person is {statuses} on some list, and the request would subscribe them "
-            "again. Add --resubscribe if they have asked for it"
+            f"nothing was sent: this person is {statuses} on some list, and the request would "
+            "subscribe them again. Add --resubscribe if they have asked for it"
         )
     shown = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
     lines = [
-        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}"
+        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: "
+        f"{shown}"
     ]
     if raised:
         lines.append(f"This person is {statuses} on some list: the request subscribes them again.")

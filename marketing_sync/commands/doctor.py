@@ -45,7 +45,8 @@ _WAIT_S = 2
 @declare_command(
     Option(
         "accept_business",
-        "confirm that this account is another business now, or has another address, and keep its name",
+        "confirm that this account is another business now, or has another address, and keep its "
+        "name",
         str,
         metavar="ACCOUNT",
     ),
@@ -54,17 +55,22 @@ _WAIT_S = 2
     is_for_all_shards=True,
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than
-    the settings name. Of shards, unless MARKETING_SHARD picks one, it only checks that every account is read
-    in time."""
+    """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than the
+    settings name. Of shards, unless MARKETING_SHARD picks one, it only checks that every account is
+    read in time."""
     if arguments.accept_business is not None:
-        return accept_business(settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes)
+        return accept_business(
+            settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes
+        )
     findings = []
     for look in (_readings,) if settings.shards else _LOOKS:
         for finding in _run_look(look, settings):
             findings.append(finding)
             if not arguments.json:
-                print(f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}", flush=True)
+                print(
+                    f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}",
+                    flush=True,
+                )
     if arguments.json:
         print_json(Findings(all(finding.is_well for finding in findings), findings))
     return _exit_code(findings)
@@ -92,16 +98,23 @@ def _readings(settings: Settings) -> Iterator[Finding]:
     now = utc_now()
     for name, shard in read_shards(settings).items():
         late = find_silent(settings, shard, now)
-        what, read_at = name or "readings", [each.read_at for each in shard.accounts if each.read_at]
+        what, read_at = (
+            name or "readings",
+            [each.read_at for each in shard.accounts if each.read_at],
+        )
         if not shard.is_here:
-            yield Finding(what, False, "its home is not here: run `doctor` where it is, or sync it here")
+            yield Finding(
+                what, False, "its home is not here: run `doctor` where it is, or sync it here"
+            )
         elif late:
             for account, words in late.items():
                 advice = "is the schedule on? `marketing-sync sync` reads now"
                 yield Finding(what, False, f"account {account}: {words}: {advice}")
         else:
             yield Finding(
-                what, True, f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}"
+                what,
+                True,
+                f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}",
             )
 
 
@@ -111,7 +124,9 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
     for name in (".env", "accounts.toml"):
         if (file := settings.folder / name).exists():
             is_open = name == ".env" and file.stat().st_mode & 0o077
-            text = f"can be read by others on this machine: chmod 600 {file}" if is_open else "is read"
+            text = (
+                f"can be read by others on this machine: chmod 600 {file}" if is_open else "is read"
+            )
             yield Finding("secrets", not is_open, f"{file} {text}")
 
 
@@ -133,7 +148,9 @@ def _home(settings: Settings) -> Iterator[Finding]:
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
     if not settings.warehouse_path.exists():
-        yield Finding("warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it")
+        yield Finding(
+            "warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it"
+        )
         return
     try:
         with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
@@ -148,7 +165,9 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("warehouse", False, str(problem))
         return
     yield Finding(
-        "warehouse", True, f"read {format_age(newest, utc_now())}" if newest else "nothing was read yet"
+        "warehouse",
+        True,
+        f"read {format_age(newest, utc_now())}" if newest else "nothing was read yet",
     )
     for (started,) in dead:
         when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without being recorded"
@@ -159,7 +178,9 @@ def _published(settings: Settings) -> Iterator[Finding]:
     is_there = published_path(settings.home).exists() or not settings.warehouse_path.exists()
     yield Finding("published", is_there, what_is_published(settings, utc_now()))
     for problem in custom_table_problems(settings):
-        yield Finding("custom", False, f"{problem}; correct the file and run `marketing-sync publish`")
+        yield Finding(
+            "custom", False, f"{problem}; correct the file and run `marketing-sync publish`"
+        )
 
 
 def _activations(settings: Settings) -> Iterator[Finding]:
@@ -171,9 +192,13 @@ def _activations(settings: Settings) -> Iterator[Finding]:
         yield Finding("activations", False, str(problem))
         return
     nightly = (
-        "every night" if settings.activations else "by `push activations` (MARKETING_ACTIVATIONS is off)"
+        "every night"
+        if settings.activations
+        else "by `push activations` (MARKETING_ACTIVATIONS is off)"
     )
-    yield Finding("activations", True, f"{count_of(count, 'activation')} of {FILE}, pushed {nightly}")
+    yield Finding(
+        "activations", True, f"{count_of(count, 'activation')} of {FILE}, pushed {nightly}"
+    )
 
 
 def _backup(settings: Settings) -> Iterator[Finding]:
@@ -185,7 +210,9 @@ def _backup(settings: Settings) -> Iterator[Finding]:
             return
         is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
         made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
-        yield Finding("backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why")
+        yield Finding(
+            "backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why"
+        )
 
 
 def _accounts(settings: Settings) -> Iterator[Finding]:
@@ -200,7 +227,8 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 "account",
                 True,
-                "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours",
+                "none is configured, so the embedded sandbox stands in; `marketing-sync init` "
+                "connects yours",
             )
         for connection in accounts:
             found, skew = check_account(connection, Recognition(settings, connection))

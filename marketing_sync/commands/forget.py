@@ -21,8 +21,8 @@ from warehouse.archive.suppression import lift_person
 from warehouse.forgetting import Person
 
 _NOT_REACHED = (
-    "not reached, delete them there yourself: the service, backups in other folders, files that you exported "
-    "or pushed, and outputs of notebooks"
+    "not reached, delete them there yourself: the service, backups in other folders, files that "
+    "you exported or pushed, and outputs of notebooks"
 )
 
 
@@ -32,13 +32,15 @@ _NOT_REACHED = (
     Option("from", "a file with one address per line", str, Path, metavar="FILE"),
     ACCOUNT,
     Option("apply", "erase them (default: a dry run, which shows what would be erased)"),
-    Option("lift", "let them be read and sent again from now on; what was erased does not come back"),
+    Option(
+        "lift", "let them be read and sent again from now on; what was erased does not come back"
+    ),
     needs_keys=False,
 )
 def forget(arguments: Arguments, settings: Settings) -> int:
-    """Rows about them are deleted, and keyed fingerprints keep them from coming back. Figures of the past
-    lose them. Stored responses are dropped: a checkpoint of the tables replaces them. An interrupted erasure
-    is finished first. Exit code 1 when a place was not reached."""
+    """Rows about them are deleted, and keyed fingerprints keep them from coming back. Figures of
+    the past lose them. Stored responses are dropped: a checkpoint of the tables replaces them. An
+    interrupted erasure is finished first. Exit code 1 when a place was not reached."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.lift and arguments.apply:
         raise click.UsageError("give either --lift or --apply")

@@ -26,16 +26,21 @@ every night   one of these three:
 
 @declare_command(
     Option(
-        "url", "address of the service, up to and including /1 (default: you are asked)", str, metavar="URL"
+        "url",
+        "address of the service, up to and including /1 (default: you are asked)",
+        str,
+        metavar="URL",
     ),
     uses_home=False,
 )
 def init(arguments: Arguments, settings: Settings) -> int:
-    """The key is asked for without being shown; where there is no terminal, it is read from standard input.
-    One cheap request checks both, and nothing is written before it has succeeded."""
+    """The key is asked for without being shown; where there is no terminal, it is read from
+    standard input. One cheap request checks both, and nothing is written before it has
+    succeeded."""
     if (settings.folder / "accounts.toml").exists():
         raise SettingsError(
-            "accounts.toml names the accounts of this folder: add one there, as docs/configuration.md shows"
+            "accounts.toml names the accounts of this folder: add one there, as "
+            "docs/configuration.md shows"
         )
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:
@@ -62,7 +67,9 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return print_error(
             "nothing was written; correct the address or the key, and try again", exits.WRONG_USE
         )
-    _write_values(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
+    _write_values(
+        file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()}
+    )
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
     folder, program = (
         shlex.quote(str(path))

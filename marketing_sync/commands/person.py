@@ -15,15 +15,19 @@ from marketing_sync.commands import Arguments, declare_command
 from warehouse.person import find_person, rows_about
 
 #: Who is meant, wherever somebody is looked for.
-ADDRESS = Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True)
-CONTACT_ID = Option("contact_id", "their contact id, when no address is known", int, whole, metavar="ID")
+ADDRESS = Option(
+    "address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True
+)
+CONTACT_ID = Option(
+    "contact_id", "their contact id, when no address is known", int, whole, metavar="ID"
+)
 ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
 @declare_command(ADDRESS, CONTACT_ID, ACCOUNT, needs_keys=False)
 def person(arguments: Arguments, settings: Settings) -> int:
-    """Rows of every table with one of their contact ids or addresses. Texts of other people's rows are not
-    searched."""
+    """Rows of every table with one of their contact ids or addresses. Texts of other people's rows
+    are not searched."""
     if (arguments.address is None) == (arguments.contact_id is None):
         raise click.UsageError("say who: either an e-mail address or --contact-id")
     if arguments.address is not None:
@@ -33,7 +37,9 @@ def person(arguments: Arguments, settings: Settings) -> int:
         found = find_person(connection, account, arguments.address, arguments.contact_id)
         known = {
             "addresses": found.addresses,
-            "contacts": [{"account": name, "contact_id": number} for name, number in found.contacts],
+            "contacts": [
+                {"account": name, "contact_id": number} for name, number in found.contacts
+            ],
             "rows": rows_about(connection, found),
         }
     print(json.dumps(known, default=str, indent=2, ensure_ascii=False))

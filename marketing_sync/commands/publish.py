@@ -24,7 +24,8 @@ from warehouse.publish import published_path
 @declare_command(
     Option(
         "to",
-        "upload it, too, with the home's status.json, into this folder, of object storage like s3://BUCKET/MAIN",
+        "upload it, too, with the home's status.json, into this folder, of object storage like "
+        "s3://BUCKET/MAIN",
         str,
         storage_url,
         metavar="URL",
@@ -33,8 +34,8 @@ from warehouse.publish import published_path
     needs_keys=False,
 )
 def publish(arguments: Arguments, settings: Settings) -> int:
-    """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1. A custom
-    table that fails makes it 1, too."""
+    """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1. A
+    custom table that fails makes it 1, too."""
     prepare_home(settings.home, settings.lock_seconds)
     with note_run(settings, str(uuid.uuid4()), "publish"):
         published = publish_home(settings)

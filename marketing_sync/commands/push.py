@@ -39,7 +39,9 @@ push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...
 def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     def run_command(arguments: Arguments, settings: Settings) -> int:
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
-            raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
+            raise click.UsageError(
+                "the rows come from either --from FILE or --sql QUERY: give one of them"
+            )
         if name in _AFTERWARDS:
             from marketing_sync.push_maintenance import run_maintenance as run
         else:
@@ -48,13 +50,18 @@ def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> 
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(
-        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(run_command)
+        declare_command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(
+            run_command
+        )
     )
 
 
 for _kind, _typed in PUSH_OPTIONS.items():
     _add_command(
-        _kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]"
+        _kind,
+        _typed.help,
+        (*_typed.options, JSON),
+        options_metavar="(--from FILE | --sql QUERY) [OPTIONS]",
     )
 for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
     _add_command(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)

@@ -27,8 +27,9 @@ _MEMORY_BYTES = 400_000_000
 #: Columns of a table that is not shown on a terminal.
 _WIDTH = 10_000
 _NOT_PUBLISHED = (
-    "nothing is published yet: this reads the warehouse itself, with all personal data, and a sync waits "
-    "until the query ends; a whole `marketing-sync sync` builds the marts and publishes a copy"
+    "nothing is published yet: this reads the warehouse itself, with all personal data, and a "
+    "sync waits until the query ends; a whole `marketing-sync sync` builds the marts and "
+    "publishes a copy"
 )
 
 
@@ -42,12 +43,14 @@ _NOT_PUBLISHED = (
     ),
     Option("csv", "print CSV; lists and structures in it are JSON"),
     Option("json", "print a JSON array with an object for each row"),
-    Option("excel", "write an Excel workbook; times in it are the account's", str, Path, metavar="FILE"),
+    Option(
+        "excel", "write an Excel workbook; times in it are the account's", str, Path, metavar="FILE"
+    ),
     needs_keys=False,
 )
 def query(arguments: Arguments, settings: Settings) -> int:
-    """Read-only, whatever it says. Times are in the zone of the accounts, in UTC where they have several. A
-    query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
+    """Read-only, whatever it says. Times are in the zone of the accounts, in UTC where they have
+    several. A query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
     sql = _read_sql(arguments.sql)
     forms = [form for form in ("csv", "json", "excel") if getattr(arguments, form)]
     if len(forms) > 1:
@@ -91,7 +94,8 @@ def _write_result(settings: Settings, sql: str, result: Path, form: str) -> str:
 
 def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
     """Hold the warehouse for what reads it as long as nothing is published, and say so."""
-    from home.door import open_warehouse  # half a second to import, for a home that publishes nothing
+    # half a second to import, for a home that publishes nothing
+    from home.door import open_warehouse
 
     opened = open_warehouse(settings, is_unshared=True)
     print_error(_NOT_PUBLISHED)
@@ -100,7 +104,9 @@ def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
 
 def _read_sql(given: str | None) -> str:
     if not given:
-        raise click.UsageError('write a query, like marketing-sync query "from marts.list_performance"')
+        raise click.UsageError(
+            'write a query, like marketing-sync query "from marts.list_performance"'
+        )
     if given == "-":
         return sys.stdin.read()
     path = Path(given)

@@ -23,7 +23,9 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
     with in_use(home):
-        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waiting_options(settings))
+        result = rebuild_warehouse(
+            home, accept_loss=arguments.accept_loss, **waiting_options(settings)
+        )
     try_to_export(settings)
     print(
         f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "
@@ -32,8 +34,8 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     if result.since:
         print(
             f"started at the checkpoint of {result.since}: responses from before it are not kept "
-            "(MARKETING_KEEP, or somebody was forgotten). Fields that this version reads for the first time "
-            "are empty in what came before then and never since"
+            "(MARKETING_KEEP, or somebody was forgotten). Fields that this version reads for the "
+            "first time are empty in what came before then and never since"
         )
     if is_restored:
         print(
@@ -48,5 +50,6 @@ def exit_code(result: RebuildReport) -> int:
     if not result.failed:
         return exits.DONE
     return print_error(
-        f"{result.failed:,} loads could not be applied; sync.loads has the reasons", exits.INCOMPLETE
+        f"{result.failed:,} loads could not be applied; sync.loads has the reasons",
+        exits.INCOMPLETE,
     )

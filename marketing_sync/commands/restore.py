@@ -16,7 +16,12 @@ from write_back.outbox.store import held_note
 
 @declare_command(
     Option(
-        "dir", "the backup (default: MARKETING_BACKUP_DIR)", str, folder, metavar="DIR", is_positional=True
+        "dir",
+        "the backup (default: MARKETING_BACKUP_DIR)",
+        str,
+        folder,
+        metavar="DIR",
+        is_positional=True,
     ),
     Option("release", "allow pushes again, once you know what was sent since the backup"),
     needs_keys=False,
@@ -26,17 +31,18 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     if arguments.release:
         held_note(outbox_of(settings.home)).unlink(missing_ok=True)
         print(
-            "pushes are allowed again: requests that the backup had open are looked up before they are sent"
+            "pushes are allowed again: requests that the backup had open are looked up before "
+            "they are sent"
         )
         return exits.DONE
     os.umask(0o077)
     snapshot = restore_home(settings, arguments.dir or "")
     print(
-        f"{settings.home}: {len(snapshot.files):,} files as of {format_age(snapshot.made_at, utc_now())}, "
-        "all hashes verified; the next sync publishes"
+        f"{settings.home}: {len(snapshot.files):,} files as of "
+        f"{format_age(snapshot.made_at, utc_now())}, all hashes verified; the next sync publishes"
     )
     print(
-        "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
-        "--release` allows them again"
+        "pushes are held, since what was sent after the backup is not known: `marketing-sync "
+        "restore --release` allows them again"
     )
     return exits.DONE

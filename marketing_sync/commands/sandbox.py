@@ -9,7 +9,9 @@ from marketing_sync.usage import in_words
 
 
 @declare_command(
-    click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True, uses_home=False
+    click.Argument(["words"], nargs=-1, type=click.UNPROCESSED),
+    is_for_all_shards=True,
+    uses_home=False,
 )
 def sandbox(arguments: Arguments, settings: Settings) -> int:
     return server.main(arguments.words, f"\b\n{in_words('sandbox')}")

@@ -28,7 +28,10 @@ from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
-_COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
+_COUNTED = (
+    "select account, {name} as table_name, count(*) as rows from {table} where {live} group by "
+    "account"
+)
 
 
 @declare_command(JSON, needs_keys=False)
@@ -37,7 +40,8 @@ def status(arguments: Arguments, settings: Settings) -> int:
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
         nothing = (
-            f"nothing has been synced yet: there is no {settings.warehouse_path}; run `marketing-sync sync`"
+            f"nothing has been synced yet: there is no {settings.warehouse_path}; run "
+            "`marketing-sync sync`"
         )
         if arguments.json:
             print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
@@ -69,7 +73,9 @@ def status(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-def _list_accounts(settings: Settings, read: Mapping[str, Mapping[str, Any]]) -> Iterator[output.Account]:
+def _list_accounts(
+    settings: Settings, read: Mapping[str, Mapping[str, Any]]
+) -> Iterator[output.Account]:
     """The configured accounts and those that the home knows; `read` are the rows of the query."""
     known = identity_of(settings.home).accounts
     addresses = {each.account: each.url for each in settings.accounts}
@@ -104,26 +110,32 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
         print_line(f"{line}\n", "bold red")
     if len(found.accounts) > 1:
         columns = "account, address, business, read, >incomplete"
-        console.print(make_grid("accounts", columns, (_account_cells(each, now) for each in found.accounts)))
+        console.print(
+            make_grid("accounts", columns, (_account_cells(each, now) for each in found.accounts))
+        )
     columns = "account, table, >rows, read, due, complete"
     console.print(make_grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
     for contacts in found.contacts:
         print_line(_contact_line(contacts, now))
     for plan in found.plans:
         print_line(
-            f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests ({plan.why}); "
-            f"{plan.asked:,} read, {plan.changed:,} of them changed"
+            f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests "
+            f"({plan.why}); {plan.asked:,} read, {plan.changed:,} of them changed"
         )
     columns = "started, took, job, outcome, >requests, not read"
     console.print(make_grid("last runs", columns, map(_run_cells, found.runs)))
-    rejected = ((each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected)
+    rejected = (
+        (each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected
+    )
     if found.rejected:
         console.print(make_grid("rejected records", "account, table, >records, reason", rejected))
     else:
         print_line("no rejected records")
     if found.schema_changes:
         columns = "noticed, account, table, change, field, before, after, like"
-        console.print(make_grid("schema changes", columns, map(_change_cells, found.schema_changes)))
+        console.print(
+            make_grid("schema changes", columns, map(_change_cells, found.schema_changes))
+        )
     console.print(make_grid("home", "part, >MB", _home_cells(found.home)))
     print_line(f"published: {what_is_published(settings, now)}")
     print_line(f"holds: {found.holds}")
@@ -174,11 +186,26 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
 
 
 def _change_cells(each: output.SchemaChange) -> tuple[str, ...]:
-    cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
+    cells = (
+        each.account,
+        each.table,
+        each.change,
+        each.field,
+        each.before,
+        each.after,
+        each.sample,
+    )
     return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(plain(cell or "") for cell in cells)
 
 
 def _run_cells(run: output.Run) -> tuple[str, ...]:
     took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
     started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or ""
+    return (
+        started,
+        took,
+        run.job,
+        run.outcome or "runs",
+        f"{run.request_count:,}",
+        run.message or "",
+    )

@@ -30,7 +30,9 @@ def sync(arguments: Arguments, settings: Settings) -> int:
 
 def _dry_run(arguments: Arguments, settings: Settings) -> int:
     if vars(arguments)["from"] or arguments.to:
-        raise SettingsError("--dry-run plans a night: leave out --from and --to, a few requests in any case")
+        raise SettingsError(
+            "--dry-run plans a night: leave out --from and --to, a few requests in any case"
+        )
     return show_plan(arguments, settings)
 
 
@@ -39,7 +41,10 @@ def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -
     days = _choose_days(options["from"], options["to"])
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
-    with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
+    with (
+        dagster_home(settings.home),
+        open_reader(settings, chosen, options, chosen_days=days) as reader,
+    ):
         stop.call_on_stop(reader.stop_fetching)
         stop.call_on_stop(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):

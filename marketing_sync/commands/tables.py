@@ -26,12 +26,19 @@ _WIDTH = 200  # where nothing says how wide the terminal is
 
 
 @declare_command(
-    Option("table", "one of them, with or without its schema", str, metavar="[TABLE]", is_positional=True),
+    Option(
+        "table",
+        "one of them, with or without its schema",
+        str,
+        metavar="[TABLE]",
+        is_positional=True,
+    ),
     JSON,
     needs_keys=False,
 )
 def tables(arguments: Arguments, settings: Settings) -> int:
-    """With the rows of each and what it holds; of one table the columns, their types and what they mean."""
+    """With the rows of each and what it holds; of one table the columns, their types and what they
+    mean."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     path = published_path(settings.home)
     opened = open_published(path) if path.exists() else open_unpublished(settings)
@@ -55,7 +62,9 @@ def _print_columns(console: Console, table: TableColumns) -> None:
 
 def _print_tables(console: Console, tables: Iterable[ListedTable]) -> None:
     for schema, members in groupby(tables, lambda table: table.table.partition(".")[0]):
-        cells = ((table.table, f"{table.rows:,}", _first_sentence(table.comment)) for table in members)
+        cells = (
+            (table.table, f"{table.rows:,}", _first_sentence(table.comment)) for table in members
+        )
         console.print(make_grid(f"\n{schema}", "table, >rows, what it is", cells))
 
 

@@ -1,7 +1,7 @@
 """Open the Dagster UI on this machine.
 
-Dagster's web server runs behind the guard, and its daemon beside it, on loopback, with the home's run
-history."""
+Dagster's web server runs behind the guard, and its daemon beside it, on loopback, with the home's
+run history."""
 
 import os
 import socket
@@ -30,7 +30,9 @@ from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 
 _HOST, PORT = "127.0.0.1", 3000
 #: How the web server and the daemon find the code server, which they share.
-_WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
+_WORKSPACE = (
+    'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
+)
 #: What Dagster warns of at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
 _REFRESH_MS = 2000
@@ -67,16 +69,16 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"the embedded sandbox listens at {accounts[0].url}")
         print(
-            f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the "
-            "schedule with it",
+            f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, "
+            "and the schedule with it",
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             guarded = partial(_guard_application, port=arguments.port, settings=settings)
             _serve_ui(listener, programs, Path(folder), guarded, home)
     return print_error(
-        "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was set back; "
-        "start it again",
+        "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was "
+        "set back; start it again",
         exits.INCOMPLETE,
     )
 
@@ -84,7 +86,8 @@ def ui(arguments: Arguments, settings: Settings) -> int:
 def open_listener(port: int) -> socket.socket:
     """Taken before anything is started; a page that is opened too early waits for it."""
     listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was in use a moment ago is free
+    # one that was in use a moment ago is free
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
         listener.listen()
@@ -120,8 +123,8 @@ def _serve_ui(
     guarded: Callable[[Any], Any],
     home: Path,
 ) -> None:
-    """A server of the code, the daemon and, in this process, the web server. Returns when one of them has
-    ended."""
+    """A server of the code, the daemon and, in this process, the web server. Returns when one of
+    them has ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=CODE_LOCATION), encoding="utf-8")
     python = (sys.executable, "-m")
@@ -159,7 +162,8 @@ def _serve_ui(
 
 
 def _is_set_back(clock: SteadyClock) -> bool:
-    """Whether the machine's clock was: what has run before would wait until it shows that time again."""
+    """Whether the machine's clock was: what has run before would wait until it shows that time
+    again."""
     if clock.jump > -TOLERANCE:
         return False
     print_error("marketing-sync: this machine's clock was set back, which schedules do not survive")

@@ -1,21 +1,21 @@
-"""Every request and what came back: the audit trail, and the source from which all tables can be rebuilt.
+"""Every request and what came back: the audit trail, and the source from which all tables can be
+rebuilt.
 
-    archive/
-    ├── requests/date=2026-11-21/NAME.parquet       a row per request (`row.Row` has the columns); UTC's day
-    ├── requests/month=2026-10/NAME.parquet         the same of a month that is over
-    ├── bodies/date=2026-11-21/REQUEST_ID.json.zst  a body too large for a row
-    ├── ledger.sqlite                               what is not sealed yet, the log of loads, what is where
-    ├── forgotten.json                              fingerprints of forgotten people, and their key
-    ├── checkpoints/2025-10-01-NAME.duckdb          the tables as of then: earlier bodies went
-    ├── retired.txt                                 names of files that are gone on purpose
-    └── tmp/                                        work in progress
+    archive/ ├── requests/date=2026-11-21/NAME.parquet       a row per request (`row.Row` has the
+    columns); UTC's day ├── requests/month=2026-10/NAME.parquet         the same of a month that is
+    over ├── bodies/date=2026-11-21/REQUEST_ID.json.zst  a body too large for a row ├──
+    ledger.sqlite                               what is not sealed yet, the log of loads, what is
+    where ├── forgotten.json                              fingerprints of forgotten people, and
+    their key ├── checkpoints/2025-10-01-NAME.duckdb          the tables as of then: earlier bodies
+    went ├── retired.txt                                 names of files that are gone on purpose └──
+    tmp/                                        work in progress
 
-The files are one whole: a row may refer to the body of an earlier row, so files of single days must not be
-deleted. They are only written again to be merged, or to drop bodies (`compaction`).
+The files are one whole: a row may refer to the body of an earlier row, so files of single days must
+not be deleted. They are only written again to be merged, or to drop bodies (`compaction`).
 
-`archive` is the door for everybody else; the other modules are its parts and import one another downwards:
-archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of forgotten
-people (`suppression`) stands beside them."""
+`archive` is the door for everybody else; the other modules are its parts and import one another
+downwards: archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of
+forgotten people (`suppression`) stands beside them."""
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.reader import Reusable

@@ -1,9 +1,9 @@
 """The archive as the rest of the program sees it: record, seal, read back.
 
-Sealing turns what was recorded into Parquet files, one per UTC day of the requests, with equal responses
-stored by reference. A file appears whole; the ledger then takes it in and lets go of its requests in one
-transaction. Whatever is interrupted is done by whoever opens the archive next. Not here: the ledger, how
-files look (`sealed`)."""
+Sealing turns what was recorded into Parquet files, one per UTC day of the requests, with equal
+responses stored by reference. A file appears whole; the ledger then takes it in and lets go of its
+requests in one transaction. Whatever is interrupted is done by whoever opens the archive next. Not
+here: the ledger, how files look (`sealed`)."""
 
 import contextlib
 import datetime as dt
@@ -39,11 +39,13 @@ _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 
 
 class Archive(contextlib.AbstractContextManager["Archive"]):
-    """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for
-    several processes that have it open at once. Opening seals what dead processes left. `files` has what is
-    sealed, and the tables as they were when earlier bodies went."""
+    """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and
+    for several processes that have it open at once. Opening seals what dead processes left. `files`
+    has what is sealed, and the tables as they were when earlier bodies went."""
 
-    def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
+    def __init__(
+        self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS
+    ) -> None:
         self._root = disk.make_folder(root)
         self._limits = (full_bytes, full_rows)
         self._workspace = disk.Workspace(root / "tmp")
@@ -55,7 +57,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._lock = threading.Lock()
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False
-        self._recorded: dict[AccountCall, int] = {}  # the last whole response to each call, of this process
+        # the last whole response to each call, of this process
+        self._recorded: dict[AccountCall, int] = {}
         with contextlib.ExitStack() as opening:
             opening.callback(self.ledger.close)
             with self.ledger.hold_alone() as is_alone:
@@ -73,14 +76,15 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         return self._workspace.open_folder().name
 
     def is_held(self, holder: str) -> bool:
-        """Whether the use of that name lasts, in whatever process. Of those that ended before this one
-        began."""
+        """Whether the use of that name lasts, in whatever process. Of those that ended before this
+        one began."""
         return (self._root / "tmp" / holder).exists()
 
     def record_exchange(self, exchange: Exchange) -> Exchange:
-        """Keep one request for ever, without people who asked to be forgotten; returns it as it is kept. When
-        this returns, neither killing the process nor a power loss can lose it. A body in a spool file is
-        compressed into a file of its own; the spool file is only touched where it names forgotten people.
+        """Keep one request for ever, without people who asked to be forgotten; returns it as it is
+        kept. When this returns, neither killing the process nor a power loss can lose it. A body in
+        a spool file is compressed into a file of its own; the spool file is only touched where it
+        names forgotten people.
 
         ArchiveFull when there is no room: then this request is not kept, and everything before is.
         ArchiveDamaged when the list of forgotten people cannot be read.
@@ -115,13 +119,13 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         return exchange
 
     def seal_requests(self) -> None:
-        """Put everything that was recorded into Parquet files, that of other processes included. ArchiveFull:
-        it stays in the ledger, readable."""
+        """Put everything that was recorded into Parquet files, that of other processes included.
+        ArchiveFull: it stays in the ledger, readable."""
         self.files.delete_files(*self.ledger.run_transaction(self._seal_within))
 
     def close(self) -> None:
-        """Seal what this process recorded, and give up everything held. ArchiveFull when sealing failed:
-        whoever opens the archive next does it."""
+        """Seal what this process recorded, and give up everything held. ArchiveFull when sealing
+        failed: whoever opens the archive next does it."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -133,9 +137,9 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             self._workspace.close()
 
     def find_reusable(self, account: str, since: int, between: Between) -> Reusable:
-        """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested
-        `between` the two moments. What this archive records later is added. A large body is a Path to a file
-        that stays until `close`."""
+        """The latest whole response to each call by `Call.key`: of request `since` or a later one,
+        requested `between` the two moments. What this archive records later is added. A large body
+        is a Path to a file that stays until `close`."""
         return Reusable(
             self._reader, account, self._reader.find_newest(account, since, between), self._recorded
         )
@@ -148,31 +152,36 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         rows_before: int = 0,
         needed: Collection[int] = (),
     ) -> None:
-        """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by
-        one."""
+        """See `Compaction`. The caller sees to it that no other process does it, nor reads the
+        files one by one."""
         where = (self._root, self.files, self.ledger, self._workspace)
         Compaction(*where, now, bodies_before, rows_before, needed).compact_files()
         self._reader.forget_files()
 
     def drop_bodies(self, forgotten: Forgotten, now: dt.datetime) -> None:
-        """Drop every body, and what calls about forgotten people asked for. Runs that did not end begin
-        anew, and the log of loads is empty: tables that hold all of it have to stand in (`retention`).
+        """Drop every body, and what calls about forgotten people asked for. Runs that did not end
+        begin anew, and the log of loads is empty: tables that hold all of it have to stand in
+        (`retention`).
 
         ArchiveError while another process records; ArchiveFull. Either way it can be done again."""
         with self.ledger.hold_alone() as is_alone:
             if not is_alone:
-                raise ArchiveError(f"another process is writing to {self._root}: end it, and try again")
+                raise ArchiveError(
+                    f"another process is writing to {self._root}: end it, and try again"
+                )
             self.seal_requests()
             where = (self._root, self.files, self.ledger, self._workspace)
-            Compaction(*where, now, bodies_before=new_request_id(), forgotten=forgotten).compact_files()
+            Compaction(
+                *where, now, bodies_before=new_request_id(), forgotten=forgotten
+            ).compact_files()
             self._reader.forget_files()
             for holder in self.ledger.find_unfinished():
                 self.ledger.set_unfinished(holder, 0, ())
             self.ledger.clear_loads()
 
     def list_exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
-        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows
-        without bodies."""
+        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and
+        rows without bodies."""
         for name in self.ledger.list_names():
             table = None if name in exclude else sealed.columns_or_none(self.files, name)
             if table is not None:
@@ -185,8 +194,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             log.warning("requests are not sealed for now: %s", problem)
 
     def _seal_within(self, db: sqlite3.Connection) -> list[str]:
-        """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose rows refer
-        to an equal one now."""
+        """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose
+        rows refer to an equal one now."""
         self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
         recorded, equal = recorded_in(db), list[str]()
         rows = sorted((each.row for each in recorded.values()), key=_day_of)
@@ -196,7 +205,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             referring = list(with_references(own, self.ledger.find_last(db, calls)))
             name = f"date={day}/{disk.new_name()}.parquet"
             bodies = (
-                (row, b"" if row.body_ref else recorded[row.request_id].unpack_body()) for row in referring
+                (row, b"" if row.body_ref else recorded[row.request_id].unpack_body())
+                for row in referring
             )
             sealed.write_sealed(sealed.tables_of(bodies), self.files, name, self._workspace)
             self.ledger.take_in(db, name)
@@ -210,12 +220,11 @@ def _day_of(row: Row) -> dt.date:
 
 
 def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:
-    """The rows in their order; a whole response with the payload of the last one to its call refers to that
-    one's body.
+    """The rows in their order; a whole response with the payload of the last one to its call refers
+    to that one's body.
 
-    `last` are the responses before; it is kept up to date. A reference always leads to a row that has the
-    body itself.
-    """
+    `last` are the responses before; it is kept up to date. A reference always leads to a row that
+    has the body itself."""
     for row in rows:
         if not row.is_whole:
             yield row

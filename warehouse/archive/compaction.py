@@ -1,9 +1,9 @@
-"""Writes sealed files of months that are over anew: as few files, and without bodies and rows that are kept
-no longer. Once somebody is forgotten, files of every month are written anew.
+"""Writes sealed files of months that are over anew: as few files, and without bodies and rows that
+are kept no longer. Once somebody is forgotten, files of every month are written anew.
 
-Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of its own,
-before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to be kept
-(`warehouse.retention`)."""
+Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of
+its own, before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to
+be kept (`warehouse.retention`)."""
 
 import datetime as dt
 import itertools
@@ -31,8 +31,8 @@ from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
 
-#: Files are merged up to this size: one more reads no slower, and what has to be rewritten for one person
-#: stays small.
+#: Files are merged up to this size: one more reads no slower, and what has to be rewritten for one
+#: person stays small.
 _MERGED_BYTES = 256 << 20
 #: A run that began in a month may seal its requests so much later.
 _SETTLED = dt.timedelta(days=2)
@@ -42,11 +42,12 @@ _RETIRED = "retired.txt"
 
 @dataclass
 class Compaction:
-    """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before` the rows:
-    but for bodies that later rows refer to, and those of the `needed` requests. Both are ids; 0: none goes.
+    """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before`
+    the rows: but for bodies that later rows refer to, and those of the `needed` requests. Both are
+    ids; 0: none goes.
 
-    `forgotten`: people who are being forgotten now. No body stays then, calls about these people lose what
-    they asked for, and a file that cannot be read goes as a whole."""
+    `forgotten`: people who are being forgotten now. No body stays then, calls about these people
+    lose what they asked for, and a file that cannot be read goes as a whole."""
 
     root: Path
     files: Files
@@ -78,26 +79,36 @@ class Compaction:
                 for name in names:
                     self._write_anew([name])
             else:
-                log.warning("a damaged file of the archive is removed, it may name somebody: %s", problem)
+                log.warning(
+                    "a damaged file of the archive is removed, it may name somebody: %s", problem
+                )
                 self._replace_files(names, None)
 
     def _let_go(self, db: sqlite3.Connection) -> pa.Array:
         """Nobody seals meanwhile: from here on nothing sealed refers to a body that goes."""
         kept = self._find_kept()
         ids = json.dumps(kept.to_pylist())
-        sql = "delete from answers where body_id < ? and body_id not in (select value from json_each(?))"
+        sql = (
+            "delete from answers where body_id < ? and body_id not in (select value from "
+            "json_each(?))"
+        )
         db.execute(sql, [self.bodies_before, ids])
         return kept
 
     def _find_kept(self) -> pa.Array:
-        """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to any."""
+        """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to
+        any."""
         if self.forgotten:
             return pa.array([], pa.int64())
         found = self._read_columns(self.ledger.list_names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
-        wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
+        wanted = found.filter(
+            pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before))
+        )
         sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
-        return sources.filter(pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED)))
+        return sources.filter(
+            pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED))
+        )
 
     def _read_columns(self, names: list[str]) -> pa.Table:
         schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
@@ -105,7 +116,8 @@ class Compaction:
         return pa.concat_tables([schema.empty_table(), *found])
 
     def _group_files(self) -> Iterator[list[str]]:
-        """Files of months that are over, or of every month, as they belong together: up to a size."""
+        """Files of months that are over, or of every month, as they belong together: up to a
+        size."""
         over = "9999-12" if self.forgotten else f"{self.now - _SETTLED:%Y-%m}"
         for month, names in itertools.groupby(self.ledger.list_names(), month_of):
             if month < over:
@@ -115,8 +127,8 @@ class Compaction:
         return (self.files.file_size(f"requests/{name}"),)
 
     def _find_going(self, names: list[str]) -> npt.NDArray[np.int64]:
-        """The requests in these files of which something goes: the row, or a body that it has or refers to;
-        sorted."""
+        """The requests in these files of which something goes: the row, or a body that it has or
+        refers to; sorted."""
         if not self.bodies_before:
             return np.array([], np.int64)
         rows = self._read_columns(names)
@@ -130,7 +142,11 @@ class Compaction:
 
     def _merge_files(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
         opened = [sealed.SealedFile(self.files, name) for name in names]
-        left = (table for rows in sealed.merge_files(opened) if len(table := self._drop_rows(rows, going)))
+        left = (
+            table
+            for rows in sealed.merge_files(opened)
+            if len(table := self._drop_rows(rows, going))
+        )
         name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
         if (first := next(left, None)) is not None:
             sealed.write_sealed(itertools.chain([first], left), self.files, name, self.workspace)
@@ -150,12 +166,16 @@ class Compaction:
         for name, value in (("body_ref", DROPPED), ("body_file", None), ("body", None)):
             at = rows.schema.get_field_index(name)
             field = rows.schema.field(at)
-            rows = rows.set_column(at, field, pc.if_else(goes, pa.scalar(value, field.type), rows[name]))
+            rows = rows.set_column(
+                at, field, pc.if_else(goes, pa.scalar(value, field.type), rows[name])
+            )
         return rows if self.forgotten is None else self._without_people(rows, self.forgotten)
 
     def _without_people(self, rows: pa.Table, forgotten: Forgotten) -> pa.Table:
         """The rows, those of calls about forgotten people without what these asked for."""
-        calls = zip(*(rows[name].to_pylist() for name in ("account", "operation", "params")), strict=True)
+        calls = zip(
+            *(rows[name].to_pylist() for name in ("account", "operation", "params")), strict=True
+        )
         places = [
             place
             for place, (account, operation, params) in enumerate(calls)
@@ -167,7 +187,9 @@ class Compaction:
         for place in places:
             operation = operation_of(columns["operation"][place])
             empty = {"params": "{}", "question_key": Call(operation, {}).key, "error": None}
-            for name, value in (empty | dict.fromkeys(("body_sha256", "content_sha256"), "")).items():
+            for name, value in (
+                empty | dict.fromkeys(("body_sha256", "content_sha256"), "")
+            ).items():
                 columns[name][place] = value
         return pa.Table.from_pydict(columns, schema=rows.schema)
 

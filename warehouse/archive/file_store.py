@@ -1,7 +1,8 @@
-"""Where the archive's files are that only ever appear whole: sealed requests, large bodies, checkpoints.
+"""Where the archive's files are that only ever appear whole: sealed requests, large bodies,
+checkpoints.
 
-Not here: the ledger and what stands beside it, which SQLite and locks need on this machine; what is in the
-files (`sealed`)."""
+Not here: the ledger and what stands beside it, which SQLite and locks need on this machine; what is
+in the files (`sealed`)."""
 
 import os
 import shutil
@@ -11,7 +12,11 @@ import pyarrow as pa
 
 from warehouse import disk
 
-SEALED, BODIES, CHECKPOINTS = "requests/*=*/*.parquet", "bodies/date=*/*.zst", "checkpoints/*.duckdb"
+SEALED, BODIES, CHECKPOINTS = (
+    "requests/*=*/*.parquet",
+    "bodies/date=*/*.zst",
+    "checkpoints/*.duckdb",
+)
 PATTERNS = (SEALED, BODIES, CHECKPOINTS)
 
 
@@ -30,12 +35,13 @@ class Files:
         return (self._root / name).stat().st_size
 
     def open_file(self, name: str) -> pa.NativeFile:
-        """To be read from any position, also when it is replaced or deleted meanwhile. FileNotFoundError."""
+        """To be read from any position, also when it is replaced or deleted meanwhile.
+        FileNotFoundError."""
         return pa.OSFile(self.describe_place(name))
 
     def put_file(self, made: Path, name: str) -> None:
-        """Move a finished file of this machine there, durably and in one step; it replaces what has the
-        name. ArchiveFull."""
+        """Move a finished file of this machine there, durably and in one step; it replaces what has
+        the name. ArchiveFull."""
         target = self._root / name
         with disk.room_for(target):
             disk.move_into_place(made, target)

@@ -1,9 +1,10 @@
 """The ledger: what the archive knows beside its sealed files, in one SQLite database in WAL mode.
 
-Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone; which ids
-stand in which sealed file, and the last whole response to every call, follow from the files. Every change is
-one transaction, and survives a power loss when it returns. Rows have checksums: a damaged ledger is refused,
-and comes back from a backup. Not here: which requests are sealed when (`archive`)."""
+Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone;
+which ids stand in which sealed file, and the last whole response to every call, follow from the
+files. Every change is one transaction, and survives a power loss when it returns. Rows have
+checksums: a damaged ledger is refused, and comes back from a backup. Not here: which requests are
+sealed when (`archive`)."""
 
 import contextlib
 import datetime as dt
@@ -68,7 +69,8 @@ class Last(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """A sealed file: its name below `requests`, the ids within it, and the time of its latest request."""
+    """A sealed file: its name below `requests`, the ids within it, and the time of its latest
+    request."""
 
     name: str
     first_id: int
@@ -111,7 +113,9 @@ class Ledger:
                 os.close(self._claim)
                 self._claim = -1
 
-    def run_transaction(self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate") -> T:
+    def run_transaction(
+        self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate"
+    ) -> T:
         """One transaction, which others that write wait for. ArchiveFull: nothing of it is done."""
         with self._lock:
             if self._db and self._db.in_transaction:  # of the caller's
@@ -125,9 +129,10 @@ class Ledger:
                 if code not in _DAMAGE:
                     raise ArchiveError(f"{self._path} cannot be used: {problem}") from problem
                 raise ArchiveDamaged(
-                    f"{self._path} is damaged ({problem}): restore the last backup with `marketing-sync "
-                    "restore`. Without one, move the file away and sync: what an interrupted sync had "
-                    "received is requested again, and the tables cannot be rebuilt from earlier responses"
+                    f"{self._path} is damaged ({problem}): restore the last backup with "
+                    "`marketing-sync restore`. Without one, move the file away and sync: what an "
+                    "interrupted sync had received is requested again, and the tables cannot be "
+                    "rebuilt from earlier responses"
                 ) from problem
 
     def run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -152,7 +157,8 @@ class Ledger:
         self._let_go()
         for suffix in ("-wal", "-shm"):
             disk.no_folder(Path(f"{self._path}{suffix}"))
-        with contextlib.suppress(FileExistsError):  # to open and close it would give up locks of SQLite's
+        # to open and close it would give up locks of SQLite's
+        with contextlib.suppress(FileExistsError):
             os.close(disk.create_file(disk.no_folder(self._path)))
         self._db = db = sqlite3.connect(
             self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
@@ -169,7 +175,9 @@ class Ledger:
             db.execute(f"pragma user_version = {_VERSION}")
         db.execute("commit")
         if version > _VERSION:
-            raise WarehouseTooNew(f"{self._path} is of a newer version of this program: use that one")
+            raise WarehouseTooNew(
+                f"{self._path} is of a newer version of this program: use that one"
+            )
         return db
 
     def _let_go(self) -> None:
@@ -201,10 +209,13 @@ class Ledger:
     # -- requests that are not sealed
 
     def record_request(self, row: Row, body: bytes) -> int:
-        """Add a request; `body` is b"" when it stands in a file. Returns the bytes that it takes."""
+        """Add a request; `body` is b"" when it stands in a file. Returns the bytes that it
+        takes."""
         head, packed = _encode(row), _zstd.compress(body, asbytes=True) if body else b""
         values = _add_checksum(row.request_id, head, packed, len(body))
-        self.run_transaction(lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values))
+        self.run_transaction(
+            lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values)
+        )
         return len(head) + len(packed)
 
     def find_recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
@@ -239,14 +250,20 @@ class Ledger:
         names = ("question_key", "account", "request_id", "content_sha256", "body_ref")
         answers = (
             _add_checksum(
-                bytes.fromhex(key), account, id_, bytes.fromhex(content), id_ if ref is None else ref
+                bytes.fromhex(key),
+                account,
+                id_,
+                bytes.fromhex(content),
+                id_ if ref is None else ref,
             )
             for key, account, id_, content, ref in zip(
                 *(whole[name].to_pylist() for name in names), strict=True
             )
         )
         db.executemany(_SQL["upsert"], answers)
-        db.executemany("delete from requests where request_id = ?", zip(table["request_id"].to_pylist()))
+        db.executemany(
+            "delete from requests where request_id = ?", zip(table["request_id"].to_pylist())
+        )
 
     def replace_files(self, names: Iterable[str], name: str | None) -> None:
         """Take in the file that has the rows of these, which go. None: no row is left."""
@@ -275,7 +292,8 @@ class Ledger:
         present = self.list_names()
         if gone := known.difference(present):
             log.warning(
-                "files are missing from the archive, the first is %s: its ledger is made of the others",
+                "files are missing from the archive, the first is %s: its ledger is made of the "
+                "others",
                 min(gone),
             )
             db.execute("delete from files")
@@ -300,7 +318,8 @@ class Ledger:
         """What was logged, in its order or the other way round."""
         sign, order, after = ("<", "desc", 1 << 62) if newest_first else (">", "asc", 0)
         sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
-        while found := self.run_read(partial(_fetch_rows, sql, after)):  # the years before may not be needed
+        # the years before may not be needed
+        while found := self.run_read(partial(_fetch_rows, sql, after)):
             for after, event in found:  # noqa: B007 (the last number of a page is where the next one begins)
                 yield msgspec.json.decode(event, type=Event)
 
@@ -339,12 +358,17 @@ def _fetch_rows(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any,
     return [_check_row(row) for row in db.execute(sql, [after])]
 
 
-def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
+def recorded_in(
+    db: sqlite3.Connection, request_ids: Collection[int] | None = None
+) -> dict[int, Recorded]:
     """See Ledger.recorded."""
     which = "" if request_ids is None else "where request_id in (select value from json_each($ids))"
     ids = {"ids": json.dumps(list(request_ids or ()))}
     rows = db.execute(f"select * from requests {which} order by request_id", ids if which else {})
-    return {id_: Recorded(_decode(head), packed, size) for id_, head, packed, size in map(_check_row, rows)}
+    return {
+        id_: Recorded(_decode(head), packed, size)
+        for id_, head, packed, size in map(_check_row, rows)
+    }
 
 
 def _add_loads(db: sqlite3.Connection, lines: Iterable[bytes]) -> None:

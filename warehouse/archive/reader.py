@@ -1,7 +1,7 @@
 """Reads rows back by request id, from the ledger and sealed files alike, following references.
 
-Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to
-file."""
+Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from
+file to file."""
 
 import bisect
 import contextlib
@@ -29,12 +29,21 @@ log = logging.getLogger(__name__)
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
-#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on
-#: disk.
+#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it
+#: stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
-#: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and bodies.
+#: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and
+#: bodies.
 _KEPT_FILES, _KEPT_HEADS, _KEPT_BODIES = 16, 64, 8
-_CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes", "body_ref")
+_CALL_COLUMNS = (
+    "question_key",
+    "request_id",
+    "requested_at",
+    "account",
+    "outcome",
+    "bytes",
+    "body_ref",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +70,25 @@ class Reader:
         self._lock = threading.RLock()
         self._files: list[Extent] = []
         self._open = functools.lru_cache(_KEPT_FILES)(functools.partial(sealed.SealedFile, files))
-        self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).read_heads(group))
+        self._heads = functools.lru_cache(_KEPT_HEADS)(
+            lambda name, group: self._open(name).read_heads(group)
+        )
         self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.read_bodies)
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
     def read_responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """The responses in the order of `request_ids`, those that are not sealed included, with flat memory.
+        """The responses in the order of `request_ids`, those that are not sealed included, with
+        flat memory.
 
-        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file
-        that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
-        body is missing.
-        """
+        A body stored by reference is that of the earlier, equal response. A large body is a Path to
+        a file that is gone once the next response is taken. NotArchived for an unknown id,
+        ArchiveDamaged when a body is missing."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             pairs = self._find_rows(request_ids[start : start + _SLAB_ROWS])
-            for slab in sealed.split_batches(pairs, lambda pair: (pair[1].own_bytes,), (_SLAB_BYTES,)):
+            for slab in sealed.split_batches(
+                pairs, lambda pair: (pair[1].own_bytes,), (_SLAB_BYTES,)
+            ):
                 own = [source for _, source in slab if source.row.body_file is None]
                 with self._lock:
                     small = {
@@ -110,8 +123,8 @@ class Reader:
             return max([0, *self._ledger.find_recorded(), *(file.last_id for file in self._files)])
 
     def find_newest(self, account: str, since: int, between: Between) -> dict[str, int]:
-        """The latest whole response to each call from request `since` on, of those requested `between` two
-        moments: its request id by call key."""
+        """The latest whole response to each call from request `since` on, of those requested
+        `between` two moments: its request id by call key."""
         first, last = between
         found = [
             (row.question_key, row.request_id)
@@ -129,12 +142,14 @@ class Reader:
             fits &= pc.field("requested_at") >= pa.scalar(first, at)
             fits &= pc.field("requested_at") <= pa.scalar(last, at)
             whole = table.filter(sealed.are_whole(table)).filter(fits)
-            found += zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True)
+            found += zip(
+                whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True
+            )
         return dict(sorted((pair for pair in found if pair[1] >= since), key=lambda pair: pair[1]))
 
     def _find_rows(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
-        """Each row with the row that has its body: itself, or the one that it refers to. NotArchived,
-        ArchiveDamaged."""
+        """Each row with the row that has its body: itself, or the one that it refers to.
+        NotArchived, ArchiveDamaged."""
         with self._lock:
             rows = self._locate_rows(request_ids)
             refs = [found.row.body_ref for found in rows.values() if found.row.body_ref is not None]
@@ -143,8 +158,13 @@ class Reader:
             try:
                 sources = self._locate_rows(refs)
             except NotArchived as problem:
-                raise ArchiveDamaged(f"a body that the archive refers to is missing: {problem}") from problem
-            return [(rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_])) for id_ in request_ids]
+                raise ArchiveDamaged(
+                    f"a body that the archive refers to is missing: {problem}"
+                ) from problem
+            return [
+                (rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_]))
+                for id_ in request_ids
+            ]
 
     def forget_files(self) -> None:
         """Files may have been written anew: whatever is kept of them goes."""
@@ -161,19 +181,23 @@ class Reader:
             self.forget_files()  # sealed, or merged into another file, meanwhile
             found |= self._look_up(missing)
         if missing := [id_ for id_ in missing if id_ not in found]:
-            raise NotArchived(f"request {missing[0]} is not in the archive {self._place.describe_place('')}")
+            raise NotArchived(
+                f"request {missing[0]} is not in the archive {self._place.describe_place('')}"
+            )
         return found
 
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
-        """In the ledger first: a row is in a file before it leaves the ledger. Files of processes that ran at
-        once overlap."""
+        """In the ledger first: a row is in a file before it leaves the ledger. Files of processes
+        that ran at once overlap."""
         found = {
             id_: _Found(recorded.row, ("", 0, id_), recorded.unpack_body)
             for id_, recorded in self._ledger.find_recorded(request_ids).items()
         }
         left = sorted(set(request_ids) - found.keys())
         for file in reversed(self._files):
-            near = left[bisect.bisect_left(left, file.first_id) : bisect.bisect_right(left, file.last_id)]
+            near = left[
+                bisect.bisect_left(left, file.first_id) : bisect.bisect_right(left, file.last_id)
+            ]
             for id_ in near:
                 if id_ not in found and (place := self._look_into(file.name, id_)):
                     found[id_] = place
@@ -199,9 +223,12 @@ class Reader:
             assert source.row.body_file is not None
             path = self._workspace.place_file(f"{source.row.request_id}-{next(self._numbers)}.json")
             try:
-                return sealed.unpack_body(self._place, source.row.body_file, path, source.row.body_sha256)
+                return sealed.unpack_body(
+                    self._place, source.row.body_file, path, source.row.body_sha256
+                )
             except FileNotFoundError:
-                with self._lock:  # it may have been sealed meanwhile, and refer to an earlier body now
+                # it may have been sealed meanwhile, and refer to an earlier body now
+                with self._lock:
                     self._files = self._ledger.list_files()
                 ((_, source),) = self._find_rows([source.row.request_id])
                 if source.row.body_file is None:
@@ -213,11 +240,15 @@ class Reader:
 
 
 class Reusable:
-    """The latest whole responses of one account, as request ids by call key: the `newest` so far, and what is
-    `recorded` from now on."""
+    """The latest whole responses of one account, as request ids by call key: the `newest` so far,
+    and what is `recorded` from now on."""
 
     def __init__(
-        self, reader: Reader, account: str, newest: Mapping[str, int], recorded: Mapping[AccountCall, int]
+        self,
+        reader: Reader,
+        account: str,
+        newest: Mapping[str, int],
+        recorded: Mapping[AccountCall, int],
     ) -> None:
         self._reader = reader
         self._account = account
@@ -232,7 +263,8 @@ class Reusable:
         return newest if newest and newest >= since else None
 
     def get(self, question_key: str, since: int = 0) -> Response | None:
-        """The response to request `since` or a later one, or None when the call has to be requested.
+        """The response to request `since` or a later one, or None when the call has to be
+        requested.
 
         Never the response to a write: that has to take effect again.
         """

@@ -1,5 +1,5 @@
-"""The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps follow
-from `Row`.
+"""The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps
+follow from `Row`.
 
 Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """
@@ -24,7 +24,8 @@ from marketing_api.operations import find
 
 
 def _column_doc(text: str, **extra: bool) -> msgspec.Meta:
-    """`extra`: whether it `is_personal` and whether it `is_internal`, as of a column (`warehouse.tables`)."""
+    """`extra`: whether it `is_personal` and whether it `is_internal`, as of a column
+    (`warehouse.tables`)."""
     return msgspec.Meta(description=text, extra=extra)
 
 
@@ -36,12 +37,15 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     """One request, without its body."""
 
     request_id: Annotated[int, _column_doc("The request; ids of later requests are larger.")]
-    account: Annotated[str, _column_doc("The account it was sent for, by its name in the settings.")]
+    account: Annotated[
+        str, _column_doc("The account it was sent for, by its name in the settings.")
+    ]
     operation: Annotated[str, _column_doc("area/operation, as in its path.")]
-    # nor are hashes published, which have no key: whoever knows an address could find out that it was
-    # requested
+    # nor are hashes published, which have no key: whoever knows an address could find out that it
+    # was requested
     question_key: Annotated[
-        str, _column_doc("Hash of operation and parameters: equal for equal calls.", is_internal=True)
+        str,
+        _column_doc("Hash of operation and parameters: equal for equal calls.", is_internal=True),
     ]
     params: Annotated[  # they name people, and the service's words about an error may
         str,
@@ -56,7 +60,9 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     http_status: Annotated[int | None, _column_doc("HTTP status; NULL when no response came.")]
     outcome: Annotated[str, _column_doc("ok, refused, rate_limited, broken or unreachable.")]
     error: Annotated[str | None, _column_doc("What went wrong; NULL for ok.", is_personal=True)]
-    bytes: Annotated[int, _column_doc("Size of the body as received; 0 when none came or it holds a secret.")]
+    bytes: Annotated[
+        int, _column_doc("Size of the body as received; 0 when none came or it holds a secret.")
+    ]
     body_sha256: Annotated[str, _column_doc("SHA-256 of the body as received.", is_internal=True)]
     content_sha256: Annotated[
         str,
@@ -68,22 +74,23 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     body_file: Annotated[
         str | None,
         _column_doc(
-            "Where a large body stands, below the archive's folder; NULL otherwise.", is_internal=True
+            "Where a large body stands, below the archive's folder; NULL otherwise.",
+            is_internal=True,
         ),
     ]
     body_ref: Annotated[
         int | None,
         _column_doc(
-            "The earlier response to the same call and with an equal payload that has the body; NULL: its "
-            "own; -1: it is kept no longer.",
+            "The earlier response to the same call and with an equal payload that has the body; "
+            "NULL: its own; -1: it is kept no longer.",
             is_internal=True,
         ),
     ]
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is a response that may be used in place of fetching (a secret's body is empty and
-        never is)."""
+        """Whether this is a response that may be used in place of fetching (a secret's body is
+        empty and never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
 
 
@@ -104,7 +111,8 @@ def _list_fields() -> Iterator[pa.Field]:
 #: The columns without the body, each with its comment: what `sync.requests` shows.
 HEAD_SCHEMA = pa.schema(_list_fields())
 _BODY_COMMENT = (
-    "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came."
+    "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or "
+    "none came."
 )
 SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
@@ -127,8 +135,8 @@ class Digests:
 
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
-    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a
-    secret away."""
+    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash
+    give a secret away."""
     call = exchange.call
     shown = call.public_params
     return Row(
@@ -162,5 +170,6 @@ def operation_of(name: str) -> Operation:
     try:
         return find(name)
     except InvalidCall:
-        # Archived by another version: it yields no records here, and must not keep others from being read.
+        # Archived by another version: it yields no records here, and must not keep others from
+        # being read.
         return Operation(name, "GET", Effect.READ, "Not known to this version.")

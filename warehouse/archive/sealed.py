@@ -1,8 +1,9 @@
-"""What the archive keeps for ever: Parquet files of rows with their bodies, and files of large bodies.
+"""What the archive keeps for ever: Parquet files of rows with their bodies, and files of large
+bodies.
 
-Row groups are small (a body is read by reading its group) and rows stand in the order of their ids, so that
-the statistics of `request_id` lead to the group. Not here: which rows go into which file (`archive`), finding
-the file (`ledger`)."""
+Row groups are small (a body is read by reading its group) and rows stand in the order of their ids,
+so that the statistics of `request_id` lead to the group. Not here: which rows go into which file
+(`archive`), finding the file (`ledger`)."""
 
 import bisect
 import contextlib
@@ -34,14 +35,16 @@ T = TypeVar("T")
 
 #: Rows of a group, and bytes of their bodies.
 _GROUP = (500, 8 << 20)
-#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it
-#: away.
+#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to
+#: throw it away.
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
-def write_sealed(tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace) -> None:
-    """Write the rows of the tables, in the order of their ids, into the file `name` below `requests`; no more
-    than a group of them is in memory. ArchiveFull."""
+def write_sealed(
+    tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace
+) -> None:
+    """Write the rows of the tables, in the order of their ids, into the file `name` below
+    `requests`; no more than a group of them is in memory. ArchiveFull."""
     with (
         _make_file(files, f"requests/{name}", workspace) as file,
         pq.ParquetWriter(
@@ -53,7 +56,9 @@ def write_sealed(tables: Iterable[pa.Table], files: Files, name: str, workspace:
             write_page_checksum=True,
         ) as writer,
     ):
-        for group in split_batches(tables, lambda table: (len(table), table["body"].nbytes), _GROUP):
+        for group in split_batches(
+            tables, lambda table: (len(table), table["body"].nbytes), _GROUP
+        ):
             writer.write_table(pa.concat_tables(group), row_group_size=_GROUP[0])
 
 
@@ -72,7 +77,8 @@ def _make_file(files: Files, name: str, workspace: disk.Workspace) -> Iterator[B
 def split_batches(
     items: Iterable[T], sizes: Callable[[T], tuple[int, ...]], limits: tuple[int, ...]
 ) -> Iterator[list[T]]:
-    """Stretches of the items whose sizes add up to the limits at most; one item alone may have more."""
+    """Stretches of the items whose sizes add up to the limits at most; one item alone may have
+    more."""
     batch, total = list[T](), (0,) * len(limits)
     for item in items:
         own = sizes(item)
@@ -90,14 +96,16 @@ def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
     """The rows, each with the body that it has itself; every table small enough to be in memory."""
     for group in split_batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
         heads, bodies = zip(*group, strict=True)
-        columns = [pa.array([getattr(row, each.name) for row in heads], each.type) for each in HEAD_SCHEMA]
+        columns = [
+            pa.array([getattr(row, each.name) for row in heads], each.type) for each in HEAD_SCHEMA
+        ]
         columns.append(pa.array([body or None for body in bodies], pa.binary()))
         yield pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
 def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
-    """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap
-    are in memory together. ArchiveDamaged."""
+    """All rows of the files in the order of their ids, each once, in small tables: only groups that
+    overlap are in memory together. ArchiveDamaged."""
     groups = sorted(
         (first, number, group)
         for number, file in enumerate(opened)
@@ -105,9 +113,9 @@ def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
     )
     held = SCHEMA.empty_table()
     for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
-        held = pa.concat_tables([held, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
-            "request_id"
-        )
+        held = pa.concat_tables(
+            [held, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]
+        ).sort_by("request_id")
         ids = held["request_id"].to_numpy()
         if end := int(np.searchsorted(ids, following[0])) if following else len(ids):
             yield held.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
@@ -123,8 +131,8 @@ def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
 def columns_or_none(
     files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)
 ) -> pa.Table | None:
-    """The same, by default all columns but the body; None for a file that is missing or damaged, which is
-    logged: the others can be read."""
+    """The same, by default all columns but the body; None for a file that is missing or damaged,
+    which is logged: the others can be read."""
     try:
         return read_columns(files, name, columns)
     except ArchiveDamaged as problem:
@@ -152,13 +160,16 @@ class SealedFile:
     """One file, opened to read rows by their request_id."""
 
     def __init__(self, files: Files, name: str) -> None:
-        """By its name below `requests`. ArchiveDamaged, as from the methods, when it is missing or not
-        whole."""
+        """By its name below `requests`. ArchiveDamaged, as from the methods, when it is missing or
+        not whole."""
         name = f"requests/{name}"
         self._address = files.describe_place(name)
         with self._report_damage():
             self._file = pq.ParquetFile(files.open_file(name), page_checksum_verification=True)
-        metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
+        metadata, column = (
+            self._file.metadata,
+            self._file.schema_arrow.get_field_index("request_id"),
+        )
         self.firsts = [
             metadata.row_group(group).column(column).statistics.min
             for group in range(metadata.num_row_groups)
@@ -169,7 +180,8 @@ class SealedFile:
         return len(self.firsts)
 
     def group_of(self, request_id: int) -> int:
-        """The group in which the row stands if it is in this file at all; negative when it cannot be."""
+        """The group in which the row stands if it is in this file at all; negative when it cannot
+        be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
     def read_heads(self, group: int) -> pa.RecordBatch:
@@ -219,8 +231,8 @@ def request_of(body_file: str) -> int:
 
 
 def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
-    """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory
-    used."""
+    """Reads through a memory map: the system may drop its pages at any time, so it does not count
+    as memory used."""
     if spool.stat().st_size == 0:
         return Digests.of_body(b"")
     with spool.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
@@ -239,8 +251,8 @@ def pack_body(spool: Path, files: Files, name: str, workspace: disk.Workspace) -
 
 
 def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
-    """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged
-    when it is not what `sha256` says, ArchiveFull when there is no room."""
+    """Write the body as it was received to `target`. FileNotFoundError when it is not there,
+    ArchiveDamaged when it is not what `sha256` says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
     with (
         files.open_file(name) as packed,
@@ -254,8 +266,12 @@ def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
                     sink.write(chunk)
         except OSError as problem:
             if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: {problem}") from problem
+                raise ArchiveDamaged(
+                    f"{files.describe_place(name)} is damaged: {problem}"
+                ) from problem
             raise
     if digest.hexdigest() != sha256:
-        raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: it is not what was received")
+        raise ArchiveDamaged(
+            f"{files.describe_place(name)} is damaged: it is not what was received"
+        )
     return target

@@ -1,7 +1,8 @@
-"""The list of people who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints, and the key.
+"""The list of people who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints,
+and the key.
 
-It holds no address and no id. It is written whole and durably; without its key nobody on it is recognised
-again. Not here: what is done with it (`warehouse.forgetting`)."""
+It holds no address and no id. It is written whole and durably; without its key nobody on it is
+recognised again. Not here: what is done with it (`warehouse.forgetting`)."""
 
 import secrets
 from collections.abc import Callable, Iterable
@@ -29,7 +30,8 @@ class _List(msgspec.Struct):
         return Forgotten(bytes.fromhex(self.key), frozenset().union(*self.people))
 
 
-#: Made once, ahead of the threads that use it: msgspec learning a type in several at once has crashed.
+#: Made once, ahead of the threads that use it: msgspec learning a type in several at once has
+#: crashed.
 _decode = msgspec.json.Decoder(_List).decode
 
 
@@ -74,7 +76,8 @@ def _load_list(root: Path) -> _List:
         return _List(secrets.token_hex(_KEY_BYTES), [])
     except ValueError as problem:
         raise ArchiveDamaged(
-            f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a backup"
+            f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a "
+            "backup"
         ) from None
 
 

@@ -1,8 +1,8 @@
 """One load, inside its transaction: every table by its kind, then what is known about the reading.
 
-Of accumulating tables the service shows only a part, so rows are added and updated and none is removed. Their
-entries have no id: the key is `identity-occurrence`, where entries of one identity (a group) are numbered in
-response order. Not here: listings (`listing`)."""
+Of accumulating tables the service shows only a part, so rows are added and updated and none is
+removed. Their entries have no id: the key is `identity-occurrence`, where entries of one identity
+(a group) are numbered in response order. Not here: listings (`listing`)."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -19,8 +19,11 @@ from warehouse.sql import fetch_rows, load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 
 
-def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> list[TableReport]:
-    """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
+def apply_tables(
+    connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged
+) -> list[TableReport]:
+    """Fill the load's tables and write the coverage. The caller has begun a transaction and commits
+    it."""
     _set_variables(connection, load, staged)
     targets = [Target(connection, TABLES[name], staged) for name in load.tables]
     results = [(target, result) for target in targets for result in _fill_table(target, load)]
@@ -35,11 +38,13 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
 
 
 def _set_variables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> None:
-    """What SQL says of the load. `last_request` (of a listing) tells which of two loads is the newer: clocks
-    do not."""
+    """What SQL says of the load. `last_request` (of a listing) tells which of two loads is the
+    newer: clocks do not."""
     listing = TABLES[load.tables[0]].load.listing if load.tables else None
     listed = [
-        head.request_id for head in staged.responses if listing is None or head.operation == listing.name
+        head.request_id
+        for head in staged.responses
+        if listing is None or head.operation == listing.name
     ]
     last = max(listed or load.request_ids, default=load.place)
     texts = {"account": load.account, "asset": load.asset, "zone": load.zone}
@@ -49,7 +54,9 @@ def _set_variables(connection: duckdb.DuckDBPyConnection, load: Load, staged: St
         "last_request": "null::bigint" if last is None else f"{last}::bigint",
         "has_responses": str(bool(staged.responses)),
     }
-    fetch_rows(connection, "; ".join(f"set variable {name} = {term}" for name, term in values.items()))
+    fetch_rows(
+        connection, "; ".join(f"set variable {name} = {term}" for name, term in values.items())
+    )
 
 
 def _format_moment(moment: dt.datetime | None) -> str:
@@ -71,18 +78,22 @@ def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
     elif target.report.received:
         _add_rows(target)
     return [
-        ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")
+        ScopeResult(
+            ALL, load.is_complete, None, None if load.is_complete else "not everything could be had"
+        )
     ]
 
 
 def _add_rows(target: Target) -> None:
     """Apply the staged rows.
 
-    A group that was served whole, or with at least as many entries as are stored, updates the stored rows one
-    by one. A smaller group of a response that the service cut may be any of the stored ones: only content
-    that is not there yet is added, as new rows."""
+    A group that was served whole, or with at least as many entries as are stored, updates the
+    stored rows one by one. A smaller group of a response that the service cut may be any of the
+    stored ones: only content that is not there yet is added, as new rows."""
     target.merge_parts()
-    of_group = f"exists (from {target.staged} s where {target.join_condition('s', 't', but_last=True)})"
+    of_group = (
+        f"exists (from {target.staged} s where {target.join_condition('s', 't', but_last=True)})"
+    )
     stored = target.make_temporary("held", f"from {target.stored} t where {of_group}")
     target.stored = target.temporary_name("held")
     if stored and not all(head.is_uncut for head in target.responses):
@@ -91,8 +102,8 @@ def _add_rows(target: Target) -> None:
 
 
 def _renumber_small_groups(target: Target) -> None:
-    """Of groups of cut responses with fewer entries than are stored keep only content that is not stored,
-    numbered behind what is."""
+    """Of groups of cut responses with fewer entries than are stored keep only content that is not
+    stored, numbered behind what is."""
     *outer, last = target.key
     uncut = ", ".join(str(head.index) for head in target.responses if head.is_uncut)
     terms = {
@@ -102,7 +113,9 @@ def _renumber_small_groups(target: Target) -> None:
         "held": target.stored,
         "small": target.temporary_name("small"),
     }
-    if target.make_temporary("small", load_query("small_groups").format(**terms, uncut=uncut or "-1")):
+    if target.make_temporary(
+        "small", load_query("small_groups").format(**terms, uncut=uncut or "-1")
+    ):
         content = f"hash({', '.join(quote_name(column.name) for column in target.table.values)})"
         target.make_temporary(
             "sifted", load_query("renumbered_groups").format(**terms, content=content, last=last)
@@ -111,9 +124,9 @@ def _renumber_small_groups(target: Target) -> None:
 
 
 def _forget_days_to_come(target: Target) -> None:
-    """Take out of a daily table what earlier responses are dated of days after the newest response's: a clock
-    was ahead then, and such rows would stand for what is current until those days come. Of which day they
-    are, nobody knows; the archive keeps them."""
+    """Take out of a daily table what earlier responses are dated of days after the newest
+    response's: a clock was ahead then, and such rows would stand for what is current until those
+    days come. Of which day they are, nobody knows; the archive keeps them."""
     if target.responses:
         sql = load_query("days_to_come").format(table=target.table.name)
         if count := target.make_temporary("to_come", sql):
@@ -130,7 +143,10 @@ def _take_along(target: Target, targets: Sequence[Target]) -> None:
     for table in TABLES.values():
         if table.load.within != target.table.name:
             continue
-        gone = f"exists (from {target.temporary_name('missing')} m where {target.join_condition('m', 'c')})"
+        gone = (
+            f"exists (from {target.temporary_name('missing')} m where "
+            f"{target.join_condition('m', 'c')})"
+        )
         here = f"account = getvariable('account') and _deleted_at is null and {gone}"
         count = mark_deleted(target, table, f"select rowid from {table.qualified} c where {here}")
         for other in targets:

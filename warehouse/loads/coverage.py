@@ -1,6 +1,6 @@
-"""Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, and per
-contact `sync.contact_coverage`. Everything follows from the load and its responses, so that a rebuild writes
-the same."""
+"""Writes what is known about the reading: `sync.coverage`, `sync.readings`,
+`sync.rejected_records`, and per contact `sync.contact_coverage`. Everything follows from the load
+and its responses, so that a rebuild writes the same."""
 
 import datetime as dt
 from collections import Counter
@@ -18,8 +18,8 @@ from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import CONTACT_COVERAGE, REJECTED_RECORDS, Table, Window
 
-#: How late a night's reading may be before what it should have read is overdue: who comes to work after it
-#: sees that it failed.
+#: How late a night's reading may be before what it should have read is overdue: who comes to work
+#: after it sees that it failed.
 GRACE = dt.timedelta(hours=6)
 #: How old the newest response may be: reading is due every night.
 FRESH_FOR = dt.timedelta(days=1) + GRACE
@@ -34,13 +34,18 @@ _RESULTS = pa.schema(
 )
 _SCOPES = pa.schema([("table_name", _TEXT), ("scope", _TEXT), ("is_range", _FLAG)])
 _REJECTED = pa.schema(
-    [*((column.name, column.arrow_type) for column in REJECTED_RECORDS.columns[1:]), ("is_range", _FLAG)]
+    [
+        *((column.name, column.arrow_type) for column in REJECTED_RECORDS.columns[1:]),
+        ("is_range", _FLAG),
+    ]
 )
 
 
-def write_coverage(results: Sequence[tuple[Target, ScopeResult]], service_count: int | None) -> None:
-    """Replace the coverage of the scopes that were loaded. A row count that is not known grows by the rows
-    that are new. The service's count is that of the load's only scope."""
+def write_coverage(
+    results: Sequence[tuple[Target, ScopeResult]], service_count: int | None
+) -> None:
+    """Replace the coverage of the scopes that were loaded. A row count that is not known grows by
+    the rows that are new. The service's count is that of the load's only scope."""
     if not results:
         return
     scopes = Counter(target.table.name for target, _ in results)
@@ -65,8 +70,8 @@ def write_coverage(results: Sequence[tuple[Target, ScopeResult]], service_count:
 
 
 def _is_listed_by_scope(table: Table) -> bool:
-    """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are
-    no listing."""
+    """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single
+    entry are no listing."""
     return bool(table.load.scope) and not table.load.is_whole
 
 
@@ -89,7 +94,10 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
     before."""
     if not targets:
         return
-    sql = "select distinct table_name from sync.rejected_records where account = getvariable('account')"
+    sql = (
+        "select distinct table_name from sync.rejected_records where account = "
+        "getvariable('account')"
+    )
     known = targets[0].run_sql(sql)
     scopes, rejected = list[dict[str, Any]](), list[dict[str, Any]]()
     for target in targets:
@@ -107,7 +115,8 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
         }
         scopes += heads.values()
         rejected += [
-            heads[reject.response] | {"reason": reject.reason, "raw": reject.raw} for reject in target.rejects
+            heads[reject.response] | {"reason": reject.reason, "raw": reject.raw}
+            for reject in target.rejects
         ]
     if scopes:
         targets[0].run_sql(
@@ -118,7 +127,8 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
 
 
 def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> str:
-    """The scope of one response: the entry it is about, the range, or the listing that it is a page of."""
+    """The scope of one response: the entry it is about, the range, or the listing that it is a page
+    of."""
     load = table.load
     if isinstance(load, Window):
         return label_of_days(days_of(scope))
@@ -129,13 +139,14 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
     return ALL
 
 
-# ---- single contacts: when the timeline and the coupons of each were requested, and whether that brought
+# ---- single contacts: when the timeline and the coupons of each were requested, and whether that
+# brought
 # something new
 
 
 def note_contacts(targets: Sequence[Target]) -> None:
-    """Note the responses that are about one contact or address each, as their tables declare it. Only a
-    response newer than the last one counts, so that loading twice counts once."""
+    """Note the responses that are about one contact or address each, as their tables declare it.
+    Only a response newer than the last one counts, so that loading twice counts once."""
     if timelines := [target for target in targets if target.table.load.contact_parameter]:
         _note_timelines(timelines)
     for target in targets:
@@ -158,7 +169,8 @@ def _note_timelines(targets: Sequence[Target]) -> None:
         timeline_total=total,
     )
     changed = " union ".join(
-        f"select contact_id from {target.temporary_name('change')} join {target.staged} using (_part)"
+        f"select contact_id from {target.temporary_name('change')} join {target.staged} using "
+        "(_part)"
         for target in targets
         if target.report.received
     )
@@ -172,8 +184,8 @@ def _note_timelines(targets: Sequence[Target]) -> None:
 
 
 def _note_coupons(target: Target) -> None:
-    """Count the coupon responses, for every contact that has the address (or had it when it was requested
-    before). What is not believed is requested again."""
+    """Count the coupon responses, for every contact that has the address (or had it when it was
+    requested before). What is not believed is requested again."""
     heads = [
         head
         for head in target.responses
@@ -197,17 +209,20 @@ def _note_coupons(target: Target) -> None:
         target,
         "coupon",
         received,
-        f"select a.* exclude (address), p.contact_id, p.email from arrow_responses a join ({contacts}) p "
-        "on p.email_normalized = a.address",
+        "select a.* exclude (address), p.contact_id, p.email from arrow_responses a join "
+        f"({contacts}) p on p.email_normalized = a.address",
         f"select contact_id from ({contacts}) where email_normalized in ({addresses})",
     )
 
 
 def drop_orphans(target: Target) -> None:
-    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read
-    completely. Who comes back is fetched like one who never was. Contacts are looked at, which takes a while,
-    when they were read since the last load of coupons."""
-    read = "select max(last_request) from sync.coverage where account = getvariable('account') and table_name"
+    """Mark coupons as deleted whose address only contacts have that are gone, once every list was
+    read completely. Who comes back is fetched like one who never was. Contacts are looked at, which
+    takes a while, when they were read since the last load of coupons."""
+    read = (
+        "select max(last_request) from sync.coverage where account = getvariable('account') and "
+        "table_name"
+    )
     if not target.fetch_value(
         f"select ({read} in ('contacts', 'lists')) > coalesce(({read} = 'coupons'), 0)"
     ):
@@ -217,8 +232,9 @@ def drop_orphans(target: Target) -> None:
         target, target.table, f"select rid from {target.temporary_name('orphans')}"
     )
     target.run_sql(
-        "update sync.contact_coverage set coupon_asked_at = null where account = getvariable('account') "
-        f"and email_normalized in (select address from {target.temporary_name('orphans')})"
+        "update sync.contact_coverage set coupon_asked_at = null where account = "
+        "getvariable('account') and email_normalized in (select address from "
+        f"{target.temporary_name('orphans')})"
     )
 
 
@@ -226,7 +242,9 @@ def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> 
     """The responses, each with what it says: in numbers, but for addresses."""
     return pa.table(
         {
-            "requested_at": pa.array([head.requested_at for head in heads], pa.timestamp("us", "UTC")),
+            "requested_at": pa.array(
+                [head.requested_at for head in heads], pa.timestamp("us", "UTC")
+            ),
             "request_id": pa.array([head.request_id for head in heads], _NUMBER),
             **{
                 name: pa.array(values, _TEXT if name == "address" else _NUMBER)
@@ -236,16 +254,20 @@ def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> 
     )
 
 
-def _note_contacts(target: Target, name: str, received: pa.Table, responses: str, changed: str) -> None:
-    """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose rows are
-    new, changed or deleted."""
+def _note_contacts(
+    target: Target, name: str, received: pa.Table, responses: str, changed: str
+) -> None:
+    """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose
+    rows are new, changed or deleted."""
     columns = [column for column in received.column_names if column.startswith(f"{name}_")]
     own = [column.name for column in CONTACT_COVERAGE.columns if column.name.startswith(f"{name}_")]
     sql = load_query("contact_coverage").format(
         name=name,
         responses=responses,
         changed=changed,
-        newest_columns="".join(f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in columns),
+        newest_columns="".join(
+            f"arg_max_null(a.{column}, a.request_id) as {column}, " for column in columns
+        ),
         own_columns=", ".join(own),
         received_columns=", ".join(f"f.{column}" for column in columns),
     )

@@ -1,9 +1,10 @@
-"""Schema drift: what the service's responses hold that none before them held, and what they no longer hold.
+"""Schema drift: what the service's responses hold that none before them held, and what they no
+longer hold.
 
-What a load's responses are like (`shapes`) is compared with `sync.known_shapes`, in its transaction; what
-differs is listed once in `sync.schema_changes`. What an asset's first whole reading brings is learnt and not
-listed, but for fields without a column. All of it follows from the loads in their order, so that a rebuild
-lists the same. Not here: the published file (`publish`)."""
+What a load's responses are like (`shapes`) is compared with `sync.known_shapes`, in its
+transaction; what differs is listed once in `sync.schema_changes`. What an asset's first whole
+reading brings is learnt and not listed, but for fields without a column. All of it follows from the
+loads in their order, so that a rebuild lists the same. Not here: the published file (`publish`)."""
 
 import itertools
 import json
@@ -18,8 +19,8 @@ from warehouse.sql import MASKED, load_statements, quote_text
 from warehouse.tables import IN_WORDS
 
 _SQL = load_statements(Path(__file__).with_suffix(".sql"))
-#: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry of a
-#: batch, or not in all.
+#: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry
+#: of a batch, or not in all.
 EXTRA_FIELD, MISSING, NOT_ALWAYS = "extra", "missing", "not always"
 
 #: Table, field, kind, what; the first request that showed it, and a sample.
@@ -50,7 +51,8 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
         return
     facts = [dict(zip(_FACTS.names, (*fact, *seen), strict=True)) for fact, seen in found.items()]
     first.run_sql(
-        _SQL["drifted"].format(most_words=MOST_WORDS), arrow_facts=pa.Table.from_pylist(facts, _FACTS)
+        _SQL["drifted"].format(most_words=MOST_WORDS),
+        arrow_facts=pa.Table.from_pylist(facts, _FACTS),
     )
     reports = {target.table.name: target.report for target in targets}
     for name, line in first.run_sql(_SQL["changes"].format(line=IN_WORDS)):
@@ -59,7 +61,9 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
     first.run_sql(_SQL["gone"])
 
 
-def _find_differences(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, Seen]]:
+def _find_differences(
+    target: Target, shapes: Shapes, known: Collection[Fact]
+) -> Iterator[tuple[Fact, Seen]]:
     """Facts that are not known, known ones that no longer hold, and fields that no column holds."""
     table = target.table.name
     for key, seen in shapes.facts.items():
@@ -74,11 +78,16 @@ def _find_differences(target: Target, shapes: Shapes, known: Collection[Fact]) -
 def _of_names(
     table: str, operation: str, shapes: Shapes, known: Collection[Fact]
 ) -> Iterator[tuple[Fact, Seen]]:
-    """What every response of an operation has: learnt of the first ones, then looked for in each batch."""
+    """What every response of an operation has: learnt of the first ones, then looked for in each
+    batch."""
     batches = [
-        (every, ever, request) for (of, every, ever), request in shapes.names.items() if of == operation
+        (every, ever, request)
+        for (of, every, ever), request in shapes.names.items()
+        if of == operation
     ]
-    always = {name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)}
+    always = {
+        name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)
+    }
     for every, ever, request in batches:
         for name in always - every:
             yield (table, name, NOT_ALWAYS if name in ever else MISSING, operation), (request, None)
@@ -89,7 +98,9 @@ def _of_names(
 
 def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
     table = target.table.name
-    for name, response, raw in target.run_sql(_SQL["extras"].format(table=table, source=target.source)):
+    for name, response, raw in target.run_sql(
+        _SQL["extras"].format(table=table, source=target.source)
+    ):
         value = json.loads(raw)
         seen = (target.responses[response].request_id, sample_of(type_of(value), value))
         yield (table, name, EXTRA_FIELD, ""), seen

@@ -1,8 +1,8 @@
 """Snapshots and windows: what a load has read of its scopes, and what of them is gone.
 
-Absence is proven or it is not believed. A row counts as gone (soft delete: `_deleted_at`) only when every
-page of its scope came, no response contradicts its own count, everything in it could be understood, and not
-too much is gone at once. Not here: new and changed rows (`target`)."""
+Absence is proven or it is not believed. A row counts as gone (soft delete: `_deleted_at`) only when
+every page of its scope came, no response contradicts its own count, everything in it could be
+understood, and not too much is gone at once. Not here: new and changed rows (`target`)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ from warehouse.loads.target import ScopeResult, Target, upsert_rows
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Snapshot, Table
 
-#: A listing may always lose this many rows, with those within them, whatever share that is: short lists
-#: come and go.
+#: A listing may always lose this many rows, with those within them, whatever share that is: short
+#: lists come and go.
 FEW = 9
 
 
@@ -44,27 +44,36 @@ def load_listing(target: Target, load: Load) -> list[ScopeResult]:
 
 
 def _find_stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
-    """Scopes of which a newer response is loaded already: a slower run must not put older rows over newer
-    ones."""
+    """Scopes of which a newer response is loaded already: a slower run must not put older rows over
+    newer ones."""
     if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole:
         return []
     newer = target.run_sql(
-        f"select scope from sync.coverage where account = getvariable('account') and "
-        f"table_name = {quote_text(target.table.name)} and last_request > getvariable('last_request')"
+        "select scope from sync.coverage where account = getvariable('account') and table_name = "
+        f"{quote_text(target.table.name)} and last_request > getvariable('last_request')"
     )
     return [scope for scope in scopes if (scope.label,) in newer]
 
 
 def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
-    """Keep as `absent` what is there of the scopes that were read and their listings do not have."""
+    """Keep as `absent` what is there of the scopes that were read and their listings do not
+    have."""
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
     if not read:
-        target.make_temporary("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
+        target.make_temporary(
+            "absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0"
+        )
         return
-    terms = {"stored": target.stored, "staged": target.staged, "scopes": scopes_condition(target, read)}
+    terms = {
+        "stored": target.stored,
+        "staged": target.staged,
+        "scopes": scopes_condition(target, read),
+    }
     same = {"in_scope": in_scope(target.table, "t"), "same_key": target.join_condition("s", "t")}
-    if target.make_temporary("absent", load_query("absent").format(columns=columns, **terms, **same)):
+    if target.make_temporary(
+        "absent", load_query("absent").format(columns=columns, **terms, **same)
+    ):
         for number, count in target.run_sql(
             f"select _scope, count(*) from {target.temporary_name('absent')} group by all"
         ):
@@ -72,17 +81,23 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
         for table in TABLES.values():
             if table.load.within == target.table.name:
                 on_key = target.join_condition("a", "t")
-                within = f"{target.temporary_name('absent')} a join {_live_condition(table)} t on {on_key}"
-                for number, count in target.run_sql(f"select _scope, count(*) from {within} group by all"):
+                within = (
+                    f"{target.temporary_name('absent')} a join {_live_condition(table)} t on "
+                    f"{on_key}"
+                )
+                for number, count in target.run_sql(
+                    f"select _scope, count(*) from {within} group by all"
+                ):
                     scopes[number].absent_within += count
 
 
 def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
-    """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of more than
-    that.
+    """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of
+    more than that.
 
-    Members of a list may all be others from one day to the next, so these are judged as a share of all that
-    the account has. Scopes are judged one by one and together: one fault may empty many small ones."""
+    Members of a list may all be others from one day to the next, so these are judged as a share of
+    all that the account has. Scopes are judged one by one and together: one fault may empty many
+    small ones."""
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not any(scope.absent for scope in checked):
         return []
@@ -110,8 +125,8 @@ def _find_shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> li
 
 
 def _count_allowed(scope: Scope, every: int | None) -> int:
-    """How many rows it may always lose: none to an empty listing of which the service does not count 0, which
-    may be a fault."""
+    """How many rows it may always lose: none to an empty listing of which the service does not
+    count 0, which may be a fault."""
     return FEW if scope.received or scope.counts_nothing or every is None else 0
 
 
@@ -123,8 +138,8 @@ def _count_rows(target: Target, scopes: Sequence[Scope]) -> None:
 
 
 class _Shrinking(NamedTuple):
-    """Rows that are known, that were listed, that are known and were not listed, and that other tables hold
-    within these."""
+    """Rows that are known, that were listed, that are known and were not listed, and that other
+    tables hold within these."""
 
     before: int
     now: int
@@ -133,7 +148,9 @@ class _Shrinking(NamedTuple):
 
     @classmethod
     def from_scopes(cls, scopes: Sequence[Scope]) -> Self:
-        counts = [(scope.live, scope.received, scope.absent, scope.absent_within) for scope in scopes]
+        counts = [
+            (scope.live, scope.received, scope.absent, scope.absent_within) for scope in scopes
+        ]
         return cls(*map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
 
     def is_beyond(self, limit: float, every: int | None, few: int) -> bool:
@@ -143,7 +160,9 @@ class _Shrinking(NamedTuple):
         return self.gone + self.gone_within > few and (is_exchanged or is_shorter)
 
     def describe_shrinking(self, limit: float) -> str:
-        listed = f"{self.now} rows were listed where {self.before} are known, {self.gone} of them not"
+        listed = (
+            f"{self.now} rows were listed where {self.before} are known, {self.gone} of them not"
+        )
         return f"{listed}: more than {limit:.0%} would be deleted; not applied"
 
 
@@ -155,13 +174,17 @@ def _describe_scopes(
         scope.reason = sentence([scope])
     if target.table.load.is_whole:
         return [sentence(scopes)] if scopes else []
-    return [f"{scope.label}: {scope.reason}" if scope.label != ALL else str(scope.reason) for scope in scopes]
+    return [
+        f"{scope.label}: {scope.reason}" if scope.label != ALL else str(scope.reason)
+        for scope in scopes
+    ]
 
 
 def _describe_flaws(scopes: Sequence[Scope]) -> str:
     reasons = Counter(scope.reason for scope in scopes)
     return "; ".join(
-        f"{reason} ({count} responses)" if count > 1 else str(reason) for reason, count in reasons.items()
+        f"{reason} ({count} responses)" if count > 1 else str(reason)
+        for reason, count in reasons.items()
     )
 
 
@@ -169,29 +192,34 @@ def _describe_unproven(scopes: Sequence[Scope]) -> str:
     absent = sum(scope.absent for scope in scopes)
     unreadable = sum(scope.unreadable for scope in scopes)
     return (
-        f"{absent} rows were not listed, and {unreadable} entries or collections could not be read: nothing "
-        "was marked as deleted"
+        f"{absent} rows were not listed, and {unreadable} entries or collections could not be "
+        "read: nothing was marked as deleted"
     )
 
 
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        others = f"not exists (from {scopes_condition(target, scopes)} x where {in_scope(target.table, 's')})"
+        others = (
+            f"not exists (from {scopes_condition(target, scopes)} x where "
+            f"{in_scope(target.table, 's')})"
+        )
         target.make_temporary("kept", f"select s.* from {target.staged} s where {others}")
         target.staged = target.temporary_name("kept")
 
 
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
-    """What a scope had and its listing has no longer is deleted as of the listing; the keys stand in
-    `missing` afterwards.
+    """What a scope had and its listing has no longer is deleted as of the listing; the keys stand
+    in `missing` afterwards.
 
-    Where the listing proves nothing, because something in it could not be understood, such rows stay, and
-    that is reported."""
+    Where the listing proves nothing, because something in it could not be understood, such rows
+    stay, and that is reported."""
     proven = ", ".join(str(scope.number) for scope in scopes if scope.proves_absence)
-    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))  # details may have rewritten such rows
+    # details may have rewritten such rows
+    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
     absent = (
-        f"{target.stored} t join {target.temporary_name('absent')} a on {target.join_condition('a', 't')}"
+        f"{target.stored} t join {target.temporary_name('absent')} a on "
+        f"{target.join_condition('a', 't')}"
     )
     if target.make_temporary(
         "missing", f"select {columns} from {absent} where a._scope in ({proven or 'null'})"
@@ -207,12 +235,17 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
 def mark_deleted(target: Target, table: Table, rids: str) -> int:
     """Mark rows as deleted as of the load; returns how many."""
     now = "getvariable('as_of')"
-    sql = f"update {table.qualified} set _deleted_at = {now}, _changed_at = {now} where rowid in ({rids})"
+    sql = (
+        f"update {table.qualified} set _deleted_at = {now}, _changed_at = {now} where rowid in "
+        f"({rids})"
+    )
     return int(target.fetch_value(sql))
 
 
 def _live_condition(table: Table) -> str:
-    return f"(from {table.qualified} where account = getvariable('account') and _deleted_at is null)"
+    return (
+        f"(from {table.qualified} where account = getvariable('account') and _deleted_at is null)"
+    )
 
 
 def _count_live(target: Target) -> int:
@@ -223,7 +256,9 @@ def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> d
     if not (scopes := [scope for scope in scopes if scope.values is not None]):
         return {}
     here = f"{scopes_condition(target, scopes)} x on {in_scope(target.table, 't')}"
-    return dict(target.run_sql(f"select x._scope, count(*) from {relation} t join {here} group by all"))
+    return dict(
+        target.run_sql(f"select x._scope, count(*) from {relation} t join {here} group by all")
+    )
 
 
 def _make_results(
@@ -241,7 +276,9 @@ def _make_results(
         return [ScopeResult(ALL, is_read, _count_live(target), reason, is_refused)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     scopes = [*kept, *refused]
-    counts = _count_by_scope(target, scopes if is_snapshot else refused, _live_condition(target.table))
+    counts = _count_by_scope(
+        target, scopes if is_snapshot else refused, _live_condition(target.table)
+    )
     otherwise = 0 if is_snapshot else report.new + report.changed + report.unchanged
     return [_make_result(scope, counts.get(scope.number, otherwise), unread) for scope in scopes]
 
@@ -253,7 +290,8 @@ def _make_result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
     return ScopeResult(scope.label, scope.is_read, count, reason, scope.is_refused)
 
 
-# ---- details cost a request of their own: hashes of the listing's entries say which rows are new or changed
+# ---- details cost a request of their own: hashes of the listing's entries say which rows are new
+# or changed
 
 Key = tuple[Any, ...]
 
@@ -261,11 +299,11 @@ Key = tuple[Any, ...]
 def needs_detail(
     table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo
 ) -> list[Record]:
-    """The entries of a listing that are new or differ from when their detail was requested: the last of each
-    key, in order.
+    """The entries of a listing that are new or differ from when their detail was requested: the
+    last of each key, in order.
 
-    `known` has the stored hashes by key (`Warehouse.listing_hashes`). Responses of operations that do not
-    list are passed over."""
+    `known` has the stored hashes by key (`Warehouse.listing_hashes`). Responses of operations that
+    do not list are passed over."""
     listed: dict[Key, Record] = {}
     for response in responses:
         if response.call.operation != table.load.listing:
@@ -273,14 +311,15 @@ def needs_detail(
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             if rows.record is table.record:
                 listed |= {
-                    tuple(getattr(record, name) for name in table.key): record for record in rows.records
+                    tuple(getattr(record, name) for name in table.key): record
+                    for record in rows.records
                 }
     return [record for key, record in listed.items() if known.get(key) != entry_hash(record)]
 
 
 def row_hash(table: Table, alias: str) -> str:
-    """The hash of a stored row that is itself the listing's entry, as SQL; it depends on no setting of the
-    session."""
+    """The hash of a stored row that is itself the listing's entry, as SQL; it depends on no setting
+    of the session."""
     parts = []
     for column in table.record_columns:
         value = f"{alias}.{quote_name(column.name)}"

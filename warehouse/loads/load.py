@@ -1,5 +1,5 @@
-"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`.
-Not here: applying (`warehouse`, `apply`), where the log is (`archive.ledger`)."""
+"""What a load is, the report of what it did, and where both are recorded: the load log and
+`sync.loads`. Not here: applying (`warehouse`, `apply`), where the log is (`archive.ledger`)."""
 
 import base64
 import datetime as dt
@@ -24,14 +24,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Responses that are loaded together in one transaction. The log of loads and the archive are all a
-    rebuild needs.
+    """Responses that are loaded together in one transaction. The log of loads and the archive are
+    all a rebuild needs.
 
-    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested,
-    as far as the calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that
-    is not complete; for a load without responses, the scope that is gone (`{"list_id": [12, 13]}`).
-    `is_complete`: all of it was read, so that missing rows are gone. `shrink_limit`: the share of its rows
-    that a listing may lose (None: all). `zone`: the account's time zone."""
+    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was
+    requested, as far as the calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the
+    `reason` of one that is not complete; for a load without responses, the scope that is gone
+    (`{"list_id": [12, 13]}`). `is_complete`: all of it was read, so that missing rows are gone.
+    `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's
+    time zone."""
 
     account: str
     asset: str
@@ -50,17 +51,28 @@ class Load:
 
     @property
     def load_id(self) -> str:
-        """Equal for loads of the same responses into the same tables: such a load is applied once (32 hex
-        digits)."""
-        event = self.to_event() | {"request_ids": list(self.request_ids)}  # however the log writes them
-        for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
+        """Equal for loads of the same responses into the same tables: such a load is applied once
+        (32 hex digits)."""
+        # however the log writes them
+        event = self.to_event() | {"request_ids": list(self.request_ids)}
+        for name in (
+            "due_at",
+            "service_count",
+            "place",
+            *(["logged_at"] if self.request_ids else []),
+        ):
             del event[name]
-        return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            json.dumps(event, sort_keys=True).encode(), digest_size=16
+        ).hexdigest()
 
     @property
     def last_request(self) -> int:
-        """The newest request that it rests on; of a load without any, about its place among them."""
-        return max(self.request_ids, default=id_at(self.logged_at) if self.place is None else self.place)
+        """The newest request that it rests on; of a load without any, about its place among
+        them."""
+        return max(
+            self.request_ids, default=id_at(self.logged_at) if self.place is None else self.place
+        )
 
     def to_event(self) -> dict[str, Any]:
         """As JSON values, for the log."""
@@ -75,7 +87,9 @@ class Load:
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Self:
         """The load that was logged; what later versions of this program added to it is left out."""
-        known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
+        known = {"place": None} | {
+            name: event[name] for name in cls.__dataclass_fields__ if name in event
+        }
         for name in ("logged_at", "due_at"):
             if known.get(name):
                 known[name] = dt.datetime.fromisoformat(known[name])
@@ -85,7 +99,8 @@ class Load:
 
 @dataclass
 class TableReport:
-    """What a load did to one table, in rows; `refused` says of which scopes nothing was applied, and why."""
+    """What a load did to one table, in rows; `refused` says of which scopes nothing was applied,
+    and why."""
 
     table: str
     received: int = 0
@@ -97,8 +112,10 @@ class TableReport:
     flawed: int = 0  # of those received: a value could not be read
     refused: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
-    drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
-    stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
+    # how its responses differ from those before, a line each
+    drift: list[str] = field(default_factory=list)
+    # scopes of which a newer response was loaded before
+    stale: list[str] = field(default_factory=list)
 
     def add_report(self, other: Self) -> None:
         """What another load did to the same table, too."""
@@ -108,8 +125,8 @@ class TableReport:
 
 @dataclass
 class LoadReport:
-    """What a load did, by table name. `is_repeat`: the same load had been applied before, so nothing was
-    done."""
+    """What a load did, by table name. `is_repeat`: the same load had been applied before, so
+    nothing was done."""
 
     load_id: str
     tables: dict[str, TableReport]
@@ -117,29 +134,37 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """What of the responses was not believed, and so not applied or only added: table name → a sentence
-        that names the scopes."""
+        """What of the responses was not believed, and so not applied or only added: table name → a
+        sentence that names the scopes."""
         found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
         return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
 
     @property
     def stale(self) -> list[str]:
-        """What was not applied since a newer response had been loaded before, a sentence for each table."""
-        return [f"{name}: {', '.join(report.stale)}" for name, report in self.tables.items() if report.stale]
+        """What was not applied since a newer response had been loaded before, a sentence for each
+        table."""
+        return [
+            f"{name}: {', '.join(report.stale)}"
+            for name, report in self.tables.items()
+            if report.stale
+        ]
 
 
 APPLIED, FAILED = "applied", "failed"
 
 
 def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:
-    """`applied`, or `failed` for a load that was found impossible to apply; None when neither is known."""
-    found: str | None = fetch_value(connection, "select outcome from sync.loads where load_id = ?", [load_id])
+    """`applied`, or `failed` for a load that was found impossible to apply; None when neither is
+    known."""
+    found: str | None = fetch_value(
+        connection, "select outcome from sync.loads where load_id = ?", [load_id]
+    )
     return found
 
 
 def logged_last(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict[str, Load]:
-    """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all
-    without one are there."""
+    """The last loads of the log in their order, by id: from the last one that has an outcome on, so
+    that all without one are there."""
     loads: list[Load] = []
     for event in archive.ledger.list_loads(newest_first=True):
         loads.append(Load.from_event(event))
@@ -155,7 +180,8 @@ def write_load(
     reports: Sequence[TableReport],
     error: str | None = None,
 ) -> None:
-    """Note the load as applied, or as failed with its `error`; what was noted of it before is replaced."""
+    """Note the load as applied, or as failed with its `error`; what was noted of it before is
+    replaced."""
     event = load.to_event()
     row = {
         "load_id": load.load_id,
@@ -178,13 +204,14 @@ def write_load(
     fetch_rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
 
 
-#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of
-#: digits.
+#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have
+#: 8 MB of digits.
 _READABLE_IDS = 20
 
 
 def pack_ids(ids: Sequence[int]) -> list[int] | str:
-    """Ids for the log: a list, or their differences as deflated text in base 64 (about 5 bytes an id)."""
+    """Ids for the log: a list, or their differences as deflated text in base 64 (about 5 bytes an
+    id)."""
     if len(ids) <= _READABLE_IDS:
         return list(ids)
     differences = [ids[0], *(after - before for before, after in itertools.pairwise(ids))]

@@ -1,7 +1,7 @@
 """The loads of one process queue here for the file: one thread has it and works for all who wait.
 
-So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other processes
-(`connection`)."""
+So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other
+processes (`connection`)."""
 
 import threading
 import time
@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-#: Seconds for which the file is kept while loads wait, and for which it is then left to other processes, who
-#: look every 0.2 s.
+#: Seconds for which the file is kept while loads wait, and for which it is then left to other
+#: processes, who look every 0.2 s.
 KEEP_S, REST_S = 3.0, 0.2
 #: How often those who wait look whether somebody serves them.
 _LOOK_S = 1.0
@@ -31,8 +31,8 @@ class _Waiting:
 
 
 class LoadQueue(Generic[S]):
-    """`opened` gives what the work is done with, for as long as its context lasts. Its thread lives while
-    somebody waits."""
+    """`opened` gives what the work is done with, for as long as its context lasts. Its thread lives
+    while somebody waits."""
 
     def __init__(self, opened: Callable[[], AbstractContextManager[S]]) -> None:
         self._opened = opened
@@ -42,17 +42,19 @@ class LoadQueue(Generic[S]):
         self._server = threading.Thread()
 
     def run_in_turn(self, work: Callable[[S], R]) -> R:
-        """What `work` returns or raises once it was its turn, in order of arrival. When opening fails, all
-        who wait then raise that."""
+        """What `work` returns or raises once it was its turn, in order of arrival. When opening
+        fails, all who wait then raise that."""
         waiting = _Waiting(work)
         with self._lock:
             self._waiting.append(waiting)
         while not waiting.outcome.done():
-            # whoever waits sees to it: a thread that could not be started, or ended however it did, leaves
-            # nobody waiting for ever
+            # whoever waits sees to it: a thread that could not be started, or ended however it did,
+            # leaves nobody waiting for ever
             with self._lock:
                 if not (self._is_served and self._server.is_alive()):
-                    self._server = threading.Thread(target=self._serve_waiting, name="loads", daemon=True)
+                    self._server = threading.Thread(
+                        target=self._serve_waiting, name="loads", daemon=True
+                    )
                     self._server.start()
                     self._is_served = True
             wait([waiting.outcome], _LOOK_S)
@@ -74,7 +76,8 @@ class LoadQueue(Generic[S]):
                         served.outcome.set_result(result)
             except (
                 BaseException
-            ) as problem:  # whatever it is, those who wait have to know; the rest goes on with a new opening
+                # whatever it is, those who wait have to know; the rest goes on with a new opening
+            ) as problem:
                 failed = deque([served] if served else [])
                 if not failed:
                     with self._lock:
@@ -82,9 +85,8 @@ class LoadQueue(Generic[S]):
                 for one in failed:
                     one.outcome.set_exception(problem)
             else:
-                del (
-                    session
-                )  # a process that ends while this thread lets go of DuckDB's connection would be aborted
+                # a process that ends while this thread closes DuckDB's connection is aborted
+                del session
                 served.outcome.set_result(result)  # of the last one once the file is closed
                 if time.monotonic() >= until:
                     time.sleep(REST_S)

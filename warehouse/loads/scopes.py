@@ -1,4 +1,5 @@
-"""Scopes: which rows a listing or a range of days is about, in Python, in SQL, and by name in the coverage.
+"""Scopes: which rows a listing or a range of days is about, in Python, in SQL, and by name in the
+coverage.
 
 Not here: what is done with them (`listing`)."""
 
@@ -24,13 +25,13 @@ ALL = "all"
 
 @dataclass
 class Scope:
-    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which
-    nothing is ever removed).
+    """The rows whose scope columns have these `values` (or whose day lies between them; None: of
+    which nothing is ever removed).
 
-    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be
-    understood, or were left open. `counts_nothing`: the service states a count of 0. `absent`: rows that are
-    there and that its listing does not have; `absent_within`: rows of other tables that would go with
-    them."""
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could
+    not be understood, or were left open. `counts_nothing`: the service states a count of 0.
+    `absent`: rows that are there and that its listing does not have; `absent_within`: rows of other
+    tables that would go with them."""
 
     number: int
     values: tuple[Any, ...] | None
@@ -49,8 +50,8 @@ class Scope:
 
     @property
     def proves_absence(self) -> bool:
-        """Whether a row that was not received is gone. An entry that could not be understood may be any
-        row."""
+        """Whether a row that was not received is gone. An entry that could not be understood may be
+        any row."""
         return self.values is not None and self.is_read and not self.unreadable
 
     def take_response(self, head: ResponseHead, unreadable: int) -> None:
@@ -63,16 +64,23 @@ class Scope:
 
 
 def scopes_of(target: Target, load: Load) -> list[Scope]:
-    """The scopes that the load's listing responses are about; of a load without responses, those that it
-    names. They stand in the relation `scopes` afterwards, for `scopes_condition` and `in_scope`."""
-    found = _of_range(target, load) if isinstance(target.table.load, Window) else _of_listing(target, load)
+    """The scopes that the load's listing responses are about; of a load without responses, those
+    that it names. They stand in the relation `scopes` afterwards, for `scopes_condition` and
+    `in_scope`."""
+    found = (
+        _of_range(target, load)
+        if isinstance(target.table.load, Window)
+        else _of_listing(target, load)
+    )
     _make_table(target, found)
     return found
 
 
 def _of_range(target: Target, load: Load) -> list[Scope]:
     days = days_of(load.scope)
-    reason = None if load.is_complete else str(load.scope.get("reason", "not every page could be had"))
+    reason = (
+        None if load.is_complete else str(load.scope.get("reason", "not every page could be had"))
+    )
     values = days if target.table.load.column else None
     scope = Scope(0, values, label_of_days(days), load.is_complete, reason)
     for head in target.responses:
@@ -95,25 +103,29 @@ def _of_listing(target: Target, load: Load) -> list[Scope]:
     every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
     gone = dict.fromkeys(_type_rows(target.table, every))
     return [
-        Scope(number, values, label_of(named, values), load.is_complete) for number, values in enumerate(gone)
+        Scope(number, values, label_of(named, values), load.is_complete)
+        for number, values in enumerate(gone)
     ]
 
 
 def _listed_by(target: Target, head: ResponseHead) -> list[tuple[Any, ...]]:
-    """The values of the scopes that a response is about: its parameters. A response to a wider call that
-    shows a row of a scope shows all of that scope (lists with their fields)."""
+    """The values of the scopes that a response is about: its parameters. A response to a wider call
+    that shows a row of a scope shows all of that scope (lists with their fields)."""
     load = target.table.load
     requested = [head.params[wire] for wire in load.scope.values() if wire in head.params]
     if len(requested) == len(load.scope) and (typed := list(_type_rows(target.table, [requested]))):
         return typed
     columns = ", ".join(load.scope)
-    sql = f"select distinct {columns} from {target.source} where _response = {head.index} order by all"
+    sql = (
+        f"select distinct {columns} from {target.source} where _response = {head.index} order by "
+        "all"
+    )
     return list(_type_rows(target.table, target.run_sql(sql)))
 
 
 def _type_rows(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
-    """As rows of the scope hold them: texts in the normal form of addresses. Those with a value that is no
-    number are left out."""
+    """As rows of the scope hold them: texts in the normal form of addresses. Those with a value
+    that is no number are left out."""
     is_number = [table.find_column(column).sql_type == "BIGINT" for column in table.load.scope]
     for row in rows:
         with contextlib.suppress(ValueError):
@@ -136,13 +148,17 @@ def label_of_days(days: tuple[dt.date, dt.date] | None) -> str:
 
 def label_of(columns: Iterable[str], values: Iterable[Any]) -> str:
     """How `sync.coverage` calls the scope."""
-    return ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True)) or ALL
+    return (
+        ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True)) or ALL
+    )
 
 
 def _make_table(target: Target, scopes: Sequence[Scope]) -> None:
     types = {"first": pa.date32(), "last": pa.date32()}
     if isinstance(target.table.load, Snapshot):
-        types = {name: target.table.find_column(name).arrow_type for name in target.table.load.scope}
+        types = {
+            name: target.table.find_column(name).arrow_type for name in target.table.load.scope
+        }
     schema = pa.schema([*types.items(), ("_scope", pa.int64())])
     named = [
         dict(zip(schema.names, (*scope.values, scope.number), strict=True))
@@ -161,8 +177,8 @@ def scopes_condition(target: Target, scopes: Sequence[Scope]) -> str:
 
 
 def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str:
-    """The condition that a row of `alias` is in scope `x`. Addresses are compared by their normal forms, days
-    are those of the account: `zone` is SQL."""
+    """The condition that a row of `alias` is in scope `x`. Addresses are compared by their normal
+    forms, days are those of the account: `zone` is SQL."""
     load = table.load
     if isinstance(load, Window):
         day = f"{alias}.{quote_name(load.column)}"
@@ -170,7 +186,9 @@ def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str
             day = f"({day} at time zone {zone})::date"
         return f"{day} between x.first and x.last"
     columns = {name: EMAIL_NORMALIZED if name == EMAIL else name for name in load.scope}
-    terms = [f"{alias}.{quote_name(column)} = x.{quote_name(name)}" for name, column in columns.items()]
+    terms = [
+        f"{alias}.{quote_name(column)} = x.{quote_name(name)}" for name, column in columns.items()
+    ]
     return " and ".join(terms) or "true"
 
 
@@ -180,7 +198,10 @@ def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
     if isinstance(table.load, Window):
         terms = {"first": ("from", "date"), "last": ("to", "date")}
     else:
-        terms = {name: (wire, table.find_column(name).sql_type) for name, wire in table.load.scope.items()}
+        terms = {
+            name: (wire, table.find_column(name).sql_type)
+            for name, wire in table.load.scope.items()
+        }
     scope = [
         f"{quote_text(str(params[wire]))}::{type_} as {quote_name(name)}"
         for name, (wire, type_) in terms.items()
@@ -188,6 +209,6 @@ def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
     key = ", ".join(quote_name(name) for name in table.key if name not in table.load.scope)
     there = f"account = $account and {table.is_there} and {in_scope(table, 't', quote_text(zone))}"
     return (
-        f"select concat_ws('/', {key}) from {table.qualified} t, (select {', '.join(scope) or '1'}) x "
-        f"where {there}"
+        f"select concat_ws('/', {key}) from {table.qualified} t, (select "
+        f"{', '.join(scope) or '1'}) x where {there}"
     )

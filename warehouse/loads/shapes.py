@@ -1,4 +1,5 @@
-"""What the entries of responses are like, looked at while they are parsed: their fields, types and words.
+"""What the entries of responses are like, looked at while they are parsed: their fields, types and
+words.
 
 Values in, facts out that hold nothing of a person. Not here: what is made of them (`drift`).
 """
@@ -19,23 +20,30 @@ from marketing_api.records.shapes import is_numbered, list_entries
 from marketing_api.records.values import is_nothing
 from warehouse.tables import Table
 
-#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose
-#: responses always have it.
+#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation
+#: whose responses always have it.
 TYPE, WORD, ALWAYS = "type", "word", "always"
 #: More words than that are no enumeration.
 MOST_WORDS = 200
 #: Entries of a list that are looked into, and how deep.
 _ENTRIES, _DEPTH = 3, 3
-_KINDS = {bool: "true/false", int: "number", float: "number", str: "text", list: "list", dict: "object"}
+_KINDS = {
+    bool: "true/false",
+    int: "number",
+    float: "number",
+    str: "text",
+    list: "list",
+    dict: "object",
+}
 _named = lru_cache(10_000)(mask_addresses)  # the name of a member may be somebody's address
 _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "object of {} fields"}
 
 
 @dataclass
 class Shapes:
-    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the
-    names that every entry of a batch had, and those that any had, by operation, with the first request of
-    each."""
+    """Of one table: each fact (field, kind, what) with the first request that showed it and a
+    sample; and the names that every entry of a batch had, and those that any had, by operation,
+    with the first request of each."""
 
     table: Table
     facts: dict[tuple[str, str, str], tuple[int, str]] = field(default_factory=dict)
@@ -56,8 +64,8 @@ class Shapes:
             self.names.setdefault((operation, every, ever), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
-        """At what stands around the entries of a response: its path in the body → the value, of which the
-        type is looked at."""
+        """At what stands around the entries of a response: its path in the body → the value, of
+        which the type is looked at."""
         for path, kind in ((_named(path), type_of(value)) for path, value in parts.items()):
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:
@@ -65,12 +73,16 @@ class Shapes:
             self.names.setdefault((f"response of {operation}", names, names), request_id)
 
     def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
-        """Every word of the columns that hold words; `request_of` gives the request of a row by its place."""
+        """Every word of the columns that hold words; `request_of` gives the request of a row by its
+        place."""
         for name, found in self._words.items():
             for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
                 if word not in found and not is_nothing(word):
                     found.add(word)
-                    self.facts[name, WORD, word] = (request_of(pc.index(batch[name], word).as_py()), word)
+                    self.facts[name, WORD, word] = (
+                        request_of(pc.index(batch[name], word).as_py()),
+                        word,
+                    )
 
     def _look_at_entry(self, within: str, entry: Any, request_id: int, depth: int) -> None:
         for name, value in entry.items() if isinstance(entry, dict) and depth else ():

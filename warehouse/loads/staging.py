@@ -1,5 +1,5 @@
-"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no
-lock. Not here: what becomes of the rows (`apply`)."""
+"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing
+needs no lock. Not here: what becomes of the rows (`apply`)."""
 
 import datetime as dt
 import hashlib
@@ -26,13 +26,14 @@ from marketing_api.records.fields import Record, Unread
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
-#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage collector looks
-#: through.
+#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage
+#: collector looks through.
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
 
-#: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.parse_rows`.
+#: (response, zone of the account, its local date of the request) → rows;
+#: `marketing_api.parsing.parse_rows`.
 ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
@@ -45,12 +46,14 @@ class ResponseHead:
     operation: str
     params: dict[str, str]
     requested_at: dt.datetime
-    contact: int | None = None  # the one that it is about, where the tables declare it (`_contact_of`)
+    # the one that it is about, where the tables declare it (`_contact_of`)
+    contact: int | None = None
     extent: tuple[int, int] | None = None  # of a response about a contact: (served, total) entries
     flaw: str = ""  # why it is not whole after all
     counts_nothing: bool = False  # whether it is a listing that states a count of 0
     entries: Counter[str] = field(default_factory=Counter)  # by table, readable or not
-    unreadable: Counter[str] = field(default_factory=Counter)  # by table: entries, and collections left open
+    # by table: entries, and collections left open
+    unreadable: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_uncut(self) -> bool:
@@ -60,8 +63,8 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An entry that could not be read, of the response with that index; or, where its row `is_loaded`, a
-    value of it."""
+    """An entry that could not be read, of the response with that index; or, where its row
+    `is_loaded`, a value of it."""
 
     table: str
     response: int
@@ -79,7 +82,8 @@ class Staged:
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
     cut: int = 0  # entries about people who asked to be forgotten
-    shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
+    # what the entries of each table are like
+    shapes: dict[str, Shapes] = field(default_factory=dict)
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
 
     @property
@@ -127,7 +131,8 @@ def _take_response(
     parsed: Iterable[Rows],
     stages: Mapping[type[Record], "_TableStage"],
 ) -> None:
-    """What stands around the entries of a response goes to the first of the tables that it fills."""
+    """What stands around the entries of a response goes to the first of the tables that it
+    fills."""
     if parts := parsing.parts_served(response):
         filled = next(record for record in response.call.operation.records if record in stages)
         stages[filled].shapes.look_around(head.operation, head.request_id, parts)
@@ -137,13 +142,15 @@ def _take_response(
 
 
 def _is_whole(head: ResponseHead, response: Response) -> bool:
-    """Whether a response that may prove rows to be gone can be read; one with a `flaw` proves nothing. It was
-    judged before: by an earlier version, perhaps."""
+    """Whether a response that may prove rows to be gone can be read; one with a `flaw` proves
+    nothing. It was judged before: by an earlier version, perhaps."""
     head.flaw = validation.find_flaw(response)
     if head.flaw:
         return False
     head.flaw = parsing.find_shortage(response)
-    head.counts_nothing = response.call.operation.is_listing and parsing.service_count(response) == 0
+    head.counts_nothing = (
+        response.call.operation.is_listing and parsing.service_count(response) == 0
+    )
     return True
 
 
@@ -155,8 +162,9 @@ def _encode_entry(raw: Any) -> str:
         return json_text(f"({problem}: see the response in the archive)")
 
 
-#: Beside the record's columns: which response of the load a row is from (its index), its place among all rows
-#: of the load, a bit for each column that its response knows, and the hash of a listing's entry.
+#: Beside the record's columns: which response of the load a row is from (its index), its place
+#: among all rows of the load, a bit for each column that its response knows, and the hash of a
+#: listing's entry.
 RESPONSE, PART, KNOWN, ENTRY_HASH = "_response", "_part", "_known", "_entry_hash"
 
 #: What is done to a value before Arrow takes it.
@@ -187,13 +195,16 @@ def json_text(value: Any) -> str:
 
 
 def entry_hash(record: Record) -> str:
-    """Hash of everything that an entry says, for telling whether it changed since its detail was requested
-    (32 hex digits)."""
+    """Hash of everything that an entry says, for telling whether it changed since its detail was
+    requested (32 hex digits)."""
     encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
     return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
 
-_PREPARED: dict[str, Prepare] = {"JSON": json_text, "DECIMAL(18,4)": lambda value: value.quantize(_CENTS)}
+_PREPARED: dict[str, Prepare] = {
+    "JSON": json_text,
+    "DECIMAL(18,4)": lambda value: value.quantize(_CENTS),
+}
 
 
 def _find_source(column: Column) -> tuple[str, Prepare | None]:
@@ -219,15 +230,18 @@ class Converter:
         )
         self._table = table
         self._columns = [
-            (column.name, *_find_source(column), column.arrow_type) for column in table.record_columns
+            (column.name, *_find_source(column), column.arrow_type)
+            for column in table.record_columns
         ]
         fields = [field for _, field, *_ in self._columns]
         self._names = frozenset(fields)
-        self._mask = cache(lambda known: sum(1 << bit for bit, field in enumerate(fields) if field in known))
+        self._mask = cache(
+            lambda known: sum(1 << bit for bit, field in enumerate(fields) if field in known)
+        )
 
     def convert_batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
-        """Records, each with its response, as one batch. ValueError or an ArrowException when a value does
-        not fit its column."""
+        """Records, each with its response, as one batch. ValueError or an ArrowException when a
+        value does not fit its column."""
         records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
         extras = [record.__pydantic_extra__ or None for record in records]
         arrays = [self._convert_column(values, *column) for column in self._columns]
@@ -237,14 +251,15 @@ class Converter:
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
             pa.array(map(self._known_fields, records), pa.uint64()),
             pa.array(
-                map(entry_hash, records) if self._table.is_composed else [None] * len(records), pa.string()
+                map(entry_hash, records) if self._table.is_composed else [None] * len(records),
+                pa.string(),
             ),
         ]
         return pa.record_batch(arrays, schema=self.schema)
 
     def fit_record(self, record: Record) -> tuple[Record | None, str]:
-        """The record without the values that no column can hold, and why; None where one of them is part of
-        the key. Slow: for batches that failed."""
+        """The record without the values that no column can hold, and why; None where one of them is
+        part of the key. Slow: for batches that failed."""
         faults: dict[str, None] = {}
         for column in self._columns:
             try:
@@ -252,7 +267,9 @@ class Converter:
             except UNFIT:
                 faults[column[1]] = None
         reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
-        return None if faults.keys() & set(self._table.key) else record.model_copy(update=faults), reason
+        return None if faults.keys() & set(self._table.key) else record.model_copy(
+            update=faults
+        ), reason
 
     def _convert_column(
         self,
@@ -332,7 +349,9 @@ class _TableStage:
             chunk = list(self._fit_records(chunk))
             batch = self._converter.convert_batch(chunk, first_part)
         self._staged.counts[self._name] += batch.num_rows
-        self.shapes.read_words(batch, lambda place: self._staged.responses[chunk[place][1]].request_id)
+        self.shapes.read_words(
+            batch, lambda place: self._staged.responses[chunk[place][1]].request_id
+        )
         if batch[EXTRA.name].null_count < batch.num_rows:
             self._staged.with_extra.add(self._name)
         self._batches.append(batch)
@@ -348,7 +367,9 @@ class _TableStage:
             fitted, reason = self._converter.fit_record(record)
             if reason:
                 unread = [Unread(record.model_dump(), reason)]
-                self._reject_entries(self._staged.responses[response], unread, is_loaded=fitted is not None)
+                self._reject_entries(
+                    self._staged.responses[response], unread, is_loaded=fitted is not None
+                )
             if fitted is not None:
                 yield fitted, response
 
@@ -362,14 +383,16 @@ class _TableStage:
 
 def _make_head(index: int, response: Response, tables: Sequence[Table]) -> ResponseHead:
     call = response.call
-    head = ResponseHead(index, response.request_id, call.operation.name, call.params, response.requested_at)
+    head = ResponseHead(
+        index, response.request_id, call.operation.name, call.params, response.requested_at
+    )
     head.contact = _contact_of(call, tables)
     return head
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
-    """The one contact that a response to the call is about, where one of the tables that it fills declares
-    how it is named."""
+    """The one contact that a response to the call is about, where one of the tables that it fills
+    declares how it is named."""
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")

@@ -1,10 +1,9 @@
-"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, the terms SQL is
-written in, and new and changed rows by key, which all load modes share.
+"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, the terms
+SQL is written in, and new and changed rows by key, which all load modes share.
 
-The account, the load's moment and other facts of it are variables of the connection (`apply`). The cost of
-writing follows the rows that differ: they are replaced by DELETE and INSERT without a primary key, which
-measured fastest. Not here: rows that are missing (`listing`).
-"""
+The account, the load's moment and other facts of it are variables of the connection (`apply`). The
+cost of writing follows the rows that differ: they are replaced by DELETE and INSERT without a
+primary key, which measured fastest. Not here: rows that are missing (`listing`)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,8 @@ from warehouse.tables import EXTRA, Table
 
 @dataclass(frozen=True, slots=True)
 class ScopeResult:
-    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up by what
-    is new. `is_refused`: the shrink check refused its listing."""
+    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up
+    by what is new. `is_refused`: the shrink check refused its listing."""
 
     scope: str
     is_complete: bool
@@ -33,8 +32,8 @@ class ScopeResult:
 
 
 class Target:
-    """A table that is being loaded. `source` names the relation of its staged rows, `staged` that of those
-    to be applied: one row per key once `merge_parts` has run."""
+    """A table that is being loaded. `source` names the relation of its staged rows, `staged` that
+    of those to be applied: one row per key once `merge_parts` has run."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, staged: Staged) -> None:
         self._connection = connection
@@ -42,17 +41,24 @@ class Target:
         self.responses = staged.responses
         self.key = [quote_name(name) for name in table.key]
         #: Each column's bit in the mask of those that a response knows.
-        self.bits = {quote_name(column.name): 1 << bit for bit, column in enumerate(table.record_columns)}
+        self.bits = {
+            quote_name(column.name): 1 << bit for bit, column in enumerate(table.record_columns)
+        }
         #: The account's rows that may have staged keys, with their rowid as `rid`.
         self.stored = (
-            f"(select rowid as rid, * from {table.qualified} where account = getvariable('account'))"
+            f"(select rowid as rid, * from {table.qualified} where account = "
+            "getvariable('account'))"
         )
         #: Of a call that was made twice, what the later response has.
-        calls = {(head.operation, *sorted(head.params.items())): head.index for head in staged.responses}
+        calls = {
+            (head.operation, *sorted(head.params.items())): head.index for head in staged.responses
+        }
         last = set(calls.values())
-        self.rejects = [each for each in staged.rejects if each.table == table.name and each.response in last]
-        #: By response, what it leaves open: entries of this table, and of those before it, which may be what
-        #: its rows hang on.
+        self.rejects = [
+            each for each in staged.rejects if each.table == table.name and each.response in last
+        ]
+        #: By response, what it leaves open: entries of this table, and of those before it, which
+        #: may be what its rows hang on.
         before = list(staged.rows)[: list(staged.rows).index(table.name) + 1]
         self.unreadable = {
             head.index: sum(head.unreadable[name] for name in before) for head in staged.responses
@@ -74,8 +80,8 @@ class Target:
     # -- SQL
 
     def join_condition(self, left: str, right: str, *, but_last: bool = False) -> str:
-        """The condition that two relations' rows have the same key, or agree in all of it but its last
-        column."""
+        """The condition that two relations' rows have the same key, or agree in all of it but its
+        last column."""
         names = self.key[:-1] if but_last else self.key
         return " and ".join(f"{left}.{name} = {right}.{name}" for name in names) or "true"
 
@@ -91,7 +97,9 @@ class Target:
 
     def make_temporary(self, name: str, sql: str) -> int:
         """Keep the rows of a query as the temporary table `name`; returns their number."""
-        return int(self.fetch_value(f"create or replace temp table {name}_{self.table.name} as {sql}") or 0)
+        return int(
+            self.fetch_value(f"create or replace temp table {name}_{self.table.name} as {sql}") or 0
+        )
 
     # -- staged rows
 
@@ -113,7 +121,8 @@ class Target:
         return f"{RESPONSE} in ({', '.join(indexes) or '-1'})"
 
     def merge_parts(self) -> None:
-        """One row per key: of what several responses say about a column the last one that knows it counts."""
+        """One row per key: of what several responses say about a column the last one that knows it
+        counts."""
         key = ", ".join(self.key) or "()"
         repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
         if self.fetch_value(repeated) is None:
@@ -134,16 +143,21 @@ class Target:
             f"arg_max({ENTRY_HASH}, {PART}) filter (_is_listed) as {ENTRY_HASH}",
             "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
         ]
-        self.make_temporary("merged", f"select {', '.join(columns)} from {self.staged} group by {key}")
+        self.make_temporary(
+            "merged", f"select {', '.join(columns)} from {self.staged} group by {key}"
+        )
         self.staged = self.temporary_name("merged")
 
 
 def upsert_rows(target: Target) -> None:
-    """Bring the staged rows (one per key) into the table; what changed stands in `change` afterwards."""
+    """Bring the staged rows (one per key) into the table; what changed stands in `change`
+    afterwards."""
     values = [quote_name(column.name) for column in target.table.values]
     partial = _partial_columns(target, values)
     _find_changes(target, [name for name in values if name not in partial], partial)
-    counts = load_query("change_counts").format(change=target.temporary_name("change"), staged=target.staged)
+    counts = load_query("change_counts").format(
+        change=target.temporary_name("change"), staged=target.staged
+    )
     ((new, changed, stored, written, present),) = target.run_sql(counts)
     target.report.new += new
     target.report.changed += changed
@@ -161,10 +175,11 @@ def _partial_columns(target: Target, values: list[str]) -> list[str]:
 
 
 def _find_changes(target: Target, always: list[str], partial: list[str]) -> None:
-    """(part, stored row, is_new, is_different, is_back) of every staged row that is not stored as it is.
+    """(part, stored row, is_new, is_different, is_back) of every staged row that is not stored as
+    it is.
 
-    Columns that every staged row knows are compared by one hash, so that the join holds two numbers per row;
-    the others one by one, where they are known."""
+    Columns that every staged row knows are compared by one hash, so that the join holds two numbers
+    per row; the others one by one, where they are known."""
     may_show = "true"
     if target.table.is_composed and any(map(target.is_listing, target.responses)):
         may_show = "s._is_listed"
@@ -172,10 +187,15 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
     differs = [
         "s._hash <> t._hash",
         f"{_new_extra(target)} is distinct from t.{EXTRA.name}",
-        *(f"({_knows_condition(target, name)} and s.{name} is distinct from t.{name})" for name in partial),
+        *(
+            f"({_knows_condition(target, name)} and s.{name} is distinct from t.{name})"
+            for name in partial
+        ),
     ]
     present = {column.name for column in target.table.system_columns}
-    system = [name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash")]
+    system = [
+        name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash")
+    ]
     sql = load_query("changes").format(
         staged=target.staged,
         stored=target.stored,
@@ -188,17 +208,21 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
     target.make_temporary("change", sql)
 
 
-def _write_changes(target: Target, values: list[str], partial: list[str], *, replaces: bool) -> None:
+def _write_changes(
+    target: Target, values: list[str], partial: list[str], *, replaces: bool
+) -> None:
     """Write the changed rows, in the place of stored ones or beside what is stored.
 
-    Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail only.
-    """
+    Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail
+    only."""
     change, table, now = target.temporary_name("change"), target.table, "getvariable('as_of')"
     system = {
         "_first_seen_at": f"coalesce(t._first_seen_at, {now})",
         "_changed_at": f"if(is_new or is_different or is_back, {now}, t._changed_at)",
         "_deleted_at": "if(is_back, null, t._deleted_at)",
-        "_listing_hash": f"if(s._has_detail, coalesce(s.{ENTRY_HASH}, t._listing_hash), t._listing_hash)",
+        "_listing_hash": (
+            f"if(s._has_detail, coalesce(s.{ENTRY_HASH}, t._listing_hash), t._listing_hash)"
+        ),
     }
     terms = {
         "account": "getvariable('account')",
@@ -224,7 +248,8 @@ def _knows_condition(target: Target, name: str) -> str:
 
 
 def _new_extra(target: Target) -> str:
-    """A composed row keeps the unknown fields of the operations that were not requested this time."""
+    """A composed row keeps the unknown fields of the operations that were not requested this
+    time."""
     if not target.table.is_composed:
         return "s.extra"
     return "if(s.extra is null, t.extra, if(t.extra is null, s.extra, merged(t.extra, s.extra)))"

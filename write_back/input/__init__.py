@@ -1,2 +1,2 @@
-"""The input of a push: reading it (`files`), its rows (`rows`), finding columns (`columns`), what single
-cells mean (`values`)."""
+"""The input of a push: reading it (`files`), its rows (`rows`), finding columns (`columns`), what
+single cells mean (`values`)."""

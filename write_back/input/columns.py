@@ -1,8 +1,8 @@
 """Finding the columns that a kind of push declares in an input whatever their spelling.
 
 What `--map` and `--ignore` say goes first, then exact names, then usual spellings of our columns
-(`spellings.toml`). Belongs here: names of columns. Not here: their values (`values`), which custom fields
-there are (`account_state`)."""
+(`spellings.toml`). Belongs here: names of columns. Not here: their values (`values`), which custom
+fields there are (`account_state`)."""
 
 import difflib
 import shlex
@@ -18,8 +18,8 @@ from write_back.item import Options
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """`names`: our column → how an input may call it. `needs`: of each group at least one column has to be
-    there."""
+    """`names`: our column → how an input may call it. `needs`: of each group at least one column
+    has to be there."""
 
     names: Mapping[str, tuple[str, ...]]
     needs: tuple[tuple[str, ...], ...]
@@ -30,18 +30,19 @@ class Spec:
 SPELLINGS: Mapping[str, Sequence[str]] = tomllib.loads(
     Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8")
 )
-#: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell names apart,
-#: like `C` and `C#`.
+#: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell
+#: names apart, like `C` and `C#`.
 _FILLERS = str.maketrans("", "", "-‐‑–_.:*()")
-#: Letters of a name that are compared with others to see whether it was meant: that takes their product.
+#: Letters of a name that are compared with others to see whether it was meant: that takes their
+#: product.
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
 class Picked:
-    """The input's cells by our column; `fields`: those of custom fields, by the title or what it was mapped
-    to. `faults`: row number → why a cell of these cannot be read. `renamed`: our column or the custom field,
-    and the title that was mapped to it or guessed to mean it."""
+    """The input's cells by our column; `fields`: those of custom fields, by the title or what it
+    was mapped to. `faults`: row number → why a cell of these cannot be read. `renamed`: our column
+    or the custom field, and the title that was mapped to it or guessed to mean it."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
@@ -62,13 +63,17 @@ def _fold_title(name: str) -> str:
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
     """Whether the column holds contacts' ids, by its title or by what --map says."""
-    ours = {fold_name(theirs): name for name, theirs in mapping.items()}.get(fold_name(title), title)
-    return _fold_title(ours) in {_fold_title(name) for name in ("contact_id", *SPELLINGS["contact_id"])}
+    ours = {fold_name(theirs): name for name, theirs in mapping.items()}.get(
+        fold_name(title), title
+    )
+    return _fold_title(ours) in {
+        _fold_title(name) for name in ("contact_id", *SPELLINGS["contact_id"])
+    }
 
 
 def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
-    """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
-    are missing, unknown or there twice: one sentence about all of them."""
+    """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError
+    when columns are missing, unknown or there twice: one sentence about all of them."""
     names = _Names(spec, fields)
     called = _name_titles(rows, options, names)
     found = _find_titles(called)
@@ -77,7 +82,11 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     cells = {name: rows.cells[title] for name, title in found.items()}
     return Picked(
         {name: column for name, column in cells.items() if name in spec.names},
-        {meant.get(found[name], found[name]): cells[name] for name in cells if name not in spec.names},
+        {
+            meant.get(found[name], found[name]): cells[name]
+            for name in cells
+            if name not in spec.names
+        },
         tuple(_find_stored(rows, found.values())),
         _find_faults(rows, found.values()),
         tuple((name, title) for title, name in meant.items()),
@@ -90,7 +99,9 @@ def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str
     ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
     mapped = dict(_map_titles(titles, options.mapping, names))
     return {
-        title: mapped.get(title) or names.find_name(title) for title in rows.columns if title not in ignored
+        title: mapped.get(title) or names.find_name(title)
+        for title in rows.columns
+        if title not in ignored
     }
 
 
@@ -100,8 +111,8 @@ def _find_titles(called: Mapping[str, str | None]) -> dict[str, str]:
     for title, name in called.items():
         if name is not None and found.setdefault(name, title) != title:
             raise InputError(
-                f"the columns {show_name(found[name])} and {show_name(title)} may both be {show_name(name)}: "
-                "leave one out with --ignore"
+                f"the columns {show_name(found[name])} and {show_name(title)} may both be "
+                f"{show_name(name)}: leave one out with --ignore"
             )
     return found
 
@@ -118,8 +129,9 @@ def _find_stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
     for title in titles:
         if count := sum(isinstance(cell, Stored) for cell in rows.cells[title]):
             yield (
-                f"column {show_name(title)}: the stored values of {count_of(count, 'cell')} are used, "
-                "because the number format is not supported; Excel may display something else"
+                f"column {show_name(title)}: the stored values of {count_of(count, 'cell')} are "
+                "used, because the number format is not supported; Excel may display something "
+                "else"
             )
 
 
@@ -130,7 +142,9 @@ class _Names:
         self.spec, own = spec, list(fields) if spec.takes_fields else []
         self.all = [several[0] for several in spec.names.values()] + own
         self._exact = {fold_name(name): name for name in reversed(own)}
-        self._exact |= {fold_name(name): column for column, several in spec.names.items() for name in several}
+        self._exact |= {
+            fold_name(name): column for column, several in spec.names.items() for name in several
+        }
         self._usual = {
             _fold_title(name): column
             for column, several in spec.names.items()
@@ -155,8 +169,8 @@ def _map_titles(
         name = names.find_name(ours) if names.has_name(ours) else None
         if name is None:
             raise InputError(
-                f"--map {ours}=…: there is no column {show_name(ours)}{suggest_names(ours, names.all)}; it "
-                "is --map ours=theirs"
+                f"--map {ours}=…: there is no column "
+                f"{show_name(ours)}{suggest_names(ours, names.all)}; it is --map ours=theirs"
             )
         yield _find_title(titles, theirs, "--map"), name
 
@@ -165,8 +179,9 @@ def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
     title = name if name in titles.values() else titles.get(fold_name(name))
     if title is None:
         raise InputError(
-            f"{option}: the input has no column {show_name(name)}{suggest_names(name, titles.values())}; it "
-            f"has {_list_names(titles.values())}"
+            f"{option}: the input has no column "
+            f"{show_name(name)}{suggest_names(name, titles.values())}; it has "
+            f"{_list_names(titles.values())}"
         )
     return title
 
@@ -175,7 +190,8 @@ def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) 
     """InputError when a column is missing, or `unknown`."""
     if any("@" in title for title in unknown):
         raise InputError(
-            "the first row looks like data: the input needs a first row with the columns' names, like email"
+            "the first row looks like data: the input needs a first row with the columns' names, "
+            "like email"
         )
     missing = [
         " or ".join(names.spec.names[column][0] for column in group)
@@ -189,7 +205,9 @@ def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) 
         parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
         advice += ", or add it to the input"
     if unknown:
-        several = ", ".join(f"{show_name(title)}{suggest_names(title, names.all)}" for title in unknown[:10])
+        several = ", ".join(
+            f"{show_name(title)}{suggest_names(title, names.all)}" for title in unknown[:10]
+        )
         parts.append(f"unknown {_columns(unknown)} {several}")
         parts.append(f"known are {_list_names(dict.fromkeys(names.all))}")
         option = shlex.join(["--map", f"OURS={show_name(unknown[0])[1:-1]}"])

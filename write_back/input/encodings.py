@@ -4,8 +4,8 @@
     --encoding NAME    → that encoding
     otherwise          → UTF-8
 
-A file that is not in that encoding is refused, since the bytes alone do not say which letters are meant. Not
-here: what text means (`files`)."""
+A file that is not in that encoding is refused, since the bytes alone do not say which letters are
+meant. Not here: what text means (`files`)."""
 
 import codecs
 
@@ -22,8 +22,8 @@ _MARKS = {
 }
 _MARK = "\ufeff"
 _ADVICE = (
-    "save it as .xlsx or as CSV UTF-8, or name its encoding, like --encoding windows-1252 (Western Europe), "
-    "windows-1251 (Cyrillic) or mac-roman (old Macs)"
+    "save it as .xlsx or as CSV UTF-8, or name its encoding, like --encoding windows-1252 "
+    "(Western Europe), windows-1251 (Cyrillic) or mac-roman (old Macs)"
 )
 
 
@@ -33,11 +33,13 @@ def decode_text(name: str, content: bytes, encoding: str | None = None) -> str:
     chosen = marked or codecs.lookup(encoding or _UTF_8).name
     if chosen == _UTF_8 and b"\0" in content:
         raise InputError(
-            f"{name} is not text: give a CSV, TSV, Parquet or Excel (.xlsx) file; if it is UTF-16 without a "
-            "byte-order mark, say --encoding utf-16-le or utf-16-be"
+            f"{name} is not text: give a CSV, TSV, Parquet or Excel (.xlsx) file; if it is UTF-16 "
+            "without a byte-order mark, say --encoding utf-16-le or utf-16-be"
         )
     try:
         return content.decode(chosen).lstrip(_MARK)  # some programs write the mark twice
     except UnicodeError as problem:
         number = content[: getattr(problem, "start", 0)].count(b"\n") + 1
-        raise InputError(f"{name} is not in the encoding {chosen} (line {number}): {_ADVICE}") from None
+        raise InputError(
+            f"{name} is not in the encoding {chosen} (line {number}): {_ADVICE}"
+        ) from None

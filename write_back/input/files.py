@@ -1,9 +1,9 @@
 """Reading the input of a push: CSV, TSV, Excel and Parquet files, or standard input.
 
-What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of
-DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is left open, and do not
-count blank rows. Not here: how bytes become text (`encodings`), which sheet of a workbook is read
-(`workbook`), queries (`query`), what columns mean (`columns`)."""
+What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the
+readers of DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is
+left open, and do not count blank rows. Not here: how bytes become text (`encodings`), which sheet
+of a workbook is read (`workbook`), queries (`query`), what columns mean (`columns`)."""
 
 import codecs
 import contextlib
@@ -23,21 +23,28 @@ import pyarrow.parquet as pq
 from home.formatting import count_of
 from home.settings import INPUT_LIMIT
 from write_back.input.encodings import decode_text
-from write_back.input.rows import CannotBeSent, InputError, Rows, cell_of, rows_of_columns, rows_of_records
+from write_back.input.rows import (
+    CannotBeSent,
+    InputError,
+    Rows,
+    cell_of,
+    rows_of_columns,
+    rows_of_records,
+)
 
 _PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _NO_TABLE = (b"<", b"%PDF", b'{"', b"[{")
 _DELIMITERS = ",;\t|"
 #: Rows that are decoded together; what that takes in memory is let go of before the next ones.
 BATCH = 50_000
-#: Lines in which a delimiter is looked for, and letters of each, below csv's own limit for a cell; bytes that
-#: are unpacked together; what a cell takes at least, once it is read.
+#: Lines in which a delimiter is looked for, and letters of each, below csv's own limit for a cell;
+#: bytes that are unpacked together; what a cell takes at least, once it is read.
 _HEADER_LINES, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
 
 
 class InputBudget:
-    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting
-    MARKETING_INPUT_LIMIT)."""
+    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the
+    setting MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:
         self._name, self.limit = name, limit
@@ -50,7 +57,9 @@ class InputBudget:
         if self._size > self.limit:
             raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
         if self._cells * _CELL_BYTES > self.limit:
-            raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}")
+            raise InputError(
+                f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}"
+            )
 
     def limit_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, as far as there is room for them."""
@@ -67,17 +76,22 @@ def read_file(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> Rows:
-    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. `encoding`: of a
-    text file without a mark; `sheet`: of a workbook, else the first. Raises InputError."""
+    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input.
+    `encoding`: of a text file without a mark; `sheet`: of a workbook, else the first. Raises
+    InputError."""
     is_piped_in = str(path) == "-"
     name = "standard input" if is_piped_in else path.name
-    content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _read_content(path, limit)
+    content = (
+        (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _read_content(path, limit)
+    )
     InputBudget(name, limit).take_bytes(len(content))
     budget = InputBudget(name, limit)
     if content.startswith(_ZIP):
         return _read_excel(name, content, budget, sheet)
     if content.startswith(_OLD_OFFICE):
-        raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
+        raise InputError(
+            f"{name} is an old or protected Excel file: save it as .xlsx, without a password"
+        )
     if sheet is not None:
         raise InputError(f"{name} is no Excel workbook and has no sheets: leave --sheet out")
     if content.startswith(_PARQUET):
@@ -94,7 +108,9 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
             f"{name} is a web page, XML, JSON or a PDF, whatever its name says: give .xlsx or CSV"
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
-        raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
+        raise InputError(
+            f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV"
+        )
 
 
 def _read_content(path: Path, limit: int) -> bytes:
@@ -119,16 +135,19 @@ def _read_csv(name: str, text: str, budget: InputBudget) -> Rows:
 
 
 def _count_columns(text: str, delimiter: str) -> int:
-    """How many columns the delimiter splits the header into; a quoted name may have line breaks in it."""
-    lines = (line[:_LONGEST_HEADER] for line in islice(io.StringIO(text, newline=""), _HEADER_LINES))
+    """How many columns the delimiter splits the header into; a quoted name may have line breaks in
+    it."""
+    lines = (
+        line[:_LONGEST_HEADER] for line in islice(io.StringIO(text, newline=""), _HEADER_LINES)
+    )
     with contextlib.suppress(csv.Error):
         return len(next(filter(any, csv.reader(lines, delimiter=delimiter)), ()))
     return 0
 
 
 def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
-    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
-    cell. A blank may stand between a delimiter and the quotation mark behind it."""
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into
+    one cell. A blank may stand between a delimiter and the quotation mark behind it."""
     number = 1
     try:
         lines = io.StringIO(text, newline="")
@@ -141,8 +160,8 @@ def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> 
         wrong += 'inside a quoted cell write it twice (""), and close every one'
         if "field larger" in str(problem):
             wrong = (
-                f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a "
-                "quotation mark that is open"
+                f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or "
+                "close a quotation mark that is open"
             )
         raise InputError(f"{name}: row {number} {wrong}") from None
 
@@ -161,13 +180,14 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         raise
     except Exception as problem:  # damaged files have many ways of it
         raise InputError(
-            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV"
+            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, "
+            "or as CSV"
         ) from None
     if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
         which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
         notes.append(
-            f"{count_of(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet if they "
-            "are meant, too"
+            f"{count_of(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet "
+            "if they are meant, too"
         )
     lines = [line for line in lines if not line.is_hidden]
     cells, numbers = [line.cells for line in lines], [line.number for line in lines]
@@ -175,8 +195,8 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
 
 
 def _check_size(content: bytes, budget: InputBudget) -> None:
-    """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and
-    zipfile believes it."""
+    """Unpack everything a piece at a time, to know how large it is: the directory may say what it
+    likes, and zipfile believes it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -214,16 +234,21 @@ def rows_of_batches(
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
             column += _convert_values(values)
-    return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count)))
+    return rows_of_columns(
+        name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count))
+    )
 
 
 def _convert_values(values: pa.Array) -> list[Any]:
-    """As Python has them; CannotBeSent in place of what it has not, like a moment after the year 9999."""
+    """As Python has them; CannotBeSent in place of what it has not, like a moment after the year
+    9999."""
     kind = values.type
     if pa.types.is_float32(kind) or pa.types.is_float16(
         kind
     ):  # in its own shortest form: 0.1, not 0.10000000149
-        return [None if text is None else float(text) for text in values.cast(pa.string()).to_pylist()]
+        return [
+            None if text is None else float(text) for text in values.cast(pa.string()).to_pylist()
+        ]
     if getattr(kind, "unit", "") == "ns":  # which Python has no type for
         values = values.cast(_MICROSECONDS[type(kind)](kind), safe=False)
     try:
@@ -246,6 +271,6 @@ def _convert_value(scalar: pa.Scalar) -> Any:
         return scalar.as_py()
     except _NO_VALUE:
         return CannotBeSent(
-            "it cannot be sent, being neither a text nor a date that calendars have (infinity? a year after "
-            "9999?)"
+            "it cannot be sent, being neither a text nor a date that calendars have (infinity? a "
+            "year after 9999?)"
         )

@@ -1,8 +1,9 @@
-"""What Excel displays of a number or date, in English, for formats that nearly all cells have: leading zeros,
-decimals, thousands, percent, dates and times. ECMA-376 part 1, 18.8.30 and 18.8.31, describes them all.
+"""What Excel displays of a number or date, in English, for formats that nearly all cells have:
+leading zeros, decimals, thousands, percent, dates and times. ECMA-376 part 1, 18.8.30 and 18.8.31,
+describes them all.
 
-A cell with another format becomes `Stored`: it keeps its stored value, and the plan names its column. Not
-here: reading workbooks (`workbook`)."""
+A cell with another format becomes `Stored`: it keeps its stored value, and the plan names its
+column. Not here: reading workbooks (`workbook`)."""
 
 import datetime as dt
 import re
@@ -37,7 +38,9 @@ def show_number(value: float, code: str) -> Seen:
     match = _NUMBER.fullmatch(code)
     try:
         return (
-            Stored(stored, value) if match is None else Seen(_format_number(value, *match.groups("")), value)
+            Stored(stored, value)
+            if match is None
+            else Seen(_format_number(value, *match.groups("")), value)
         )
     except ArithmeticError:  # of huge numbers
         return Stored(stored, value)

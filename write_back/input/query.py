@@ -1,5 +1,5 @@
-"""The rows of one SELECT on the warehouse, which reads its tables alone (`warehouse.sealed_query`). Not here:
-files (`files`), what columns mean (`columns`)."""
+"""The rows of one SELECT on the warehouse, which reads its tables alone (`warehouse.sealed_query`).
+Not here: files (`files`), what columns mean (`columns`)."""
 
 import duckdb
 import pyarrow as pa
@@ -17,8 +17,9 @@ _LOSSY_TYPES = ("UHUGEINT", "TIME WITH TIME ZONE")
 
 
 def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
-    """The rows, with times that have no zone taken as those of `zone`. The result may be as large as an
-    input, and the query may take that much memory. Raises InputError, and what `connect` raises."""
+    """The rows, with times that have no zone taken as those of `zone`. The result may be as large
+    as an input, and the query may take that much memory. Raises InputError, and what `connect`
+    raises."""
     limits = QueryLimits(
         seconds=settings.query_seconds,
         memory_bytes=settings.input_limit,

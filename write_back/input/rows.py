@@ -1,8 +1,8 @@
-"""The rows of a push: named columns, cells as text or date-times, and the numbers that a spreadsheet gives
-its rows.
+"""The rows of a push: named columns, cells as text or date-times, and the numbers that a
+spreadsheet gives its rows.
 
-Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`),
-what columns mean (`columns`)."""
+Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it
+(`files`), what columns mean (`columns`)."""
 
 import contextlib
 import datetime as dt
@@ -24,25 +24,49 @@ from write_back.item import Source
 #: Text without blanks around it, a date-time (aware or not), None for an empty cell.
 Cell = str | dt.datetime | None
 
-#: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is text.
+#: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is
+#: text.
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
 #: How programs write that there is nothing, and what a formula that failed leaves in its cell.
-_NOTHING = {"NULL", "null", "(null)", "(NULL)", "<null>", "<NULL>", "[NULL]", "\\N", "(none)", "undefined"}
+_NOTHING = {
+    "NULL",
+    "null",
+    "(null)",
+    "(NULL)",
+    "<null>",
+    "<NULL>",
+    "[NULL]",
+    "\\N",
+    "(none)",
+    "undefined",
+}
 _NOTHING |= {"nan", "NaN", "NAN", "None", "NaT", "<NA>", "N/A", "n/a"}
-_FAILED = {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!", "#FIELD!"}
+_FAILED = {
+    "#N/A",
+    "#REF!",
+    "#VALUE!",
+    "#DIV/0!",
+    "#NAME?",
+    "#NULL!",
+    "#NUM!",
+    "#SPILL!",
+    "#CALC!",
+    "#FIELD!",
+}
 _FAILED |= {"#BLOCKED!", "#UNKNOWN!", "#BUSY!", "#CONNECT!", "#ERROR!", "#PYTHON!", "#GETTING_DATA"}
 #: What says that there is nothing, in whatever form of input.
 MARKS = _NOTHING | _FAILED
-#: Neither seen nor part of what is: of these a joiner between letters of some scripts and in emoji is.
+#: Neither seen nor part of what is: of these a joiner between letters of some scripts and in emoji
+#: is.
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<![^\x00-\xff])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\xff])"
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<![^\x00-\xff])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\xff])"
 )
 
 
 class Seen(str):
-    """What a cell of a workbook shows of `value`, a number or a date: who wants that takes it from there."""
+    """What a cell of a workbook shows of `value`, a number or a date: who wants that takes it from
+    there."""
 
     __slots__ = ("value",)
     value: float | dt.datetime | str
@@ -54,27 +78,29 @@ class Seen(str):
 
 
 class Stored(Seen):
-    """The value itself, where the cell's number format is none of the usual ones: what a person sees of it is
-    unknown."""
+    """The value itself, where the cell's number format is none of the usual ones: what a person
+    sees of it is unknown."""
 
     __slots__ = ()
 
 
 class CannotBeSent(Exception):
-    """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the value."""
+    """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the
+    value."""
 
 
 class InputError(WrongUse):
-    """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
+    """The input as a whole cannot be used: one sentence that says what to do. Nothing was
+    planned."""
 
 
 @dataclass(frozen=True)
 class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
-    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below it 2; the
-    first row of a query or a Parquet file is 1. `faults`: row number → why the row
-    cannot be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
+    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below
+    it 2; the first row of a query or a Parquet file is 1. `faults`: row number → why the row cannot
+    be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
     matters where the column is used."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
@@ -96,7 +122,9 @@ class Rows:
         numbers = [self.numbers[place] for place in left]
         return replace(
             self,
-            cells={title: [column[place] for place in left] for title, column in self.cells.items()},
+            cells={
+                title: [column[place] for place in left] for title, column in self.cells.items()
+            },
             numbers=numbers,
             faults={number: self.faults[number] for number in numbers if number in self.faults},
         )
@@ -115,28 +143,33 @@ def text_of(cell: Cell) -> str | None:
 
 
 def cell_text(cell: Cell) -> str | None:
-    """The text of what a cell holds, where numbers and dates are wanted: 1001, though it shows `1,001`."""
+    """The text of what a cell holds, where numbers and dates are wanted: 1001, though it shows
+    `1,001`."""
     value = cell.value if isinstance(cell, Seen) else cell
     return number_text(value) if isinstance(value, float) else text_of(value)
 
 
 def kept_text(cell: Cell) -> str | None:
-    """The cell as a file of rejected rows has it: a whole date as it can be read in one way only."""
+    """The cell as a file of rejected rows has it: a whole date as it can be read in one way
+    only."""
     return (
-        cell_text(cell) if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime) else text_of(cell)
+        cell_text(cell)
+        if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime)
+        else text_of(cell)
     )
 
 
 def as_seen(text: str) -> str:
-    """Names that look alike are alike: one form of each letter, no characters that show nothing, blanks as
-    plain ones, one at a time."""
+    """Names that look alike are alike: one form of each letter, no characters that show nothing,
+    blanks as plain ones, one at a time."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", text)).split())
 
 
 def cell_of(value: Any) -> Cell:
-    """Any value of a file or query as a cell; CannotBeSent for what has no text, errors and infinity."""
+    """Any value of a file or query as a cell; CannotBeSent for what has no text, errors and
+    infinity."""
     if type(value) is str:
         text = value.strip()
         if text[:2] == '="':
@@ -184,8 +217,8 @@ def _type_cell(value: Any) -> Cell:
     if isinstance(value, CannotBeSent):
         raise value
     raise CannotBeSent(
-        f"values of the type {type(value).__name__} cannot be sent: turn them into text, or leave the "
-        "column out with --ignore"
+        f"values of the type {type(value).__name__} cannot be sent: turn them into text, or leave "
+        "the column out with --ignore"
     )
 
 
@@ -196,7 +229,13 @@ def _format_number(value: float | Decimal) -> str | None:
         return str(value)
     if isinstance(value, float):
         return number_text(value)
-    return None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
+    return (
+        None
+        if value.is_nan()
+        else format(value, "f")
+        if value.is_finite()
+        else number_text(float(value))
+    )
 
 
 def rows_of_records(
@@ -208,8 +247,8 @@ def rows_of_records(
 ) -> Rows:
     """A grid from its records as they stand in a file. The first that is not empty is the header.
 
-    Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
-    """
+    Short records are filled up; one that is longer than the header is a fault of its row. Raises
+    InputError."""
     numbered = zip(numbers or count(1), records, strict=False)
     number, titles = next((each for each in numbered if _has_content(each[1])), (0, ()))
     if not titles:
@@ -226,7 +265,9 @@ def rows_of_records(
     below, faults = list[int](), dict[int, str]()
     for number, record in numbered:
         if _has_content(record[len(header) :]):
-            faults[number] = f"it has {len(record)} cells, but the header names {len(header)} columns"
+            faults[number] = (
+                f"it has {len(record)} cells, but the header names {len(header)} columns"
+            )
         below.append(number)
         for place, column in enumerate(columns):
             column.append(record[place] if place < len(record) else None)
@@ -257,7 +298,11 @@ def rows_of_columns(
 
 
 def _clean_columns(
-    name: str, header: Sequence[Cell], columns: Sequence[list[Any]], numbers: list[int], notes: list[str]
+    name: str,
+    header: Sequence[Cell],
+    columns: Sequence[list[Any]],
+    numbers: list[int],
+    notes: list[str],
 ) -> dict[str, "_Cleaned"]:
     """The columns that say something by their titles; `notes` gets what a person should know."""
     cleaned: dict[str, _Cleaned] = {}
@@ -266,11 +311,15 @@ def _clean_columns(
         word = text_of(title) or f"column {position}"
         found = _clean_column(column, numbers, word, nothing)
         if word in cleaned:
-            raise InputError(f"{name}: two columns are called {show_name(word)}; rename or remove one")
+            raise InputError(
+                f"{name}: two columns are called {show_name(word)}; rename or remove one"
+            )
         if title is not None or found.faults or any(cell is not None for cell in found.cells):
             cleaned[word] = found
     if nothing:
-        marks = ", ".join(f"{show_name(mark)} ({times:,})" for mark, times in nothing.most_common(5))
+        marks = ", ".join(
+            f"{show_name(mark)} ({times:,})" for mark, times in nothing.most_common(5)
+        )
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
     return cleaned
 
@@ -279,7 +328,9 @@ def _drop_empty_rows(rows: Rows) -> Rows:
     wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
     lines = enumerate(zip(*rows.cells.values(), strict=True))
     return rows.take_rows(
-        place for place, cells in lines if cells.count(None) < len(cells) or rows.numbers[place] in wrong
+        place
+        for place, cells in lines
+        if cells.count(None) < len(cells) or rows.numbers[place] in wrong
     )
 
 
@@ -330,6 +381,7 @@ def show_name(text: str) -> str:
     if mask_addresses(text) != text:
         return "(an address)"
     if text.strip("“”"):
-        text = text.replace("“", '"')  # where the quotation begins and ends has to be plain (`push_report`)
+        # where the quotation begins and ends has to be plain (`push_report`)
+        text = text.replace("“", '"')
     short = text if len(text) <= 40 else text[:39] + "…"
     return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

@@ -1,8 +1,8 @@
-"""What single cells mean: addresses, ids, statuses, tags, texts, times. Each function returns the value or
-raises BadValue.
+"""What single cells mean: addresses, ids, statuses, tags, texts, times. Each function returns the
+value or raises BadValue.
 
-Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the
-warehouse."""
+Reasons are sentences for the person who made the row; they never repeat an address. Not here: what
+needs the warehouse."""
 
 import datetime as dt
 import ipaddress
@@ -16,8 +16,8 @@ from write_back.input.rows import MARKS, Cell, as_seen, cell_text, show_name, te
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
-#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document in a cell
-#: is noticed.
+#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document
+#: in a cell is noticed.
 MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
 _MAX_ID = 2**63 - 1
 
@@ -47,7 +47,9 @@ def read_address(cell: Cell) -> str:
     if text.strip(_AROUND) != text:
         raise BadValue("the e-mail address has quotes around it: take them away")
     if text.endswith(">") and " <" in text:
-        raise BadValue("a name stands beside the e-mail address: leave only what is between < and >")
+        raise BadValue(
+            "a name stands beside the e-mail address: leave only what is between < and >"
+        )
     if text.count("@") > 1:
         raise BadValue("the cell has more than one @: write one e-mail address per row")
     if " " in text or not text.isprintable():
@@ -57,7 +59,8 @@ def read_address(cell: Cell) -> str:
         raise BadValue("this is not an e-mail address: it looks like name@example.com")
     if len(text) > MAX_ADDRESS or len(local) > MAX_LOCAL_PART:
         raise BadValue(
-            f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @"
+            f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} "
+            "before the @"
         )
     return text
 
@@ -65,7 +68,12 @@ def read_address(cell: Cell) -> str:
 def _is_domain(text: str) -> bool:
     labels = text.split(".")
     top = labels[-1]
-    return len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) and len(top) > 1 and not top[0].isdigit()
+    return (
+        len(labels) > 1
+        and all(map(_LABEL.fullmatch, labels))
+        and len(top) > 1
+        and not top[0].isdigit()
+    )
 
 
 _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
@@ -82,7 +90,9 @@ def read_id(cell: Cell, what: str) -> int:
 def read_status(text: str) -> str:
     """One of `STATUSES`."""
     if (word := STATUS_WORDS.get(text.lower())) is None:
-        raise BadValue(f"{show_name(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
+        raise BadValue(
+            f"{show_name(text)} is no status: it is active, unsubscribed, bounced or unconfirmed"
+        )
     return word
 
 
@@ -90,7 +100,9 @@ def ip_address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise BadValue("the IP address cannot be one: it looks like 203.0.113.7 or 2001:db8::7") from None
+        raise BadValue(
+            "the IP address cannot be one: it looks like 203.0.113.7 or 2001:db8::7"
+        ) from None
 
 
 _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
@@ -107,8 +119,8 @@ def field_value(text: str, what: str) -> str:
     """A custom field's, as a person sees it."""
     if _SHORTENED.fullmatch(text):
         raise BadValue(
-            f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the column as "
-            "text and write it anew"
+            f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the "
+            "column as text and write it anew"
         )
     return check_text(text, what, MAX_FIELD)
 
@@ -133,7 +145,8 @@ def read_action(cell: Cell) -> str:
     return word
 
 
-#: What people put between tags; what `;` is part of in a text from a web page; what others put around tags.
+#: What people put between tags; what `;` is part of in a text from a web page; what others put
+#: around tags.
 _SIGNS = re.compile(r",|;|\|")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
 _QUOTES = "\"'`“”„‘’«»[]{}"
@@ -145,7 +158,8 @@ def read_tags(text: str) -> tuple[str, ...]:
         raise BadValue("a tag has a line break in it: put commas between tags")
     if _ENTITY.search(text):
         raise BadValue(
-            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
+            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign "
+            "itself"
         )
     if len(set(_SIGNS.findall(text))) > 1:
         raise BadValue("there are several kinds of signs between the tags: put commas between them")
@@ -155,10 +169,13 @@ def read_tags(text: str) -> tuple[str, ...]:
     for tag in found:
         check_text(tag, "a tag", MAX_TAG)
         if tag in MARKS:
-            raise BadValue(f"the tag {show_name(tag)} is how programs write that there is none: leave it out")
+            raise BadValue(
+                f"the tag {show_name(tag)} is how programs write that there is none: leave it out"
+            )
         if tag[0] in _QUOTES:
             raise BadValue(
-                f"it is open where the tag {show_name(tag)} ends: put commas between tags, nothing around"
+                f"it is open where the tag {show_name(tag)} ends: put commas between tags, nothing "
+                "around"
             )
         if len(tag.split(" #")) > 1 and tag[0] == "#":
             raise BadValue(f"{show_name(tag)} looks like several tags: put commas between them")
@@ -183,7 +200,8 @@ class Moment(NamedTuple):
 
 
 def _one_way(text: str) -> str:
-    """Written so that it can be read in one way; BadValue where it is open whether day or month is first."""
+    """Written so that it can be read in one way; BadValue where it is open whether day or month is
+    first."""
     text = _UNIVERSAL.sub("+00:00", text)
     if _WHOLE_HOURS.search(text):
         text += ":00"
@@ -206,8 +224,8 @@ def _month_and_day(first: int, second: int, sign: str) -> tuple[int, int]:
 
 
 def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
-    """BadValue for what is no date-time, and for a local one that a clock change skips or repeats, since the
-    service is sent local times only."""
+    """BadValue for what is no date-time, and for a local one that a clock change skips or repeats,
+    since the service is sent local times only."""
     aware = _parse_aware(_one_way(cell_text(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
@@ -221,14 +239,16 @@ def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
         shown = read_moment(text, dt.UTC)
         if shown is not None and not _EARLIEST <= shown.year <= _LATEST:
             raise BadValue(
-                f"the date-time has the year {shown.year}: it has to be between {_EARLIEST} and {_LATEST}"
+                f"the date-time has the year {shown.year}: it has to be between {_EARLIEST} and "
+                f"{_LATEST}"
             )
         found = read_moment(text, zone)
     except ValueError as problem:
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
     if found is None or shown is None:
         raise BadValue("the date-time is missing")
-    # of the service's such a time is read by the clock before the change; of a person's it is a mistake
+    # of the service's such a time is read by the clock before the change; of a person's it is a
+    # mistake
     if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):
         raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found

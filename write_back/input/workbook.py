@@ -1,7 +1,8 @@
 """Reading a workbook (.xlsx): which sheet is read, and what its cells show.
 
-openpyxl reads the cells. It tells neither which rows are hidden nor which formulas have no stored value, so
-the sheet is read a second time for these. Not here: formats of numbers (`number_formats`)."""
+openpyxl reads the cells. It tells neither which rows are hidden nor which formulas have no stored
+value, so the sheet is read a second time for these. Not here: formats of numbers
+(`number_formats`)."""
 
 import datetime as dt
 import io
@@ -21,7 +22,9 @@ from write_back.input.rows import CannotBeSent, InputError, show_name
 _TRUE, _MOST_ROWS = ("1", "true"), 1 << 20
 #: What every package of this kind has.
 _TYPES = "[Content_Types].xml"
-_NOT_CALCULATED = "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
+_NOT_CALCULATED = (
+    "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
+)
 
 
 class Line(NamedTuple):
@@ -42,9 +45,9 @@ class _Scanned(NamedTuple):
 def read_sheet(
     name: str, content: bytes, take: Callable[..., None], title: str | None
 ) -> tuple[list[Line], list[str]]:
-    """The rows of the sheet of that title, else of the first visible one, with notes for the plan. `take`:
-    `InputBudget.take_bytes`. Raises InputError, and what openpyxl, zipfile and ElementTree raise for damaged
-    files."""
+    """The rows of the sheet of that title, else of the first visible one, with notes for the plan.
+    `take`: `InputBudget.take_bytes`. Raises InputError, and what openpyxl, zipfile and ElementTree
+    raise for damaged files."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive, warnings.catch_warnings(action="ignore"):
         _check_is_workbook(name, archive)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -65,8 +68,8 @@ def _check_is_workbook(name: str, archive: zipfile.ZipFile) -> None:
     if "xl/workbook.xml" in parts or (_TYPES in parts and "xl/workbook.bin" not in parts):
         return
     raise InputError(
-        f"{name} is a ZIP archive, or a workbook like .ods, .xlsb or .numbers, which cannot be read: save "
-        "the table as .xlsx or CSV UTF-8"
+        f"{name} is a ZIP archive, or a workbook like .ods, .xlsb or .numbers, which cannot be "
+        "read: save the table as .xlsx or CSV UTF-8"
     )
 
 
@@ -89,7 +92,8 @@ def _choose_sheet(name: str, sheets: Sequence[Any], title: str | None) -> tuple[
 
 
 def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
-    """InputError when cells are merged, since nobody can tell which rows their value is meant for."""
+    """InputError when cells are merged, since nobody can tell which rows their value is meant
+    for."""
     found, number = _Scanned(set(), set()), 0
     with archive.open(sheet._worksheet_path) as stream:
         for _, element in ElementTree.iterparse(stream):  # noqa: S314 (expat limits entities)
@@ -109,7 +113,9 @@ def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
             found.not_calculated.update(
                 cell.get("r", "")
                 for cell in element
-                if cell.get("t", "n") == "n" and cell.find("{*}f") is not None and not cell.findtext("{*}v")
+                if cell.get("t", "n") == "n"
+                and cell.find("{*}f") is not None
+                and not cell.findtext("{*}v")
             )
             element.clear()
     return found

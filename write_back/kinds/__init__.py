@@ -1,7 +1,7 @@
 """The kinds of push, each with all of its knowledge in one file; `kind.py` says what that is.
 
-A new one is a class in a file here, a line in the registry below, what can be typed (`home.options`),
-and a test. Nothing else in the program names a kind."""
+A new one is a class in a file here, a line in the registry below, what can be typed
+(`home.options`), and a test. Nothing else in the program names a kind."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ __all__ = [
 class _Kinds(dict[str, Kind]):
     def __missing__(self, name: str) -> Kind:
         raise OutboxTooNew(
-            f"the outbox has a push of {name}, which this version does not send: use the version that made "
-            "it, or move the outbox away"
+            f"the outbox has a push of {name}, which this version does not send: use the version "
+            "that made it, or move the outbox away"
         )
 
 
@@ -52,8 +52,8 @@ NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
-    """What a push of these rows would do, without doing any of it. No request. InputError when the input as a
-    whole cannot be used."""
+    """What a push of these rows would do, without doing any of it. No request. InputError when the
+    input as a whole cannot be used."""
     picked = pick_columns(
         rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ()
     )
@@ -70,9 +70,9 @@ def verify_pushes(
     stop: threading.Event | None = None,
     policy: RetryPolicy = RETRY_POLICY,
 ) -> str | None:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has
-    drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
-    people."""
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or
+    has drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in
+    words for people."""
     sent = [
         entry
         for push_id in sorted(push_ids)

@@ -1,16 +1,23 @@
-"""Activities: each is written into a timeline exactly once, so whatever may be there already is not sent
-again, not even with `--all`.
+"""Activities: each is written into a timeline exactly once, so whatever may be there already is not
+sent again, not even with `--all`.
 
-One whose response was lost is looked for in the contact's timeline before anything is sent again; everything
-that was ever sent to the contact takes part in that, so that no entry is counted twice. Not here: which entry
-is whose (`unknown_outcomes`)."""
+One whose response was lost is looked for in the contact's timeline before anything is sent again;
+everything that was ever sent to the contact takes part in that, so that no entry is counted twice.
+Not here: which entry is whose (`unknown_outcomes`)."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from marketing_api.contact_lookup import Directory, Fetch, Timeline, Unread, fetch_timelines, read_timeline
+from marketing_api.contact_lookup import (
+    Directory,
+    Fetch,
+    Timeline,
+    Unread,
+    fetch_timelines,
+    read_timeline,
+)
 from marketing_api.errors import Refused
 from marketing_api.records.contacts import ADDACTIVITY, TIMELINE
 from write_back.account_state import Person, Who, read_who
@@ -28,7 +35,8 @@ from write_back.verification import Compared, ReadBack, Readings
 IN_TIMELINE = "already in the timeline"
 _CUT = "the service does not show the timeline as far back, so it may have the activity already"
 _SEVERAL = (
-    "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
+    "the address has several contacts; the activity goes to one of them, active ones first, then "
+    "the oldest"
 )
 
 
@@ -45,7 +53,9 @@ class ActivitiesPlanning(Planning):
 
     def plan_rows(self) -> None:
         people = list(self.find_people(list(self.read_rows(self._read_row))))
-        subjects = (subject for row, person in people for subject in person.list_subjects([row.activity]))
+        subjects = (
+            subject for row, person in people for subject in person.list_subjects([row.activity])
+        )
         self._past = self.find_last(subjects)
         unsent = [each for each in people if self.try_row(each[0].number, self._is_unsent, *each)]
         self._read_lately = self.known.timelines_read_lately(
@@ -74,8 +84,8 @@ class ActivitiesPlanning(Planning):
         return not self.is_settled(row.number, person, before, person.contacts[0])
 
     def _find_pasts(self, row: _Row, person: Person) -> Iterator[Past]:
-        """What was done for any contact of the address; for a row that names the contact, only what went to
-        that one or may have."""
+        """What was done for any contact of the address; for a row that names the contact, only what
+        went to that one or may have."""
         contact_id = row.who.contact_id
         for subject in person.list_subjects([row.activity]):
             if (past := self._past.get(subject)) is not None:
@@ -95,8 +105,8 @@ class ActivitiesPlanning(Planning):
                 yield row, person
 
     def _plan_activity(self, row: _Row, person: Person) -> None:
-        """An activity for an address is remembered by it as well: its contacts may be known only later, or be
-        others. The content is the contact that it went to."""
+        """An activity for an address is remembered by it as well: its contacts may be known only
+        later, or be others. The content is the contact that it went to."""
         contact_id, moment = person.contacts[0], row.moment
         names = [person.name_of(contact_id)]
         if row.who.contact_id is None:
@@ -107,7 +117,9 @@ class ActivitiesPlanning(Planning):
             self.kind,
             (row.number,),
             ADDACTIVITY.name,
-            bind_parameters(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
+            bind_parameters(
+                ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall
+            ),
             {f"{name}|{row.activity}": str(contact_id or "") for name in names},
             {
                 "description": row.description,
@@ -140,7 +152,8 @@ def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
             continue
         presence = _find_presence(reading.outbox, several[0].account, contact_id, timeline)
         found.update(
-            (entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)]) for entry in several
+            (entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)])
+            for entry in several
         )
     return found
 
@@ -153,15 +166,19 @@ _READ: Mapping[Presence, Compared | Unread] = {
 
 
 def _find_presence(
-    outbox: Outbox, account: str, contact_id: int, timeline: Timeline, settled_before: float = math.inf
+    outbox: Outbox,
+    account: str,
+    contact_id: int,
+    timeline: Timeline,
+    settled_before: float = math.inf,
 ) -> dict[int, Presence]:
     ours = outbox.sent_to(account, ACTIVITIES, contact_id)
     return look_for([find_wanted(entry, settled_before) for entry in ours], timeline)
 
 
 class Activities(Kind):
-    """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix
-    seconds}`, and `look_up`, 1 where the timeline is looked at before it is sent."""
+    """Effects: `who|time|description`, with the contact it went to. Expected: `{"description",
+    "at": unix seconds}`, and `look_up`, 1 where the timeline is looked at before it is sent."""
 
     columns = Spec(
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
@@ -170,9 +187,11 @@ class Activities(Kind):
     effect = EffectKind.NOTES
     planning = ActivitiesPlanning
 
-    def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
-        """A timeline that was not read lately is looked at first: another home, or another program, may have
-        written the same."""
+    def prepare_requests(
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory
+    ) -> Outgoing:
+        """A timeline that was not read lately is looked at first: another home, or another program,
+        may have written the same."""
         outgoing = super().prepare_requests(entry, contact_ids, directory)
         if not entry.expected.get("look_up"):
             return outgoing
@@ -187,11 +206,21 @@ class Activities(Kind):
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """Only with `all`, since each takes a timeline; and what has drifted."""
-        sent = [entry for entry in entries if entry.state is State.APPLIED and (how == "all" or entry.drift)]
+        sent = [
+            entry
+            for entry in entries
+            if entry.state is State.APPLIED and (how == "all" or entry.drift)
+        ]
         reading.poll_entries(sent, lambda waiting: _read_back(reading, waiting))
 
     def look_for_item(
-        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_id: int, settled_before: float
+        self,
+        outbox: Outbox,
+        fetch: Fetch,
+        account: str,
+        contact_id: int,
+        item_id: int,
+        settled_before: float,
     ) -> Presence:
         timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
         presence = _find_presence(outbox, account, contact_id, timeline, settled_before)

@@ -1,13 +1,13 @@
-"""Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as
-possible.
+"""Contact syncs: people are added to lists, or their status and custom fields change, in as few
+requests as possible.
 
-A row is compared list by list with how the contact stands (`account_state`); what differs goes in one
-request, unless lists turn out to need different ones when the contact is looked up.
+A row is compared list by list with how the contact stands (`account_state`); what differs goes in
+one request, unless lists turn out to need different ones when the contact is looked up.
 
-What a row changes decides the operation. `synccontact` adds a contact to lists or changes its status: the
-person is looked up on all lists first (`consent`), and the request always says a status. `editcontact`
-changes anything else, by the contact's id: it adds nobody, leaves the status, and reaches the person under a
-new address, too."""
+What a row changes decides the operation. `synccontact` adds a contact to lists or changes its
+status: the person is looked up on all lists first (`consent`), and the request always says a
+status. `editcontact` changes anything else, by the contact's id: it adds nobody, leaves the status,
+and reaches the person under a new address, too."""
 
 import hashlib
 import math
@@ -17,14 +17,30 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
-from marketing_api.contact_lookup import Directory, Found, Seen, Unread, is_nobody, read_contacts, read_found
+from marketing_api.contact_lookup import (
+    Directory,
+    Found,
+    Seen,
+    Unread,
+    is_nobody,
+    read_contacts,
+    read_found,
+)
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.records.contacts import EDITCONTACT, GETCONTACT, STATUSES, SYNCCONTACT
 from marketing_api.write_result import new_id, unescape_html
 from write_back.account_state import Content, ListReader, Member, Present
-from write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide_status, is_raised, may_subscribe
+from write_back.consent import (
+    ACTIVE,
+    LEFT,
+    REFUSING,
+    Decision,
+    decide_status,
+    is_raised,
+    may_subscribe,
+)
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import show_name, text_of
@@ -32,14 +48,25 @@ from write_back.input.values import BadValue
 from write_back.item import DONE, EffectKind, Item, State
 from write_back.kinds.kind import Kind, Outgoing
 from write_back.outbox.outbox import Entry
-from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bind_parameters
+from write_back.planning import (
+    QUEUED,
+    REACHES_PEOPLE,
+    SENT_BEFORE,
+    UNCHANGED,
+    Planning,
+    bind_parameters,
+)
 from write_back.verification import Compared, ReadBack, Readings
 
 #: Share of the requests that is read back of a `sample_entries`.
 SAMPLE = 0.05
 
-RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
-ADDED_AGAIN = "was taken off the list before: added again, which starts the list's automations once more"
+RESUBSCRIBED = (
+    "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
+)
+ADDED_AGAIN = (
+    "was taken off the list before: added again, which starts the list's automations once more"
+)
 #: What is sent for a status: the service's own word where it has any, else the code.
 _SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "bounced": "3"}
 _CODES = {word: code for code, word in STATUSES.items()}
@@ -49,8 +76,8 @@ _CODES = {word: code for code, word in STATUSES.items()}
 
 
 class Row(NamedTuple):
-    """What a row wants. `lists`: for which no earlier row says the same; `values`: title of the column →
-    text, of the cells that say something."""
+    """What a row wants. `lists`: for which no earlier row says the same; `values`: title of the
+    column → text, of the cells that say something."""
 
     number: int
     email: str
@@ -65,10 +92,10 @@ class Row(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a row wants of one list, and how the contact stands there. `present`: the statuses that are known
-    of those with the address there, or were when they were taken off; `elsewhere`: the person's status on
-    other lists, by list; `ids`: the contacts there; `fields`: by id; `differing`: those of them that are not
-    so yet."""
+    """What a row wants of one list, and how the contact stands there. `present`: the statuses that
+    are known of those with the address there, or were when they were taken off; `elsewhere`: the
+    person's status on other lists, by list; `ids`: the contacts there; `fields`: by id;
+    `differing`: those of them that are not so yet."""
 
     list_id: int
     now: Present
@@ -91,7 +118,8 @@ class _Part(NamedTuple):
 
 
 class ContactsPlanning(Planning):
-    """Reads rows, compares them with what is known and was sent, and makes requests of what is left."""
+    """Reads rows, compares them with what is known and was sent, and makes requests of what is
+    left."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,21 +142,28 @@ class ContactsPlanning(Planning):
         for row in rows:
             self.try_row(row.number, self._plan_row, row)
         if self._is_compared:
-            self.add_warning(f"unchanged: as of {self.known.read_on()}, when the contacts were last read")
+            self.add_warning(
+                f"unchanged: as of {self.known.read_on()}, when the contacts were last read"
+            )
 
     def _read_row(self, index: int, number: int) -> Row:
         """BadValue when nothing is left, an earlier row says otherwise, or it cannot be sent."""
         cells, lists = self.picked.cells, self.known.lists
         status, ip = (
-            text_of(cells[name][index]) if name in cells else None for name in ("status", "ip_address")
+            text_of(cells[name][index]) if name in cells else None
+            for name in ("status", "ip_address")
         )
         email = values.read_address(cells["email"][index])
         wanted = lists.find_lists(cells["list"][index])
         given = self._read_cells(index)
         for list_id in wanted:
             own = self._fields_of(list_id)
-            if foreign := next((title for title, text in given.items() if text and title not in own), None):
-                raise BadValue(f"list {show_name(lists.names[list_id])} has no field {show_name(foreign)}")
+            if foreign := next(
+                (title for title, text in given.items() if text and title not in own), None
+            ):
+                raise BadValue(
+                    f"list {show_name(lists.names[list_id])} has no field {show_name(foreign)}"
+                )
         key, status, ip = (
             normal_form(email),
             status and values.read_status(status),
@@ -162,14 +197,16 @@ class ContactsPlanning(Planning):
             list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set()))
             for list_id in lists
         }
-        self._past = self.find_last(row.subject_on(list_id) for row in rows for list_id in row.lists)
+        self._past = self.find_last(
+            row.subject_on(list_id) for row in rows for list_id in row.lists
+        )
         self._gone = known.find_gone(row.key for row in rows)
         everybody = {one.contact_id for members in self._members.values() for one in members}
         self._same = known.by_id(everybody)  # on all their lists, under whichever address
         for list_id in sorted(lists - known.as_of.keys()):
             self.add_warning(
-                f"the contacts of list {show_name(known.lists.names[list_id])} were never read: all its rows "
-                "count as new"
+                f"the contacts of list {show_name(known.lists.names[list_id])} were never read: "
+                "all its rows count as new"
             )
 
     def _plan_row(self, row: Row) -> None:
@@ -194,8 +231,13 @@ class ContactsPlanning(Planning):
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         if self.options.fill_only and now.exists:
             fields = reader.find_empty(now, fields)
-        differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        present, elsewhere = self._find_statuses(row, list_id, now, there), self._find_elsewhere(row, list_id)
+        differing = [
+            field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)
+        ]
+        present, elsewhere = (
+            self._find_statuses(row, list_id, now, there),
+            self._find_elsewhere(row, list_id),
+        )
         decision = self._decide_row(row, present, elsewhere, exists=now.exists)
         contact_ids = [member.contact_id for member in there]
         return _Part(list_id, now, present, elsewhere, contact_ids, decision, fields, differing)
@@ -206,34 +248,54 @@ class ContactsPlanning(Planning):
         if exists and not present:  # who is looked up later
             return Decision(row.status)
         wanted = row.status if exists else row.status or ACTIVE
-        return decide_status(present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row))
+        return decide_status(
+            present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row)
+        )
 
     def _find_elsewhere(self, row: Row, list_id: int) -> dict[int, str]:
-        """`_Part.elsewhere`, as far as it is known: of several on one list, the one that keeps most mails
-        away. Somebody who is on no list has the status with which they were taken off."""
+        """`_Part.elsewhere`, as far as it is known: of several on one list, the one that keeps most
+        mails away. Somebody who is on no list has the status with which they were taken off."""
         members = self._members.get(row.key, [])
-        everywhere = [one for member in members for one in self._same.get(member.contact_id, [member])]
+        everywhere = [
+            one for member in members for one in self._same.get(member.contact_id, [member])
+        ]
         gone = [one for one in self._gone.get(row.key, ()) if one.status in REFUSING]
         found: dict[int, str] = {}
         for one in everywhere or gone:
             before = found.get(one.list_id)
-            if one.list_id != list_id and one.status and (before is None or is_raised(one.status, before)):
+            if (
+                one.list_id != list_id
+                and one.status
+                and (before is None or is_raised(one.status, before))
+            ):
                 found[one.list_id] = one.status
         return found
 
-    def _find_statuses(self, row: Row, list_id: int, now: Present, there: list[Member]) -> set[str | None]:
+    def _find_statuses(
+        self, row: Row, list_id: int, now: Present, there: list[Member]
+    ) -> set[str | None]:
         """`_Part.present`; empty for who is there, with a status that nothing tells."""
         if now.exists:
             read = {member.status for member in there}
-            return {STATUSES.get(now.status)} if now.status is not None else read if len(read) > 1 else set()
+            return (
+                {STATUSES.get(now.status)}
+                if now.status is not None
+                else read
+                if len(read) > 1
+                else set()
+            )
         past = self._past.get(row.subject_on(list_id))
-        sent = Content.from_text(past.content).status if past is not None and past.state in DONE else None
+        sent = (
+            Content.from_text(past.content).status
+            if past is not None and past.state in DONE
+            else None
+        )
         gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
         return {STATUSES.get(sent or 0), *gone} & REFUSING
 
     def _plan_content(self, row: Row, part: _Part) -> str | None:
-        """The content of what is sent; None when there is nothing to do (the row is left) or the service
-        refused it before (it is rejected)."""
+        """The content of what is sent; None when there is nothing to do (the row is left) or the
+        service refused it before (it is rejected)."""
         if reason := self._why_idle(row, part):
             self._is_compared |= reason == UNCHANGED
             self.leave_row(row.number, reason, row.email)
@@ -306,7 +368,9 @@ class ContactsPlanning(Planning):
             operation, params = EDITCONTACT, bind_parameters(EDITCONTACT, id=None, **values)
         else:
             ids, operation, said = set(), SYNCCONTACT, _SENT_AS.get(status or "")
-            params = bind_parameters(SYNCCONTACT, email=row.email, listid=lists, status=said, **values)
+            params = bind_parameters(
+                SYNCCONTACT, email=row.email, listid=lists, status=said, **values
+            )
         return Item(
             self.kind,
             (row.number,),
@@ -321,7 +385,9 @@ class ContactsPlanning(Planning):
     def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
         """Whether the service took the same before, and shows otherwise."""
         pasts = [self._past.get(row.subject_on(part.list_id)) for part in parts if not part.is_same]
-        return any(past is not None and past.state in DONE and past.content == content for past in pasts)
+        return any(
+            past is not None and past.state in DONE and past.content == content for past in pasts
+        )
 
     def _make_expected(
         self, row: Row, content: str, status: str | None, parts: list[_Part]
@@ -384,13 +450,16 @@ def _list_edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]
         yield Call(EDITCONTACT, {"id": str(contact_id), **values})
 
 
-def _decide_list(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
+def _decide_list(
+    entry: Entry, list_id: str, found: Sequence[Found]
+) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found, or what was known of them when it was planned."""
     held, wanted = entry.expected.get("held", {}), entry.params.get("status")
     here = {one.status for one in found if one.list_id == int(list_id)}
     if wanted is None and not here:
         raise Refused(
-            f"the contact is no longer on list {list_id}: it was taken off, or has another address by now"
+            f"the contact is no longer on list {list_id}: it was taken off, or has another address "
+            "by now"
         )
     present = here or ({held[list_id]} if list_id in held else set())
     elsewhere = [one.status for one in found if one.list_id != int(list_id)]
@@ -445,8 +514,8 @@ def _by_id(reading: ReadBack, ids: Iterable[int]) -> list[Found] | Unread:
 
 
 def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
-    """A function of the items, so that a push that is resumed reads the same ones; it has each that was sent
-    before without effect."""
+    """A function of the items, so that a push that is resumed reads the same ones; it has each that
+    was sent before without effect."""
     chosen: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries:
@@ -461,8 +530,8 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
 def compare_contacts(
     expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]
 ) -> Compared:
-    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id → label, of
-    that list.
+    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id →
+    label, of that list.
 
     A sync changes every contact with the address in the list, so all of them must be as intended.
     """
@@ -477,7 +546,8 @@ def compare_contacts(
         elif status not in (None, one.status):
             drift["status"] = (status, one.status)
         fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
-        if not fields:  # what is empty may be left out, but only where other fields of the list are shown
+        # what is empty may be left out, but only where other fields of the list are shown
+        if not fields:
             hidden |= wanted.keys()
             continue
         drift |= {
@@ -498,11 +568,12 @@ def _comparable_text(value: Any) -> str:
 
 
 class Contacts(Kind):
-    """Effects: `address|list id`, with what the request says. Expected: `{"status": word, "fields": {id:
-    value}, "lists": [list id]}`; `ids`, list → contacts, of those that are edited; of whom it could
-    subscribe: `look_up`, 1 where they are looked up; `held`, list → a status other than active that is known
-    of them; `left`, lists where they keep their status though another one was wanted; `statuses`, list → the
-    one that they keep; `may_raise`; and `again`, where the same was sent before."""
+    """Effects: `address|list id`, with what the request says. Expected: `{"status": word, "fields":
+    {id: value}, "lists": [list id]}`; `ids`, list → contacts, of those that are edited; of whom it
+    could subscribe: `look_up`, 1 where they are looked up; `held`, list → a status other than
+    active that is known of them; `left`, lists where they keep their status though another one was
+    wanted; `statuses`, list → the one that they keep; `may_raise`; and `again`, where the same was
+    sent before."""
 
     columns = Spec(
         {
@@ -516,9 +587,13 @@ class Contacts(Kind):
     )
     effect = EffectKind.JOINS
     planning = ContactsPlanning
-    unknown_addresses = "new to the warehouse: the service adds them, or updates the ones that it has by now"
+    unknown_addresses = (
+        "new to the warehouse: the service adds them, or updates the ones that it has by now"
+    )
 
-    def prepare_requests(self, entry: Entry, contact_ids: Sequence[int], directory: Directory) -> Outgoing:
+    def prepare_requests(
+        self, entry: Entry, contact_ids: Sequence[int], directory: Directory
+    ) -> Outgoing:
         """Whoever could be subscribed is looked up first."""
         if entry.operation == EDITCONTACT.name:
             ids = chain(*entry.expected["ids"].values())
@@ -532,9 +607,11 @@ class Contacts(Kind):
         return new_id(response)
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample` (5 %, and everything that was ever unknown; all when one of them has drifted) or
-        `none` (but what is unknown still, or has drifted)."""
-        left = reading.drop_outdated([entry for entry in entries if entry.state is not State.VERIFIED])
+        """`all`, a `sample` (5 %, and everything that was ever unknown; all when one of them has
+        drifted) or `none` (but what is unknown still, or has drifted)."""
+        left = reading.drop_outdated(
+            [entry for entry in entries if entry.state is not State.VERIFIED]
+        )
         chosen = sample_entries(left, how)
         reading.poll_entries(chosen, lambda waiting: _read_back(reading, waiting))
         read = {entry.item_id for entry in chosen}

@@ -1,7 +1,8 @@
-"""Tags: all tags of one contact and action go in one request; what was tagged before is not tagged again.
+"""Tags: all tags of one contact and action go in one request; what was tagged before is not tagged
+again.
 
-No operation reads tags, so only what was sent before tells, and nothing is read back. Row order does not
-matter: rows that contradict each other are all bad."""
+No operation reads tags, so only what was sent before tells, and nothing is read back. Row order
+does not matter: rows that contradict each other are all bad."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,12 +47,15 @@ class _Request:
 
 
 class TagsPlanning(Planning):
-    """Resolves people, sorts out contradictions and repetitions, and gathers the rest into requests."""
+    """Resolves people, sorts out contradictions and repetitions, and gathers the rest into
+    requests."""
 
     def plan_rows(self) -> None:
         actions = self.picked.cells.get("action", ())
         self._actions = actions if any(actions) else None
-        people = list(self.find_people(list(self.read_rows(self._read_row)), needs_address="tagging"))
+        people = list(
+            self.find_people(list(self.read_rows(self._read_row)), needs_address="tagging")
+        )
         self._past = self.find_last(
             subject for row, person in people for subject in person.list_subjects(row.tags)
         )
@@ -62,17 +66,24 @@ class TagsPlanning(Planning):
         for target, request in self._requests.items():
             is_unknown = not request.person.ids
             self.send_item(
-                self._make_item(target, request), is_new=request.is_new, is_unknown_address=is_unknown
+                self._make_item(target, request),
+                is_new=request.is_new,
+                is_unknown_address=is_unknown,
             )
 
     def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
         action = values.read_action(self._actions[index]) if self._actions else ADD
         return _Row(
-            number, read_who(cells, index), values.read_tags(text_of(cells["tag"][index]) or ""), action
+            number,
+            read_who(cells, index),
+            values.read_tags(text_of(cells["tag"][index]) or ""),
+            action,
         )
 
-    def _without_contradictions(self, people: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
+    def _without_contradictions(
+        self, people: list[tuple[_Row, Person]]
+    ) -> Iterator[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
         wanted: dict[tuple[str, str, str], int] = {}
         for row, person in people:
@@ -86,11 +97,14 @@ class TagsPlanning(Planning):
                 continue
             number, name = wanted[person.address, contested[0], other], show_name(contested[0])
             self.reject_row(
-                row.number, f"row {number} {words} the tag {name} of the same contact: keep one of them"
+                row.number,
+                f"row {number} {words} the tag {name} of the same contact: keep one of them",
             )
 
     def _gather_targets(self, row: _Row, person: Person) -> None:
-        wanted = {(target, tag): row.action for target in _find_targets(row, person) for tag in row.tags}
+        wanted = {
+            (target, tag): row.action for target in _find_targets(row, person) for tag in row.tags
+        }
         for target, tag in self.not_said(row.number, wanted):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
             pasts = [
@@ -125,16 +139,19 @@ class TagsPlanning(Planning):
 
 
 def find_latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
-    """The last thing done about the tag of one contact, which has these names: its id, and the address that
-    it shares with others. A tag is given and taken away under either."""
+    """The last thing done about the tag of one contact, which has these names: its id, and the
+    address that it shares with others. A tag is given and taken away under either."""
     found = [past for name in names if (past := pasts.get(f"{name}|{tag}")) is not None]
     return max(found, key=lambda past: past.item_id, default=None)
 
 
 def _find_targets(row: _Row, person: Person) -> list[_Target]:
-    """Adding by address takes one request; removing needs the ids (in a variant), so one for each contact."""
+    """Adding by address takes one request; removing needs the ids (in a variant), so one for each
+    contact."""
     is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
-    return [_Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)]
+    return [
+        _Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)
+    ]
 
 
 class Tags(Kind):

@@ -1,1 +1,2 @@
-"""The durable queue of everything that is to be sent, is being sent or was sent. Nothing is sent here."""
+"""The durable queue of everything that is to be sent, is being sent or was sent. Nothing is sent
+here."""

@@ -1,5 +1,5 @@
-"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and
-after its response.
+"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request
+leaves and after its response.
 
     with open_outbox(home) as outbox:
         push_id = outbox.enqueue_plan(plan)
@@ -7,10 +7,10 @@ after its response.
             outbox.recover_sent("main")
             for entry in outbox.list_open("main"): ...    # claim → request → settle
 
-Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here: the
-statements (`statements.sql`), the file and resuming with its copy (`store`), sending (`sending`), what an
-item is made from (`planning`). Any number of processes may read and change it meanwhile; whoever sends claims
-an entry first, so none is sent by two."""
+Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here:
+the statements (`statements.sql`), the file and resuming with its copy (`store`), sending
+(`sending`), what an item is made from (`planning`). Any number of processes may read and change it
+meanwhile; whoever sends claims an entry first, so none is sent by two."""
 
 import itertools
 import json
@@ -51,13 +51,14 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
 }
 
 
-# ---- what it holds: a push, an entry, which is one item with how far it has come, and a push's counts
+# ---- what it holds: a push, an entry, which is one item with how far it has come, and a push's
+# counts
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One push as it was begun, `source`: the name of what its rows came from. Times are unix seconds;
-    `options` is whatever the caller wanted kept (JSON)."""
+    """One push as it was begun, `source`: the name of what its rows came from. Times are unix
+    seconds; `options` is whatever the caller wanted kept (JSON)."""
 
     push_id: int
     account: str
@@ -70,13 +71,13 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that has
-    nothing to do.
+    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that
+    has nothing to do.
 
-    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is `check` or
-    `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it was read and is as
-    intended. `request_id` is that of the last response (sync.requests); `revision` grows with every change,
-    over all entries."""
+    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is
+    `check` or `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it
+    was read and is as intended. `request_id` is that of the last response (sync.requests);
+    `revision` grows with every change, over all entries."""
 
     item_id: int
     push_id: int
@@ -142,7 +143,8 @@ def read_push(row: sqlite3.Row) -> Push:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a push is: input rows by state, requests by state, requests with a mismatch on read-back."""
+    """How far a push is: input rows by state, requests by state, requests with a mismatch on
+    read-back."""
 
     rows: dict[str, int]
     requests: dict[str, int]
@@ -151,8 +153,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Requests that are tried again, those that are not since a later push changed the same thing, and
-    rejected ones that are `left`."""
+    """Requests that are tried again, those that are not since a later push changed the same thing,
+    and rejected ones that are `left`."""
 
     planned: int
     superseded: int
@@ -160,8 +162,8 @@ class Retried:
 
 
 class Claim(NamedTuple):
-    """What an audience sync has to do with a subject: it wants it (or did, when it was pushed last), or has
-    yet to take it away, once nobody wants it."""
+    """What an audience sync has to do with a subject: it wants it (or did, when it was pushed
+    last), or has yet to take it away, once nobody wants it."""
 
     takes_away: bool
     is_wanted: bool
@@ -179,8 +181,8 @@ def open_outbox(home: Path) -> "Outbox":
 
 
 class Outbox(Store, AbstractContextManager["Outbox"]):
-    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has
-    changed nothing."""
+    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then
+    has changed nothing."""
 
     # ---- making and looking
 
@@ -195,11 +197,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         corrects_refused: bool = False,
         claims: Claims | None = None,
     ) -> int:
-        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
+        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's
+        order.
 
-        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
-        rejected any more. `corrects_refused`: those neither that the service refused; not where what it
-        refused may have arrived all the same. `claims`: those of the audience sync that it is of."""
+        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are
+        not rejected any more. `corrects_refused`: those neither that the service refused; not where
+        what it refused may have arrived all the same. `claims`: those of the audience sync that it
+        is of."""
         with self.open_change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
             change.run_statement(
@@ -216,8 +220,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return push_id
 
     def find_last(self, account: str, subjects: Iterable[str], kind: str) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject by this kind; those never sent anything
-        about are absent."""
+        """The last thing done, or to be done, about each subject by this kind; those never sent
+        anything about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
@@ -237,7 +241,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                     source,
                 ) = row
                 is_drifted = state in DONE and drift not in (None, "{}")
-                late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
+                late = (
+                    0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
+                )
                 done, verified = done and done + late, verified and verified + late
                 found[subject] = Past(
                     item_id, content, State(state), message, done, verified, is_drifted, source
@@ -265,14 +271,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def list_open(
         self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
     ) -> list[Entry]:
-        """What is left to be sent or found out, in order of push and row; of all accounts when none is named.
-        `after`, `until`: of these items alone; `limit`: no more than so many."""
+        """What is left to be sent or found out, in order of push and row; of all accounts when none
+        is named. `after`, `until`: of these items alone; `limit`: no more than so many."""
         return self._read_entries("open", account=account, after=after, until=until, limit=limit)
 
     def open_batches(self, account: str) -> tuple[int, Iterator[list[Entry]]]:
-        """How much is open now, and that in the same order, in batches that memory holds, without what was
-        cancelled meanwhile. Everything up to the last entry that is unknown is in the first one: nothing that
-        is alike may be sent before."""
+        """How much is open now, and that in the same order, in batches that memory holds, without
+        what was cancelled meanwhile. Everything up to the last entry that is unknown is in the
+        first one: nothing that is alike may be sent before."""
         ((count, last_unknown, last),) = self.fetch_rows("open_ends", account=account)
 
         def read_batches() -> Iterator[list[Entry]]:
@@ -307,14 +313,18 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return found
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
-        """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
+        """Those of the kind that were sent to the contact, in any push: what of its timeline is
+        ours."""
         return self._read_entries("sent_to", account=account, kind=kind, contact_id=contact_id)
 
     def synced_at(self, account: str, kind: str, email: str) -> float | None:
-        """When the service last put the address on a list (unix seconds). `kind`: the one that does so."""
+        """When the service last put the address on a list (unix seconds). `kind`: the one that does
+        so."""
         begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.fetch_rows("synced_at", account=account, kind=kind, first=begins, behind=behind)
+        found = self.fetch_rows(
+            "synced_at", account=account, kind=kind, first=begins, behind=behind
+        )
         return None if found[0][0] is None else float(found[0][0])
 
     def count_states(self, push_id: int) -> Counts:
@@ -327,8 +337,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     @property
     def begun_at(self) -> float | None:
-        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away.
-        None while it is empty."""
+        """When its first push was taken in (unix seconds): tells this outbox from one that was
+        moved away. None while it is empty."""
         found = self.fetch_rows("begun_at")
         return float(found[0][0]) if found else None
 
@@ -343,7 +353,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def rejected_by_check(self, account: str, source: str) -> list[tuple[str, str]]:
         """Whom rows of pushes from this source were about that our checks rejected, and why."""
-        return [tuple(row) for row in self.fetch_rows("rejected_by_check", account=account, source=source)]
+        return [
+            tuple(row)
+            for row in self.fetch_rows("rejected_by_check", account=account, source=source)
+        ]
 
     def find_claims(self, account: str, activation: str) -> dict[str, Claim]:
         """What an audience sync claims, by subject."""
@@ -354,7 +367,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """Account and name of each audience sync that claims something."""
         return [tuple(row) for row in self.fetch_rows("claimers")]
 
-    def claim_subjects(self, account: str, activation: str, claims: Mapping[str, Claim | None]) -> None:
+    def claim_subjects(
+        self, account: str, activation: str, claims: Mapping[str, Claim | None]
+    ) -> None:
         """What an audience sync claims from now on, as far as that changes; None: no more."""
         if claims:
             with self.open_change() as change:
@@ -367,17 +382,23 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return sender_lock(self.path.parent, account)
 
     def recover_sent(self, account: str) -> int:
-        """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
-        `sending`."""
+        """What a sender that died had sent and not settled is unknown now; how many. Only for who
+        holds `sending`."""
         return self._change_rows("recover", account=account)
 
     def claim_item(
-        self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
+        self,
+        item_id: int,
+        *,
+        contact_id: int | None = None,
+        expected: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
-        looked up; `expected`: what is to be seen of it, where it differs from the plan."""
+        """Commit the intent to send it now; False when it is not planned any more. `contact_id`:
+        what was looked up; `expected`: what is to be seen of it, where it differs from the plan."""
         with self.open_change() as change:
-            claimed = change.run_statement("claim", item_id=item_id, contact_id=contact_id, expected=expected)
+            claimed = change.run_statement(
+                "claim", item_id=item_id, contact_id=contact_id, expected=expected
+            )
             if not claimed.rowcount:
                 return False
             change.run_statement("unread", item_id=item_id)
@@ -395,8 +416,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         contact_id: int | None = None,
         drift: Mapping[str, Any] | None = None,
     ) -> None:
-        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended.
-        ValueError when the state cannot follow on the present one."""
+        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as
+        intended. ValueError when the state cannot follow on the present one."""
         with self.open_change() as change:
             before = State(change.run_statement("state", item_id=item_id).fetchone()[0])
             if state not in _NEXT.get(before, ()):
@@ -421,8 +442,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return {row[0] for row in self.fetch_rows("not_read_back", account=account)}
 
     def has_left(self, account: str) -> bool:
-        """Whether the next push has something to do beside its own rows: to send, to find out, or to read
-        back."""
+        """Whether the next push has something to do beside its own rows: to send, to find out, or
+        to read back."""
         return bool(self.list_open(account, limit=1) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
@@ -430,9 +451,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     # ---- maintenance
 
-    def cancel_items(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
-        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
-        is unknown and dropped counts as never sent: whoever drops it has looked."""
+    def cancel_items(
+        self, account: str, push_id: int | None = None, *, unknown: bool = False
+    ) -> int:
+        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many
+        requests. What is unknown and dropped counts as never sent: whoever drops it has looked."""
         return self._change_rows("cancel", account=account, push_id=push_id, unknown=unknown)
 
     def retry_items(
@@ -443,11 +466,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         not_idempotent: Collection[str],
         is_left: Callable[[str | None], bool] = lambda message: False,
     ) -> Retried:
-        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a
-        later item has changed, nor what was rejected with a message that `is_left`.
+        """Plan again what the service rejected, what drifted, and what is unknown and idempotent;
+        not what a later item has changed, nor what was rejected with a message that `is_left`.
 
-        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
-        sender looks before it sends."""
+        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts
+        forgotten: the next sender looks before it sends."""
         of: dict[str, Any] = {"account": account, "push_id": push_id}
         with self.open_change() as change:
             left = [
@@ -457,12 +480,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             ]
             of |= {"left": [entry.item_id for entry in left], "looked_for": not_idempotent}
             (superseded,) = change.run_statement("count_superseded", **of).fetchone()
-            planned = sum(change.run_statement(name, **of).rowcount for name in ("look_first", "plan_again"))
+            planned = sum(
+                change.run_statement(name, **of).rowcount for name in ("look_first", "plan_again")
+            )
         return Retried(planned, superseded, left)
 
     def prune_rows(self, days: int | None) -> int:
-        """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own
-        counts stay."""
+        """Forget skipped rows of pushes older than so many days (None: of none); how many. The
+        push's own counts stay."""
         with self.open_change() as change:
             before = change.now - days * 86_400 if days else 0
             change.run_statement("prune_effects", before=before)
@@ -477,7 +502,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         self.close()
 
 
-def _change_claims(change: Change, account: str, activation: str, claims: Mapping[str, Claim | None]) -> None:
+def _change_claims(
+    change: Change, account: str, activation: str, claims: Mapping[str, Claim | None]
+) -> None:
     subjects: defaultdict[Claim | None, list[str]] = defaultdict(list)
     for subject, claim in claims.items():
         subjects[claim].append(subject)

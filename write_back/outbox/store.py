@@ -1,8 +1,8 @@
-"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for whatever a
-disk does, resuming with its copy, and one sender at a time.
+"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for
+whatever a disk does, resuming with its copy, and one sender at a time.
 
-Every change is one transaction with synchronous=FULL: what was committed stays, what was not never happened.
-Not here: what the tables mean (`outbox`)."""
+Every change is one transaction with synchronous=FULL: what was committed stays, what was not never
+happened. Not here: what the tables mean (`outbox`)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ drop table membership
 """
 }
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
-_BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
+# another process's transaction takes milliseconds, a push of 100,000 rows about a second
+_BUSY_S = 30.0
 
 _FOLDER = Path(__file__).parent
 _SCHEMA, _VIEWS = (
@@ -93,8 +94,8 @@ class OutboxBusy(OutboxError):
 
 
 class Store:
-    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of
-    sqlite3's."""
+    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing
+    of sqlite3's."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
@@ -108,7 +109,8 @@ class Store:
                 raise OutboxDamaged(describe_damage(path, "it is gone"))
             if path.is_dir():
                 raise OutboxDamaged(describe_damage(path, "it is a folder"))
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
+            # the files beside it take its mode
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
@@ -131,16 +133,20 @@ class Store:
     def check_pages(self) -> None:
         """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
         with self._lock, self._explain_errors():
-            if (found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
+            if (
+                found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]
+            ) != "ok":
                 raise OutboxDamaged(describe_damage(self.path, found))
-            if self._connection.execute("select value from revision").fetchone()[0] < _read_note(self.path):
+            if self._connection.execute("select value from revision").fetchone()[0] < _read_note(
+                self.path
+            ):
                 raise OutboxDamaged(
                     describe_damage(self.path, "changes of a process that was killed are missing")
                 )
 
     def _write_copy(self) -> None:
-        """A copy that is damaged is replaced; one that cannot be written now is written after the next
-        change."""
+        """A copy that is damaged is replaced; one that cannot be written now is written after the
+        next change."""
         copy = copy_of(self.path)
         for is_last in (False, True):
             try:
@@ -157,7 +163,9 @@ class Store:
 
     def fetch_rows(self, statement: str, **values: Any) -> list[Any]:
         with self._lock, self._explain_errors():
-            return self._connection.execute(STATEMENTS[statement], _encode_values(values)).fetchall()
+            return self._connection.execute(
+                STATEMENTS[statement], _encode_values(values)
+            ).fetchall()
 
     def each_row(self, statement: str, **values: Any) -> Iterator[Any]:
         """The same as of one moment, one at a time, for more than memory should hold."""
@@ -166,8 +174,8 @@ class Store:
 
     @contextmanager
     def open_change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it. Within another
-        one it is a part of that. Before the first one the file is checked."""
+        """One transaction: all of it is committed when the context ends well, else none of it.
+        Within another one it is a part of that. Before the first one the file is checked."""
         with self._lock, self._explain_errors():
             if self._under_way is not None:
                 yield self._under_way
@@ -196,7 +204,8 @@ class Store:
         version = self._read_version()
         if version > VERSION:
             raise OutboxTooNew(
-                f"{self.path} was written by a newer version of marketing-sync: upgrade this installation"
+                f"{self.path} was written by a newer version of marketing-sync: upgrade this "
+                "installation"
             )
         if version < VERSION:
             self._is_checked = version == 0
@@ -228,20 +237,26 @@ class Store:
         except sqlite3.Error as problem:
             raise _explain_error(problem, self.path) from problem
         except OSError as problem:
-            raise OutboxError(f"the outbox {self.path} cannot be used ({problem.strerror})") from problem
+            raise OutboxError(
+                f"the outbox {self.path} cannot be used ({problem.strerror})"
+            ) from problem
 
 
 class Change:
-    """What may be done inside a transaction. `revision`: that of all that it changes; 0: nothing yet."""
+    """What may be done inside a transaction. `revision`: that of all that it changes; 0: nothing
+    yet."""
 
     def __init__(self, connection: sqlite3.Connection, now: float) -> None:
         self._connection, self.now, self.revision = connection, now, 0
 
     def run_statement(self, statement: str, **values: Any) -> sqlite3.Cursor:
-        """Run a statement of `statements.sql`; `now` and `revision` are those of the transaction."""
+        """Run a statement of `statements.sql`; `now` and `revision` are those of the
+        transaction."""
         sql = STATEMENTS[statement]
         if ":revision" in sql and not self.revision:
-            raised = self._connection.execute("update revision set value = value + 1 returning value")
+            raised = self._connection.execute(
+                "update revision set value = value + 1 returning value"
+            )
             (self.revision,) = raised.fetchone()
         return self._connection.execute(
             sql, _encode_values(values) | {"now": self.now, "revision": self.revision}
@@ -253,7 +268,9 @@ def _encode_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         if value is None or isinstance(value, str | int | float)
-        else json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)
+        else json.dumps(
+            dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False
+        )
         for name, value in values.items()
     }
 
@@ -262,15 +279,17 @@ def _explain_error(problem: sqlite3.Error, path: Path) -> OutboxError:
     text = str(problem)
     if "full" in text or "disk I/O" in text:
         return OutboxFull(
-            f"there is no space left for the outbox {path} ({text}): free some and run the command again; "
-            "nothing is lost or sent twice"
+            f"there is no space left for the outbox {path} ({text}): free some and run the command "
+            "again; nothing is lost or sent twice"
         )
     if "locked" in text or "busy" in text:
         return OutboxBusy(
             f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or "
             "try again later"
         )
-    if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
+    if isinstance(problem, sqlite3.OperationalError) and (
+        "readonly" in text or "unable to open" in text
+    ):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
     return OutboxDamaged(describe_damage(path, text))
 
@@ -296,14 +315,14 @@ def copy_of(path: Path) -> Path:
 
 
 def revision_note(path: Path) -> Path:
-    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed
-    process left in its log."""
+    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a
+    killed process left in its log."""
     return path.with_name(f"{path.stem}.revision")
 
 
 def held_note(path: Path) -> Path:
-    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in
-    words."""
+    """Where it stands that nothing may be sent from a restored outbox until a person has decided:
+    why, in words."""
     return path.with_name(f"{path.stem}.held")
 
 
@@ -314,12 +333,15 @@ def check_not_held(path: Path) -> None:
 
 
 def _write_note(path: Path, revision: int) -> None:
-    """Always of one size, and written over: a file that is cut first costs as much as the commit."""
+    """Always of one size, and written over: a file that is cut first costs as much as the
+    commit."""
     if revision:
         number = b"%020d" % revision
         with (
             contextlib.suppress(OSError),  # it only makes damage known
-            os.fdopen(os.open(revision_note(path), os.O_WRONLY | os.O_CREAT, 0o600), "wb", 0) as note,
+            os.fdopen(
+                os.open(revision_note(path), os.O_WRONLY | os.O_CREAT, 0o600), "wb", 0
+            ) as note,
         ):
             note.write(b"%b %010d" % (number, zlib.crc32(number)))
 
@@ -339,9 +361,9 @@ def _read_note(path: Path) -> int:
 def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
 
-    What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and
-    rejects what it cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when
-    there is no copy to resume with."""
+    What the copy has open counts as unknown: the next push looks for what is of a kind
+    `not_idempotent` and rejects what it cannot look for; anything else may be sent twice without
+    harm. Raises OutboxDamaged when there is no copy to resume with."""
     if not (path.exists() or copy_of(path).exists()):
         return False
     try:
@@ -357,9 +379,9 @@ def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> boo
             copy.check_pages()
     except OutboxDamaged as problem:
         raise OutboxDamaged(
-            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. "
-            "What was sent is then only"
-            " known from sync.writebacks, and activities that are pushed again would arrive twice"
+            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to "
+            "begin anew. What was sent is then only known from sync.writebacks, and activities "
+            "that are pushed again would arrive twice"
         ) from problem
     temporary = path.with_name(f".{path.name}")
     Path(f"{temporary}-journal").unlink(missing_ok=True)
@@ -374,14 +396,15 @@ def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> boo
     return True
 
 
-def hold_open_items(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
-    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent
-    until a person decides."""
+def hold_open_items(
+    path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]
+) -> None:
+    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing
+    is sent until a person decides."""
     held_note(path).write_text(
-        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and "
-        "what was pushed later is not "
-        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the "
-        "service itself), then "
+        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} "
+        "UTC, and what was pushed later is not known to it: pushing it again would send it "
+        "twice. See what arrived (`marketing-sync sync`, the service itself), then "
         "`marketing-sync restore --release` lets pushes go on",
         encoding="utf-8",
     )
@@ -396,17 +419,22 @@ def _doubt_open_items(path: Path, now: float, not_idempotent: Collection[str]) -
         change.run_statement("doubt_not_to_be_found", not_idempotent=not_idempotent)
 
 
-# ---- one sender per home and account at a time: a locked file, which goes with its process however that ends
+# ---- one sender per home and account at a time: a locked file, which goes with its process however
+# that ends
 
 _LOOK_S = 0.2
 
 
 @contextmanager
 def sender_lock(
-    home: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
+    home: Path,
+    account: str,
+    *,
+    wait_s: float = 0.0,
+    on_wait: Callable[[str], object] = lambda holder: None,
 ) -> Iterator[None]:
-    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after
-    `wait_s` seconds."""
+    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy
+    after `wait_s` seconds."""
     path = sender_of(home, account)
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -418,7 +446,9 @@ def sender_lock(
         deadline, is_told = time.monotonic() + wait_s, False
         while holder := _take_lock(handle):
             if time.monotonic() >= deadline:
-                raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
+                raise OutboxBusy(
+                    f"{holder} is sending for account {account}: wait for it to end, or stop it"
+                )
             if not is_told:
                 on_wait(holder)
             is_told = True
@@ -437,4 +467,5 @@ def _take_lock(handle: int) -> str:
         return ""
     except BlockingIOError:
         process, _, name = os.pread(handle, 200, 0).decode(errors="replace").partition(" ")
-        return f"{name} (process {process})" if name else "another process"  # it is just about to say
+        # it is just about to say
+        return f"{name} (process {process})" if name else "another process"

@@ -134,8 +134,7 @@ def campaign_stats(fetch: Fetcher) -> Batches:
 
 
 # ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that
-# the plan
-# gives
+# the plan gives
 
 
 @source_asset(tables.LISTS, tables.LIST_FIELDS)

@@ -279,14 +279,10 @@ def private_folder() -> Path:
 
 
 # ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is
-# made here,
-# and stored by compare-and-set. With each reply comes the server's time, so that all machines have
-# one clock.
-# Without the server each machine sends at `ALONE` of the limit, which its processes share in a
-# file. All look
-# for it every `AGAIN` seconds, and whoever finds the state lost holds everybody until the others
-# have found
-# it, too.
+# made here, and stored by compare-and-set. With each reply comes the server's time, so that all
+# machines have one clock. Without the server each machine sends at `ALONE` of the limit, which its
+# processes share in a file. All look for it every `AGAIN` seconds, and whoever finds the state lost
+# holds everybody until the others have found it, too.
 
 #: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of
 #: fifteen: three machines stay below it.

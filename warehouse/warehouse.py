@@ -196,8 +196,7 @@ class Warehouse:
             yield connection
 
     # -- what decides what is requested next, over the tables of one account; nothing loaded yet
-    # means empty
-    # results
+    # means empty results
 
     def list_ids(self, account: str) -> list[int]:
         return self._fetch_column(_SHORT["list_ids"], account=account)

@@ -140,8 +140,7 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
 
 
 # ---- single contacts: when the timeline and the coupons of each were requested, and whether that
-# brought
-# something new
+# brought something new
 
 
 def note_contacts(targets: Sequence[Target]) -> None:

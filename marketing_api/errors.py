@@ -1,19 +1,22 @@
 """The errors of the service, one small tree, named by what the caller should do.
 
-MarketingApiError ├── InvalidCall            fix the call: it was refused here and cost no request
-├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that its Redis is up: nothing was
-sent ├── AuthenticationFailed   stop: the key is missing, wrong or revoked │   └── OtherBusiness
-stop: the key is another business's than the one kept under the account's name ├── NotAvailable
-give up on this table: the account lacks the operation (1002, or 1000) ├── Refused
-fix the call: the service understood it and said no ├── Transient              retry (writes only
-where it certainly took no effect) │   ├── RateLimited        wait for the window to reset, then
-retry │   ├── Unreachable        no connection, a reset, a time-out │   │   └── GivenUp        send
-nothing more in this run: no whole response for ten minutes; not sent │   └── BrokenResponse
-5xx, HTML, cut JSON: a response came, but not a whole one │       └── OtherSubject   a whole
-response that names another contact than was requested ├── Stopped                nothing: the
-client was told to stop, and this was not sent ├── BudgetSpent            send nothing more: the
-run's `max_requests` are used up └── OutcomeUnknown         a write was sent and no response came:
-reconcile, never resend blindly"""
+MarketingApiError
+├── InvalidCall            fix the call: it was refused here and cost no request
+├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that its Redis is up
+├── AuthenticationFailed   stop: the key is missing, wrong or revoked
+│   └── OtherBusiness      stop: the key belongs to another business than before
+├── NotAvailable           give up on this table: the account lacks the operation (1002, or 1000)
+├── Refused                fix the call: the service understood it and said no
+├── Transient              retry (writes only where it certainly took no effect)
+│   ├── RateLimited        wait for the window to reset, then retry
+│   ├── Unreachable        no connection, a reset, a time-out
+│   │   └── GivenUp        send nothing more in this run: no whole response for ten minutes
+│   └── BrokenResponse     5xx, HTML, cut JSON: a response came, but not a whole one
+│       └── OtherSubject   a whole response that names another contact than was requested
+├── Stopped                nothing: the client was told to stop, and this was not sent
+├── BudgetSpent            send nothing more: the run's `max_requests` are used up
+└── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
+"""
 
 from typing import Any
 

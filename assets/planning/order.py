@@ -1,8 +1,8 @@
 """Which candidates are requested tonight, in which order and why. Pure functions of columns.
 
-    everything that is open fits into the night    all of it, the most probable first it does not
-    new ones, probable ones, and a share of the oldest a limit is too small even for new and due
-    ones a twentieth for the oldest, the rest for probable ones
+    everything that is open fits into the night: all of it, the most probable first
+    it does not fit: new contacts, probable ones, and a share of the oldest
+    a limit is too small even for new and due ones: a twentieth for the oldest, then probable ones
 
 Not here: how probable a change is (`change_chances`), how much fits (`crawl_plan`)."""
 

@@ -71,7 +71,7 @@ lint: .venv/dev
 
 check: lint test test-slow ## what CI runs: lint, types, import rules, all tests
 
-bench: .venv/dev ## what pages claim, measured: pacing, the crawl plan, publishing, models, fleets, years of nights
+bench: .venv/dev ## what pages claim, measured: pacing, the crawl plan, publishing, a night, fleets
 	$(BIN)/python -m tests.benchmarks
 
 attack: .venv/dev ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"

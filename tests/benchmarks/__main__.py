@@ -1,7 +1,7 @@
 """Runs every benchmark of this folder, each in a process of its own: what `make bench` does. Names choose
 some of them.
 
-python -m tests.benchmarks [pacing models …]
+python -m tests.benchmarks [pacing sync …]
 
 They measure. What compares with a truth is `tests/attack`, whom both ask is `tests/simulators`.
 """

@@ -4,7 +4,7 @@ machine.
     python -m tests.benchmarks.bench_fleet [--shards 4 --accounts 20 --contacts 3000 --pods 4]
 
 A model, no measurement: without numbers the table of docs/deployment.md (a test compares it), with them what
-a first night of such a fleet takes. `bench_shards` measures a fleet, and holds this against it."""
+a first night of such a fleet takes. The figures were measured once with a fleet on one machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LATER_NIGHT = 0.144
 #: Kilobytes in the archive: 23 MB for 20,000 new responses, 2 MB where nothing changed
 #: (docs/decisions/archive-and-loading.md).
 NEW_KB, UNCHANGED_KB = 23_000 / 20_000, 2_000 / 20_000
-#: Resident memory in GB, of a run and of each of its accounts: 0.40 with 2 accounts, 0.61 with 10
-#: (`bench_shards`), 1.0 with 20 (docs/decisions/archive-and-loading.md). Processor in s: 3.2 for 1,000 timelines, loaded.
+#: Resident memory in GB, of a run and of each of its accounts: 0.40 with 2 accounts, 0.61 with 10,
+#: 1.0 with 20 (docs/decisions/archive-and-loading.md). Processor in s: 3.2 for 1,000 timelines, loaded.
 GB_OF_A_RUN, GB_OF_AN_ACCOUNT, PROCESSOR_S = 0.34, 0.03, 0.0032
-#: A run beside its requests, in s: start, models, publishing. From `bench_shards` with 50 shards of 10
+#: A run beside its requests, in s: start, models, publishing. Measured with 50 shards of 10
 #: accounts of 300 contacts, 2 at a time on two busy cores: a first night, and one on which nothing changed. On
 #: quiet ones it was 20.
 AROUND_S, AROUND_LATER_S = 90, 55

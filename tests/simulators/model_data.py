@@ -1,4 +1,4 @@
-"""A warehouse of any size for measuring the models, made in DuckDB: no request, no archive, nobody in it
+"""A warehouse of any size for testing the models, made in DuckDB: no request, no archive, nobody in it
 exists.
 
 Uneven like the real thing: a few lists hold most contacts, a few contacts most events; two accounts in

@@ -73,9 +73,14 @@ def spoilt(draw: st.DrawFn, value: Any, depth: int = 0) -> Any:
 @given(data=st.data())
 def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) -> None:
     sample, params = SAMPLES[name]
-    response = of_body(ALL[name], enveloped(data.draw(spoilt(sample))), **params)
+    read_any(name, enveloped(data.draw(spoilt(sample))), params)
+
+
+def read_any(name: str, body: bytes, params: dict[str, Any]) -> None:
+    """Refuses the answer with a declared error, or reads it to its end."""
+    response = of_body(ALL[name], body, **params)
     try:
-        validation.check_response(response.call, 200, {}, response.envelope)
+        validation.check_response(response.call, 200, {}, read_envelope(body))
     except MarketingApiError:
         return
     for rows in parsing.parse_rows(response, ZONE, DAY):
@@ -83,6 +88,38 @@ def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) ->
         assert rows.record in response.call.operation.records
     parsing.service_count(response)
     parsing.item_keys(response)
+
+
+#: JSON that Python would not write, or no JSON at all.
+RAWS = st.sampled_from(
+    [
+        *(b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"0." + b"1" * 400, b"01", b"+1", b".5", b"'a'"),
+        *(
+            b'"\\ud83d"',
+            b'"\\x41"',
+            b'"a\nb"',
+            b'"\\u0000"',
+            b"undefined",
+            b"/*c*/1",
+            b"1,",
+            b"nul",
+            b"\xff\xfe",
+        ),
+        *(b"[" * 3000 + b"]" * 3000, b'{"id":' * 1500 + b"1" + b"}" * 1500, b"[" * 60_000),
+        *(b'{"id":1,"id":[],"ID":null}', b""),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@given(raw=RAWS, start=st.floats(0, 1), length=st.integers(0, 40), is_cut=st.booleans())
+def test_an_answer_with_damaged_bytes_is_read_or_refused(
+    name: str, raw: bytes, start: float, length: int, is_cut: bool
+) -> None:
+    sample, params = SAMPLES[name]
+    body = enveloped(sample)
+    at = int(start * len(body))
+    read_any(name, body[:at] + raw + (b"" if is_cut else body[at + length :]), params)
 
 
 @given(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import itertools
-import os
 import random
 import re
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from marketing_api.exchange import Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL, account, campaigns, contacts, lists, reputation
 from marketing_api.validation import find_flaw
+from tests.depth import DEEP
 from tests.marketing_api.responses import enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 from tests.warehouse.answering import START, Home
@@ -102,6 +102,7 @@ def states(memory: Tables, many: list[Table], *, deleted: bool) -> int:
 @pytest.mark.parametrize(
     "name", [name for name in SAMPLES if any(table.marks_deleted for table in filled(ALL[name]))]
 )
+@pytest.mark.deep
 @pytest.mark.slow
 def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables, name: str) -> None:
     sample, params = SAMPLES[name]
@@ -130,10 +131,9 @@ def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables,
 
 
 def _some(of: Iterable[tuple[str, Any]], name: str) -> list[tuple[str, Any]]:
-    """As many as there is time for; `ABSENCE_MUTANTS` takes more."""
+    """As many as there is time for; all of them at night."""
     found = [(what, mutant) for what, mutant in of if "empty" not in what or name not in _MAY_BE_EMPTY]
-    most = int(os.environ.get("ABSENCE_MUTANTS", "12"))
-    return random.Random(name).sample(found, min(most, len(found)))
+    return found if DEEP else random.Random(name).sample(found, min(12, len(found)))
 
 
 def _reviews(count: int, served: int, minutes: float) -> Response:

@@ -145,9 +145,11 @@ def marts() -> str:
         for test in ModelSettings().list_nodes()
         if test.is_test and test.key
     }
+    history = described("history")
     models = {
         "marts": described("marts"),
-        "history": described("history"),
+        "history": [table for table in history if "valid_from" not in table.columns],
+        "versions": [table for table in history if "valid_from" in table.columns],
         "keys": keys,
         "grain": grain,
         "is_personal": is_personal,
@@ -174,6 +176,14 @@ def definitions() -> dict[str, str]:
         name: " ".join(text.split())
         for name, text in re.findall(r"{% docs (\w+) %}(.+?){% enddocs %}", declared, re.DOTALL)
     }
+
+
+def link_definition(description: str, texts: Mapping[str, str]) -> str:
+    """The description, with a link in place of the definition that it begins with."""
+    for name, text in texts.items():
+        if description.startswith(text):
+            return f"[{name}](#definitions){description.removeprefix(text)}"
+    return description
 
 
 def grain(model: Node) -> str:
@@ -231,6 +241,7 @@ def _render(template: str, **values: object) -> str:
         )
     )
     environment.filters |= {
+        "linked": link_definition,
         "code": lambda text: f"`{text}`",
         "cell": lambda text: text.replace("|", "\\|").replace("\n", " "),
     }

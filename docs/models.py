@@ -127,12 +127,19 @@ class Metric:
     expression: str | tuple[str, str]
 
     @property
+    def formula(self) -> str:
+        """For readers: the sum, or the sums that are divided."""
+        if isinstance(self.expression, str):
+            return f"sum({self.expression})"
+        return " / ".join(f"sum({part})" for part in self.expression)
+
+    @property
     def sql(self) -> str:
         """Over any rows of the mart, grouped or not. A rate is of the rows of which both parts are
         known, and NULL without a whole, or where the part exceeds it, as in the macro
         `safe_rate`."""
         if isinstance(self.expression, str):
-            return f"sum({self.expression})"
+            return self.formula
         part, whole = self.expression
         part, whole = (
             f"sum({part}) filter ({whole} is not null)",

@@ -231,22 +231,3 @@ def _mailing(
     return Mailing(
         sent, got, np.sort(opened[is_opened]), Moments.of(got[is_clicked], clicked[is_clicked])
     ), happened
-
-
-def without_signals(contacts: int, nights: int, seed: int = 1, share: float = 0.02) -> SimulatedAccount:
-    """Every day the same share of contacts changes, drawn anew, and nothing tells which."""
-    rng = np.random.default_rng(seed)
-    nothing = Moments.of([], [])
-    changed = [rng.choice(contacts, int(share * contacts), replace=False) for _ in range(nights)]
-    when = [np.full(len(one), START + day * DAY + 3600.0) for day, one in enumerate(changed)]
-    changes = Moments.of(np.concatenate(changed), np.concatenate(when)) if share else nothing
-    registered = START - rng.uniform(1, 700, contacts) * DAY
-    return SimulatedAccount(
-        registered,
-        rng.integers(0, 5, contacts),
-        np.full(contacts, np.inf),
-        changes,
-        nothing,
-        nothing,
-        nothing,
-    )

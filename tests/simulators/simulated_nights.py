@@ -62,19 +62,10 @@ Policy = Callable[["Run", float, int], Ints]
 class Run:
     """A policy's weeks with an account. `budget` is in requests a night; the first night asks everybody."""
 
-    def __init__(
-        self,
-        account: SimulatedAccount,
-        policy: Policy,
-        budget: int | None,
-        max_age_days: int = 7,
-        room: float = 0,
-    ) -> None:
+    def __init__(self, account: SimulatedAccount, policy: Policy, budget: int) -> None:
         self.account = account
         self.warehouse = Warehouse.empty(account)
-        self.max_age_days = max_age_days
         self.budget = budget
-        self.room = room
         self.today = np.empty(0, np.int64)  # what changed in the last day
         self.active_days = _first_of_day(account.visits)
         self.sendings = _sendings(account)
@@ -89,7 +80,7 @@ class Run:
             now = float(START + number * DAY)
             self.today = self._live(now - DAY, now)
             began = time.perf_counter()
-            asked = self._policy(self, now, self.budget if self.budget is not None else len(self.account))
+            asked = self._policy(self, now, self.budget)
             found.append(self._night(self.today, asked, now, time.perf_counter() - began))
         return found
 
@@ -159,10 +150,10 @@ def oracle(run: Run, now: float, budget: int) -> Ints:
 
 
 def planner(run: Run, now: float, budget: int) -> Ints:
-    """This project's plan, from tables such as the warehouse gives; `budget` of everybody is no limit."""
+    """This project's plan, from tables such as the warehouse gives."""
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
     candidates = {TIMELINES: lambda: _people(run, now)}
-    plan = plan_contacts(candidates, Rules(run.max_age_days, run.room, run.budget), moment)
+    plan = plan_contacts(candidates, Rules(max_age_days=7, room=0, limit=budget), moment)
     return plan.entries[TIMELINES].keys.to_numpy(zero_copy_only=False)
 
 

@@ -150,7 +150,6 @@ class Member:
     status: int
     at: dt.datetime | None
     fields: dict[str, str]
-    phone: str = ""
 
 
 @dataclass
@@ -273,7 +272,6 @@ class Account:
     groups: list[Group] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
     webhooks: list[Webhook] = field(default_factory=list)
-    tags: dict[int, set[str]] = field(default_factory=dict)  # by contact; no read shows them
 
     @property
     def zone(self) -> ZoneInfo:

@@ -6,62 +6,23 @@ are in `answers_AREA`."""
 
 from __future__ import annotations
 
-import datetime as dt
-import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from .account import Account, Goal, Member, Webhook
+from .account import Account, Goal, Webhook
 from .shape import Params, ServiceFault, Shape, number
 from .variants import Variants
-
-
-@dataclass(frozen=True)
-class Effect:
-    """A write that was accepted, in order; of an activity also where, what and when (as the local time that
-    was sent)."""
-
-    operation: str
-    params: Params
-    contact_id: int = 0
-    said: str = ""
-    local: dt.datetime | None = None
 
 
 @dataclass
 class World:
     account: Account
     variants: Variants
-    effects: list[Effect] = field(default_factory=list)
-    queued: list[tuple[float, Callable[[], object]]] = field(
-        default_factory=list
-    )  # (monotonic time from which it shows, what)
-    lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def shape(self) -> Shape:
         return Shape(self.variants, self.account.zone)
-
-    def visible(self) -> list[Member]:
-        self.settle()
-        return list(self.account.members)
-
-    def soon(self, delay: float, effect: Callable[[], object]) -> None:
-        """Let an accepted write take effect now, or after the service's queue."""
-        if delay:
-            self.queued.append((time.monotonic() + delay, effect))
-        else:
-            effect()
-
-    def settle(self, *, at_once: bool = False) -> None:
-        """Let everything take effect that is due; `at_once`: all that was accepted."""
-        with self.lock:
-            due = [each for each in self.queued if at_once or each[0] <= time.monotonic()]
-            for each in due:
-                self.queued.remove(each)
-                each[1]()
 
 
 Answer = Callable[[World, Params], dict[str, Any]]

@@ -118,7 +118,7 @@ def getaudiences(world: World, params: Params) -> dict[str, Any]:
     return {"audiences": s.listing(s.rows(items), len(items))}
 
 
-def contact(world: World, member: Member, *, listed: bool = False) -> dict[str, Any]:
+def _contact(world: World, member: Member) -> dict[str, Any]:
     s = world.shape
     shown = s.entry(
         id=s.num(member.contact_id),
@@ -126,8 +126,6 @@ def contact(world: World, member: Member, *, listed: bool = False) -> dict[str, 
         status=s.num(member.status),
         registration_date=s.when(member.at),
     )
-    if listed:
-        shown |= {"listid": s.num(member.list_id), "list_name": _list_name(world, member.list_id)}
     if world.variants.custom_fields == "beside":
         return shown | member.fields
     return shown | (
@@ -135,58 +133,22 @@ def contact(world: World, member: Member, *, listed: bool = False) -> dict[str, 
     )
 
 
-def _list_name(world: World, list_id: int) -> str:
-    return next((each.texts["name"] for each in world.account.lists if each.list_id == list_id), "")
-
-
 @read("emailmarketing/getcontacts")
 def getcontacts(world: World, params: Params) -> dict[str, Any]:
     s, wanted = world.shape, number(params, "listid")
     if not any(each.list_id == wanted for each in world.account.lists):
         raise ServiceFault(1004, "The list was not found")
-    found = [member for member in world.visible() if member.list_id == wanted]
+    found = [member for member in world.account.members if member.list_id == wanted]
     served = s.page(found, params, 100)
     return {
-        "contacts": s.listing(s.rows([contact(world, member) for member in served]), len(served), len(found))
+        "contacts": s.listing(s.rows([_contact(world, member) for member in served]), len(served), len(found))
     }
-
-
-@read("emailmarketing/getcontact")
-def getcontact(world: World, params: Params) -> dict[str, Any]:
-    wanted = number(params, "id")
-    for member in world.visible():
-        if member.contact_id == wanted:
-            return {"contact": contact(world, member)}
-    raise ServiceFault(1004, "The contact was not found")
-
-
-@read("emailmarketing/getcontactbyemail")
-def getcontactbyemail(world: World, params: Params) -> dict[str, Any]:
-    wanted, only = text(params, "email").lower(), number(params, "listid", 0)
-    found = [
-        member for member in world.visible() if member.email.lower() == wanted and only in (0, member.list_id)
-    ]
-    shown = [contact(world, member, listed=True) for member in found]
-    if shown:
-        return {"contact": shown[0] if world.variants.by_email == "object" else shown}
-    if world.variants.by_email_unknown == "nested":  # row 3: header ok
-        return {"contact": {"errorCode": 1004, "errorMessage": "The contact doesn't exist"}}
-    if world.variants.by_email_unknown == "empty":
-        return {"contact": []}
-    raise ServiceFault(1004, "The contact was not found")
-
-
-@read("emailmarketing/getcontactsbyphonenumber")
-def getcontactsbyphonenumber(world: World, params: Params) -> dict[str, Any]:
-    s, wanted = world.shape, text(params, "phone")
-    found = [contact(world, member) for member in world.visible() if member.phone == wanted]
-    return {"contacts": s.listing(s.rows(found), len(found))}
 
 
 @read("emailmarketing/getcontacttimeline")
 def timeline(world: World, params: Params) -> dict[str, Any]:
     wanted = number(params, "id")
-    member = next((each for each in world.visible() if each.contact_id == wanted), None)
+    member = next((each for each in world.account.members if each.contact_id == wanted), None)
     if member is None:
         raise ServiceFault(1004, "The contact was not found")
     s, made, include = world.shape, world.account.timelines[wanted], words(params, "include", "none")
@@ -223,15 +185,6 @@ def _automation(s: Shape, run: Automation) -> dict[str, Any]:
     return s.entry(
         name=run.name, type=run.type, timestamp=s.stamp(run.at), datetime=s.when(run.at), details=details
     )
-
-
-@read("emailmarketing/getcontacttimelinebyemailaddress")
-def timeline_by_email(world: World, params: Params) -> dict[str, Any]:
-    wanted = text(params, "email").lower()
-    for member in world.visible():
-        if member.email.lower() == wanted:
-            return timeline(world, params | {"id": member.contact_id})
-    raise ServiceFault(1004, "The contact was not found")
 
 
 @read("emailmarketing/getcoupon")

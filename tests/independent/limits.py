@@ -13,10 +13,6 @@ from dataclasses import dataclass, field
 
 from .variants import Variants
 
-#: On writes each may come with `-before`: then the write had no effect; otherwise it took effect and the
-#: answer is what fails.
-FAULTS = ("500", "reset", "cut", "502-html", "200-html", "stall", "429", "empty")
-
 #: So often in a row one question can fail by chance: a client that tries a handful of times must get through.
 MAX_FAULTS_IN_A_ROW = 2
 

@@ -1,7 +1,7 @@
 """A second loopback server of the service's interface, written from the specification by somebody who has not
 seen the sandbox.
 
-Belongs here: HTTP, the envelope, the key, and faults on the wire. The answers are in `answers` and `writes`.
+Belongs here: HTTP, the envelope, the key, and faults on the wire. The answers are in `answers`.
 
     python -m tests.independent.server --contacts 60 --seed 1 --limit 15
 """
@@ -30,7 +30,6 @@ from .generate import Sizes, account
 from .limits import Asked, Chance, Log, Window
 from .shape import Params, ServiceFault
 from .variants import Variants
-from .writes import WRITES
 
 HTML = (
     b"<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad "
@@ -49,7 +48,6 @@ class Service:
         self.log = Log()
         self.window = Window(limit, variants, rng.random())
         self.chance = Chance(variants.faults, rng)
-        self.write_chance = Chance(variants.write_faults, rng)
         self.url = ""
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -61,13 +59,10 @@ class Service:
             name: json.dumps(value) if isinstance(value, dict | list) else str(value)
             for name, value in params.items()
         }
-        drawn = (self.write_chance if operation in WRITES else self.chance).draw(operation, shown)
-        fault, is_before = drawn.removesuffix("-before"), drawn.endswith("-before")
+        fault = self.chance.draw(operation, shown)
         window, is_within, report = self.window.enter(pretend_full=fault == "429")
         if not is_within:
             status, data, is_ok = 429, {"errorCode": 429, "errorMessage": "Too many requests"}, False
-        elif is_before:
-            status, data, is_ok = 500, {}, False
         else:
             status, data, is_ok = self._data(operation, params, key)
         body = json.dumps(self._envelope(data, report, is_ok), ensure_ascii=bool(window % 2)).encode()
@@ -102,7 +97,7 @@ class Service:
             return status, {"errorCode": v.bad_key, "errorMessage": "Cannot find the requested action"}, False
         if operation in v.broken:
             return 500, {"errorCode": 500, "errorMessage": "Internal error"}, False
-        action = READS.get(operation) or WRITES.get(operation)
+        action = READS.get(operation)
         try:
             if action is None or operation in v.missing:
                 raise ServiceFault(v.missing_code, "Cannot find the requested action")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,26 +20,10 @@ def made() -> Any:
     return generate.account(5, generate.Sizes(contacts=20))
 
 
-@pytest.fixture
-def service(made: Any) -> Iterator[Service]:
-    with serve(made, limit=500) as running:
-        yield running
-
-
 def ask(service: Service, operation: str, **params: Any) -> Any:
     return requests.get(
         f"{service.url}/{operation}.json", params={"key": service.account.key, **params}, timeout=HANGS_S
     ).json()
-
-
-def data(service: Service, operation: str, **params: Any) -> Any:
-    body = ask(service, operation, **params)
-    assert body["response"]["header"]["status"] == "ok", body
-    return body["response"]["data"]
-
-
-def rows(items: Any) -> list[Any]:
-    return list(items.values()) if isinstance(items, dict) else items
 
 
 def test_no_window_lets_more_through_than_the_limit(made: Any) -> None:
@@ -77,80 +60,3 @@ def test_faults_are_what_they_are_called_and_end_after_two(made: Any, fault: str
                 failures += 1
         assert failures == 2
         assert [entry.fault for entry in service.log.entries] == [fault, fault, ""]
-
-
-def test_synced_contact_shows_late_when_the_service_queues(made: Any) -> None:
-    with serve(made, Variants(delayed_writes=0.3)) as service:
-        listed, email = made.lists[0].list_id, "later@example.com"
-        data(service, "emailmarketing/synccontact", listid=listed, email=email)
-        assert "errorCode" in data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]
-        service.closing.wait(0.35)
-        assert len(data(service, "emailmarketing/getcontactbyemail", email=email)["contact"]) == 1
-
-
-@pytest.mark.parametrize("fault", ["500", "reset", "cut", "502-html", "200-html", "empty"])
-def test_a_fault_on_a_write_comes_before_or_after_its_effect(made: Any, fault: str) -> None:
-    asked = {"id": made.members[0].contact_id, "description": "called", "datetime": "2026-03-01 14:05:00"}
-    for name, effects in ((fault, 1), (f"{fault}-before", 0)):
-        with serve(made, Variants(write_faults={name: 1.0})) as service:
-            with pytest.raises((requests.RequestException, ValueError, KeyError)):
-                ask(service, "emailmarketing/addactivity", **asked)["response"]["header"]
-            assert len(service.world.effects) == effects
-
-
-def test_a_written_activity_shows_late_and_in_the_form_of_the_variant(made: Any) -> None:
-    told = {
-        "activity_key": "note",
-        "activity_place": "detail",
-        "activity_text": "escaped",
-        "activity_time": "minutes",
-    }
-    with serve(made, Variants(delayed_activities=0.3, **told)) as service:
-        contact = made.members[0].contact_id
-        data(
-            service,
-            "emailmarketing/addactivity",
-            id=contact,
-            description="a <b> & 'c'",
-            datetime="2026-03-01 14:05:33",
-        )
-        assert "note" not in str(data(service, "emailmarketing/getcontacttimeline", id=contact))
-        service.closing.wait(0.35)
-        (entry,) = [
-            e
-            for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"]
-            if e["key"] == "note"
-        ]
-        assert (entry["details"][0]["value"], entry["datetime"]) == (
-            "a &lt;b&gt; &amp; &#039;c&#039;",
-            "03/01/2026 14:05",
-        )
-        assert "timestamp" not in entry
-
-
-def test_refusals_are_soft_where_the_variant_says_so(made: Any) -> None:
-    asked = {"id": 1, "description": "called", "datetime": "2026-03-01 14:05:00"}
-    with serve(
-        made,
-        Variants(soft_refusals=frozenset({"emailmarketing/addactivity"}), soft_wording="No such contact"),
-    ) as service:
-        assert data(service, "emailmarketing/addactivity", **asked) == {"item": "No such contact"}
-        assert not service.world.effects
-        assert (
-            ask(service, "emailmarketing/deletecontact", id=1, listid=made.lists[0].list_id)["response"][
-                "header"
-            ]["status"]
-            == "error"
-        )
-
-
-@pytest.mark.parametrize(("kept", "lists"), [("all", 2), ("first", 1), ("refused", 0)])
-def test_several_lists_at_once_are_a_variant(made: Any, kept: str, lists: int) -> None:
-    with serve(made, Variants(several_lists=kept)) as service:
-        ask(
-            service,
-            "emailmarketing/synccontact",
-            email="new@example.com",
-            listid=",".join(str(each.list_id) for each in made.lists[:2]),
-        )
-        assert sum(member.email == "new@example.com" for member in made.members) == lists

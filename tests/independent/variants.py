@@ -50,33 +50,10 @@ class Variants:
     extra_fields: bool = False  # every entry has fields that nobody announced
     lowercase_business: bool = False
     max_range_days: int | None = None  # longer date ranges are refused
-    delayed_writes: float = 0.0  # seconds until synccontact takes effect (row 6)
-    delayed_activities: float = 0.0  # seconds until an activity shows in the timeline
-    activity_key: str = "custom-activity"  # the entry's key: not specified
-    activity_place: str = (
-        "snippet"  # or "detail" (under another snippet), "both": where its description shows
-    )
-    activity_text: str = ""  # "escaped", "trimmed", "collapsed", "clipped": what becomes of the description
-    activity_time: str = "stamp"  # or "minutes": only a local text, in whole minutes
-    by_email: str = "array"  # or "object": what getcontactbyemail finds (row 4)
-    by_email_unknown: str = "nested"  # or "error", "empty": how it says that there is nobody (row 3)
-    soft_refusals: frozenset[str] = frozenset(
-        {"emailmarketing/addtag", "emailmarketing/removetag"}
-    )  # `ok` and a sentence (row 5)
-    soft_wording: str = ""  # that sentence; "": the error's own
-    done_wording: str = ""  # the sentence of every effect; "": the operation's own
-    tag_needs: str = ""  # "email" (addtag and removetag) or "id" (removetag): required there
-    several_lists: str = (
-        "all"  # or "first" (the others silently not), "refused": what synccontact makes of several list ids
-    )
-    status_required: bool = False  # synccontact refuses to go without
     missing: frozenset[str] = frozenset()  # operations answered with an error
     missing_code: int = 1002  # or 1000, as if the key were wrong (row 41)
     broken: frozenset[str] = frozenset()  # operations answered with 500 for ever
-    faults: dict[str, float] = field(default_factory=dict)  # fault -> share of requests, see limits.FAULTS
-    write_faults: dict[str, float] = field(
-        default_factory=dict
-    )  # the same for writes, after their effect or `-before` it
+    faults: dict[str, float] = field(default_factory=dict)  # fault -> share of requests
     stall_seconds: float = 1.0
 
     def __hash__(self) -> int:
@@ -187,54 +164,6 @@ def bold(rng: random.Random) -> Variants:
     for extra in rng.sample(extras, 2):
         chosen = replace(chosen, **extra)
     return chosen
-
-
-#: Sentences that say no. The first is observed (row 5), the others are what people write instead.
-REFUSALS = (
-    "The contact doesn't exist",
-    "Contact does not exist.",
-    "The contact doesn&#039;t exist!",
-    "Contact not found",
-    "No such contact",
-)
-
-
-def writing(rng: random.Random, chosen: Variants = _SPECIFIED) -> Variants:
-    """`chosen` with random forms of writes and of their traces; faults on the writes in two thirds of
-    them."""
-    softly = ("addtag", "removetag", "addactivity", "synccontact", "movecontact", "deletecontact")
-    faults = (
-        "reset",
-        "reset-before",
-        "500",
-        "500-before",
-        "502-html",
-        "502-html-before",
-        "cut",
-        "200-html",
-        "429",
-        "empty",
-    )
-    return replace(
-        chosen,
-        delayed_writes=rng.choice([0, 0, 1.0, 2.5]),
-        delayed_activities=rng.choice([0, 0, 1.0, 2.5]),
-        activity_key=rng.choice(["custom-activity", "activity", "api-activity-added", "note"]),
-        activity_place=rng.choice(["snippet", "detail", "both"]),
-        activity_text=rng.choice(["", "", "escaped", "trimmed", "collapsed"]),
-        activity_time=rng.choice(["stamp", "minutes"]),
-        by_email=rng.choice(["array", "object"]),
-        by_email_unknown=rng.choice(["nested", "error", "empty"]),
-        soft_refusals=frozenset(f"emailmarketing/{name}" for name in softly if rng.random() < 0.4),
-        soft_wording=rng.choice(REFUSALS),
-        done_wording=rng.choice(["", "", "Success", "Your request has been received"]),
-        tag_needs=rng.choice(["", "email", "id"]),
-        several_lists=rng.choice(["all", "all", "first", "refused"]),
-        status_required=rng.random() < 0.3,
-        write_faults={}
-        if rng.random() < 0.35
-        else {name: rng.choice([0.01, 0.03]) for name in rng.sample(faults, rng.randint(2, 6))},
-    )
 
 
 def _some_faults(rng: random.Random) -> dict[str, float]:

@@ -37,8 +37,6 @@ QUIET = (
     *("--no-send-anonymous-usage-stats", "--no-version-check"),
 )
 _STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_parts.sql"
-#: Their changes and deletions cannot be had later.
-_VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
 
 _PLAIN_NAMES = {
     "_first_seen_at": "first_seen_at",
@@ -64,7 +62,7 @@ def render() -> dict[str, str]:
         tables=TABLES.values(),
         sync_tables=SYNC_TABLES,
     )
-    versioned = [TABLES[name] for name in _VERSIONED]
+    versioned = [table for table in TABLES.values() if table.has_history]
     files |= {
         f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table)
         for table in versioned

@@ -120,7 +120,7 @@ class Settings:
     personal_data: PersonalData = setting(
         read.personal_data,
         PersonalData.KEEP,
-        "personal data in what is published: keep, hash or drop",
+        f"personal data in what is published: {read.join_choices(PersonalData)}",
     )
     personal_key: Secret | None = setting(
         read.personal_key,

@@ -56,12 +56,16 @@ def _make_matcher(matches: Callable[[str], object], hint: str) -> Callable[[str]
     return _make_reader(check_text, hint)
 
 
+def join_choices(words: Iterable[str]) -> str:
+    """`keep, hash or drop`."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}"
+
+
 def _one_of(*words: Word) -> Callable[[str], Word]:
     """In capitals or not."""
     by_lower = {word.lower(): word for word in words}
-    return _make_reader(
-        lambda text: by_lower[text.lower()], f"{', '.join(words[:-1])} or {words[-1]} is needed"
-    )
+    return _make_reader(lambda text: by_lower[text.lower()], f"{join_choices(words)} is needed")
 
 
 def _check_range(least: float, number: float, most: float = math.inf) -> float:

@@ -10,6 +10,7 @@ from pydantic import Field, create_model
 
 from home.options import CONFIRM, CONFIRM_WORD, Option
 from home.settings import SettingsError
+from home.values import join_choices
 
 
 def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Config) -> type[Any]:
@@ -19,7 +20,7 @@ def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Conf
     def config_type(option: Option) -> Any:
         if option.choices:
             # Its name is what Dagster says that a wrong value is not.
-            title = f"{', '.join(option.choices[:-1])} or {option.choices[-1]}"
+            title = join_choices(option.choices)
             return StrEnum(title, [(choice, choice) for choice in option.choices])
         if option.holds is list:
             return list[str]

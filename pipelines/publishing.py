@@ -158,9 +158,9 @@ def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
     data = f", newest data {format_age(published.data_as_of, now)}" if published.data_as_of else ""
     personal = {
-        "keep": "personal data unmasked",
-        "hash": "personal data hashed",
-        "drop": "without personal data",
+        PersonalData.KEEP: "personal data unmasked",
+        PersonalData.HASH: "personal data hashed",
+        PersonalData.DROP: "without personal data",
     }[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
     return f"{size}, published {format_age(published.published_at, now)}{data}, {personal}"

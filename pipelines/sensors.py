@@ -20,9 +20,8 @@ _Status = dg.DagsterRunStatus
 _HOUR = dt.timedelta(hours=1)
 #: A message at once, then at most one in so long, however many shards fail.
 _QUIET = dt.timedelta(minutes=15)
-#: How long a run may be in a state: Dagster ends one after a day (`max_runtime_seconds`), and one
-#: that does not start; the queue is long on a first night.
-_LONGEST = {_Status.QUEUED: 6 * _HOUR, _Status.STARTED: 25 * _HOUR}
+#: How long a run may wait in the queue, which is long on a first night.
+_LONGEST_QUEUED = 6 * _HOUR
 _ENDED = {_Status.FAILURE: "failed", _Status.CANCELED: "was cancelled"}
 #: Of a run that failed: whether another attempt is to come.
 _WILL_RETRY = "dagster/will_retry"
@@ -117,15 +116,23 @@ def _run_name(run: dg.DagsterRun) -> str:
 
 def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
     found = {}
-    for record in instance.get_run_records(dg.RunsFilter(statuses=list(_LONGEST), tags=OURS)):
+    longest = {_Status.QUEUED: _LONGEST_QUEUED, _Status.STARTED: _longest_run(instance) + _HOUR}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=list(longest), tags=OURS)):
         run, since = record.dagster_run, now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
             found[_run_name(run)] = (
                 f"has been {run.status.value} since a moment that is still to come"
             )
-        elif since > _LONGEST[run.status]:
+        elif since > longest[run.status]:
             found[_run_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
     return found
+
+
+def _longest_run(instance: dg.DagsterInstance) -> dt.timedelta:
+    """How long `dagster.yaml` lets a run take before Dagster ends it (`max_runtime_seconds`);
+    a day where it names no limit."""
+    limit_s = instance.run_monitoring_max_runtime_seconds
+    return dt.timedelta(seconds=limit_s) if limit_s else 24 * _HOUR
 
 
 def _find_silences(

@@ -21,17 +21,15 @@ from marketing_api.envelope import Envelope, decode, read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import AREAS
-from marketing_api.records.contacts import GETCOUPON
+from marketing_api.records.contacts import (
+    ADDRESS_NAMES,
+    CONTACT_ID_NAMES,
+    CONTACT_OPERATIONS,
+)
 from marketing_api.records.shapes import FORGOTTEN, is_numbered
 
-#: Members that say whom an entry is about; other members may name somebody beside that, like a
-#: sender.
-_ADDRESS_NAMES = ("email", "address", "emailaddress")
 #: What stands between the words of a text; no address has it.
 _SEPARATOR = re.compile(r'[\s"<>,;:(){}\[\]|]+')
-CONTACT_IDS = ("id", "contactid", "contact_id")
-#: Operations whose `id` is that of a contact, in parameters and in entries.
-OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
 
 
 @dataclass(frozen=True)
@@ -89,10 +87,9 @@ class Forgotten:
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
+        is_of_contact = operation in CONTACT_OPERATIONS
         return any(
-            self.is_named(
-                account, value, is_id=operation in OF_CONTACTS and name.lower() in CONTACT_IDS
-            )
+            self.is_named(account, value, is_id=is_of_contact and name.lower() in CONTACT_ID_NAMES)
             for name, value in params.items()
         )
 
@@ -180,7 +177,8 @@ class _Cutting:
         if any(self._is_person(name.lower(), each) for name, each in members.items()):
             raise _IsForgotten
         is_list = is_numbered(members)
-        holds_texts = self.operation.name not in OF_CONTACTS  # there, numbers are those of fields
+        # the numbers in responses about contacts are those of custom fields
+        holds_texts = self.operation.name not in CONTACT_OPERATIONS
         return {
             name: self._cut_entry(each)
             if is_list and (holds_texts or isinstance(each, dict | list))
@@ -190,11 +188,11 @@ class _Cutting:
         }
 
     def _is_person(self, name: str, value: Any) -> bool:
-        if name in _ADDRESS_NAMES:
+        if name in ADDRESS_NAMES:
             return self.forgotten.is_address(value)
         return (
-            name in CONTACT_IDS
-            and self.operation.name in OF_CONTACTS
+            name in CONTACT_ID_NAMES
+            and self.operation.name in CONTACT_OPERATIONS
             and isinstance(value, str | int)
             and self.forgotten.is_contact(self.account, value)
         )

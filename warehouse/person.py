@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 
 from marketing_api.address import normal_form
-from warehouse.forgetting import CONTACT_IDS, OF_CONTACTS, Person
+from marketing_api.records.contacts import CONTACT_ID_NAMES, CONTACT_OPERATIONS
+from warehouse.forgetting import Person
 from warehouse.masking import personal_of
 from warehouse.schema import SCHEMAS, kinds_of
 from warehouse.sql import (
@@ -23,12 +24,13 @@ from warehouse.sql import (
     quote_relation,
     quote_text,
 )
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED
 
 #: Tables that have the addresses of contacts: as they are, as they were, and as they were
 #: requested.
 _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
 #: Columns that say whom a row is about; other personal columns may name somebody beside that.
-_ADDRESSES = ("email", "email_normalized")
+_ADDRESSES = (EMAIL, EMAIL_NORMALIZED)
 
 
 def find_person(
@@ -116,9 +118,9 @@ def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
     params = "(case when json_valid(t.params) then t.params end)"
     email = NORMAL_FORM.format(f"({params} ->> 'email')")
     yield f"{email} in ({_sql_list(_addresses_of(people))})"
-    spelled = ", ".join(f"{params} ->> {quote_text(name)}" for name in CONTACT_IDS)
+    spelled = ", ".join(f"{params} ->> {quote_text(name)}" for name in CONTACT_ID_NAMES)
     ids = f"(t.account, try_cast(coalesce({spelled}) as bigint)) in ({_contacts_of(people)})"
-    yield f"(t.operation in ({_sql_list(sorted(OF_CONTACTS))}) and {ids})"
+    yield f"(t.operation in ({_sql_list(sorted(CONTACT_OPERATIONS))}) and {ids})"
 
 
 def columns_beside(

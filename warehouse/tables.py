@@ -186,12 +186,14 @@ EXTRA = Column(
 @dataclass(frozen=True)
 class Table:
     """One `source` table. `key` are the columns that identify a row within its account (empty: one
-    row per account)."""
+    row per account). `has_history`: the `history` schema keeps every version of its rows, because
+    the service can't return earlier ones."""
 
     name: str
     record: type[Record]
     key: tuple[str, ...]
     load: LoadKind
+    has_history: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -272,11 +274,17 @@ _WHOLE = Snapshot()
 TABLES: dict[str, Table] = {}
 
 
-def _declare_table(name: str, record: type[Record], *key: str, load: LoadKind = _WHOLE) -> Table:
+def _declare_table(
+    name: str,
+    record: type[Record],
+    *key: str,
+    load: LoadKind = _WHOLE,
+    has_history: bool = False,
+) -> Table:
     """By default the key is the fields that the record must have, and the rows are a listing of the
     account's."""
     required = (name for name, info in record.model_fields.items() if info.is_required())
-    table = TABLES[name] = Table(name, record, key or tuple(required), load)
+    table = TABLES[name] = Table(name, record, key or tuple(required), load, has_history)
     return table
 
 
@@ -327,6 +335,7 @@ CAMPAIGNS = _declare_table(
     "campaigns",
     campaigns.Campaign,
     load=Snapshot(listing=campaigns.CAMPAIGNS, detail=campaigns.GETCAMPAIGN),
+    has_history=True,
 )
 CAMPAIGN_STATS = _declare_table("campaign_stats", campaigns.CampaignStats, load=Daily())
 CAMPAIGN_LINKS = _declare_table("campaign_links", campaigns.CampaignLink, load=Daily())
@@ -337,7 +346,10 @@ CAMPAIGN_CLICKERS = _declare_table(
 )
 
 LISTS = _declare_table(
-    "lists", lists.ContactList, load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST)
+    "lists",
+    lists.ContactList,
+    load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST),
+    has_history=True,
 )
 LIST_FIELDS = _declare_table(
     "list_fields",
@@ -350,6 +362,7 @@ CONTACTS = _declare_table(
     "contacts",
     contacts.Contact,
     load=Snapshot(scope={"list_id": "listid"}, within="lists"),
+    has_history=True,
 )
 _TIMELINE = Accumulate(contact_parameter="id")
 TIMELINE_EVENTS = _declare_table("timeline_events", contacts.TimelineEvent, load=_TIMELINE)
@@ -363,13 +376,21 @@ COUPONS = _declare_table(
     load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True),
 )
 
-USERS = _declare_table("users", users.User)
+USERS = _declare_table("users", users.User, has_history=True)
 MANAGERS = _declare_table("managers", users.Manager)
 USER_GROUPS = _declare_table("user_groups", users.UserGroup)
 
-GOALS = _declare_table("goals", goals.Goal, load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
+GOALS = _declare_table(
+    "goals",
+    goals.Goal,
+    load=Snapshot(listing=goals.LISTS, detail=goals.SHOW),
+    has_history=True,
+)
 WEBHOOKS = _declare_table(
-    "webhooks", webhooks.Webhook, load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW)
+    "webhooks",
+    webhooks.Webhook,
+    load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW),
+    has_history=True,
 )
 
 

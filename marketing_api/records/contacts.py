@@ -268,3 +268,10 @@ DELETECONTACT = AREA["emailmarketing/deletecontact"]
 ADDACTIVITY = AREA["emailmarketing/addactivity"]
 ADDTAG = AREA["emailmarketing/addtag"]
 REMOVETAG = AREA["emailmarketing/removetag"]
+
+#: Operations whose `id` is the number of a contact, in parameters and in entries.
+CONTACT_OPERATIONS = frozenset(name for name in AREA if name != GETCOUPON.name)
+#: Spellings of that number, and of the address of the person that an entry is about. Other members
+#: of the entry may name somebody else, like a sender.
+CONTACT_ID_NAMES = ("id", "contactid", "contact_id")
+ADDRESS_NAMES = ("email", "address", "emailaddress")

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from marketing_api.envelope import SUFFIX
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox import responses
@@ -100,7 +101,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix
         seconds)."""
-        name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
+        name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(SUFFIX)
         rate, given, fault = self.window.count(arrived), Params(), ""
         response, outcome = Response(200, b""), "ok"
         try:

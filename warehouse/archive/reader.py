@@ -221,7 +221,7 @@ class Reader:
         """The large body as it was received, in a file of its own."""
         for _ in range(2):
             assert source.row.body_file is not None
-            path = self._workspace.place_file(f"{source.row.request_id}-{next(self._numbers)}.json")
+            path = self._workspace.place_file(f"{source.row.request_id}-{next(self._numbers)}")
             try:
                 return sealed.unpack_body(
                     self._place, source.row.body_file, path, source.row.body_sha256

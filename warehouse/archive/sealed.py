@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from marketing_api.envelope import Envelope
+from marketing_api.envelope import SUFFIX, Envelope
 from marketing_api.exchange import Outcome
 from warehouse import disk
 from warehouse.archive.file_store import BODIES, Files
@@ -223,7 +223,7 @@ _CHUNK = 1 << 20
 
 def name_of(request_id: int, requested_at: dt.datetime) -> str:
     """Where the body of a request stands, below the archive's folder."""
-    return f"bodies/date={requested_at.astimezone(dt.UTC):%Y-%m-%d}/{request_id}.json.zst"
+    return f"bodies/date={requested_at.astimezone(dt.UTC):%Y-%m-%d}/{request_id}{SUFFIX}.zst"
 
 
 def request_of(body_file: str) -> int:

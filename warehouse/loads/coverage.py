@@ -185,16 +185,17 @@ def _note_timelines(targets: Sequence[Target]) -> None:
 def _note_coupons(target: Target) -> None:
     """Count the coupon responses, for every contact that has the address (or had it when it was
     requested before). What is not believed is requested again."""
+    (parameter,) = target.table.load.scope.values()
     heads = [
         head
         for head in target.responses
-        if set(head.params) == {"email"} and head.index not in target.unbelieved
+        if set(head.params) == {parameter} and head.index not in target.unbelieved
     ]
     if not heads:
         return
     received = _calls_as_arrow(
         heads,
-        address=[normal_form(head.params["email"]) for head in heads],
+        address=[normal_form(head.params[parameter]) for head in heads],
         coupon_count=[head.entries[target.table.name] for head in heads],
     )
     contacts = load_query("contacts_of_addresses")

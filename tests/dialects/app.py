@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from msgspec.json import decode, encode
 
-from marketing_api.operation import Effect, Operation
+from marketing_api.operation import Operation
 from marketing_api.sandbox import options, responses
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
@@ -126,7 +124,7 @@ class RoughApp(App):
             self.requests += 1
             self.log.append(other.log.pop()._replace(number=self.requests))
             return response
-        switches, self._verb = self.world.switches, request.verb
+        switches = self.world.switches
         request = translated(request, self.world.moments, switches)
         response = super().respond(request, arrived)
         if response.kind != "application/json" or response.mishap or response.wait:
@@ -143,13 +141,10 @@ class RoughApp(App):
 
     def apply(self, operation: Operation, given: Params, arrived: float, rate: RateReport) -> Response:
         world = self.world
-        given = _as_asked(operation, self._verb, given, world.switches)
+        given = _as_asked(operation, given, world.switches)
         before = {one: len(each.activities) for one, each in world.subscribers.contacts.items()}
         try:
-            with ExitStack() as stack:
-                if world.switches["unknown-ids"] == "accept":
-                    stack.enter_context(patch.object(CheckedCall, "must_exist", lambda *_: None))
-                response = super().apply(operation, given, arrived, rate)
+            response = super().apply(operation, given, arrived, rate)
         except Refusal as refusal:
             member = world.switches["contact-exists"]
             if refusal.message != "The contact already exists" or member == "refused":
@@ -191,14 +186,8 @@ def _asked_key(query: str) -> str:
     return found[1] if found else ""
 
 
-def _as_asked(operation: Operation, verb: str, given: Params, switches: Switches) -> Params:
+def _as_asked(operation: Operation, given: Params, switches: Switches) -> Params:
     """The call as the product's sandbox is to understand it. Raises Refusal where the dialect does."""
-    if (
-        operation.effect is Effect.DELETE
-        and switches["deletions"] == "declared"
-        and verb not in (operation.method, "HEAD")
-    ):
-        raise Refusal(405, f"Method {verb} is not allowed")
     given = dict(given)
     if switches["required"] == "variants":
         needed = WORDS["required_by_a_variant"].get(operation.name, ())

@@ -35,8 +35,6 @@ def translated(request: Request, moments: Moments, switches: Switches) -> Reques
         body = _merged(_pairs(kind, request)) if request.body else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         return request
-    if switches["key-place"] == "query":
-        body = {name: value for name, value in body.items() if name not in ("key", "api_key")}
     has_words = switches.is_on("calendar-words")
     changed = [_specified(name, one, moments, has_words) for one in (query, body)]
     encoded = [urllib.parse.urlencode(one) for one in changed]

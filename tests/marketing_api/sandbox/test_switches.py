@@ -4,7 +4,6 @@ than a look at every answer."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -108,20 +107,6 @@ def validation_fields(ask: Asking) -> Any:
     return _refusal(ask, "emailmarketing/addcontact", email="a@example.com").data.get("fields")
 
 
-@case("key-place", any="ok", query="error")
-def key_place(ask: Asking) -> Any:
-    reply = ask.app.respond(
-        Request("POST", "/1/app/me", "", "application/json", b'{"key": "sandbox-key"}'), 1.0
-    )
-    return json.loads(content(reply))["response"]["header"]["status"]
-
-
-@case("deletions", any=[200, 200, 200], declared=[405, 200, 405])
-def deletions(ask: Asking) -> Any:
-    verbs = (("GET", 301), ("POST", 303), ("DELETE", 305))
-    return [ask.reply("goal/delete", as_verb=verb, id=wanted).status for verb, wanted in verbs]
-
-
 @case("contact-paging", ignored=(True, 5), honoured=(False, 3))
 def contact_paging(ask: Asking) -> Any:
     contacts = ask.data("emailmarketing/getcontacts", listid=1801, limit=3, page=1)["contacts"]["items"]
@@ -145,53 +130,6 @@ def _campaigns_on_page(ask: Asking, **params: Any) -> int:
     return sum(len(group["data"]) for group in items.values())
 
 
-_SPECIFIED = r"\d\d/\d\d/\d{4} \d\d:\d\d"
-_DATES = {
-    "specified": _SPECIFIED,
-    "24h": _SPECIFIED,
-    "24h-pm": _SPECIFIED + " [AP]M",
-    "12h": r"\d\d/\d\d/\d{4} (0\d|1[012]):\d\d [AP]M",
-    "iso-12h": r"\d{4}-\d\d-\d\d (0\d|1[012]):\d\d [AP]M",
-    "dmy-12h": r"\d\d-\d\d-\d{4} (0\d|1[012]):\d\d [AP]M",
-    "iso-12h-tight": r"\d{4}-\d\d-\d\d (0\d|1[012]):\d\d[AP]M",
-}
-
-
-@pytest.mark.parametrize("form", _DATES)
-def test_dates_are_written_in_the_form_asked_for(form: str) -> None:
-    ask = asking(switches={"dates": form})
-    dates = [one["registration_date"] for one in ask.contacts(1801)]
-    dates += [one["creation_date"] for one in ask.data("emailmarketing/getlists")["lists"]["items"]]
-    assert all(re.fullmatch(_DATES[form], date) for date in dates)
-
-
-@case("dates", specified=1, mixed=True)
-def dates(ask: Asking) -> Any:
-    shapes = {re.sub(r"\d", "0", one["registration_date"]) for one in ask.contacts(1801)}
-    return len(shapes) if len(shapes) == 1 else len(shapes) > 3
-
-
-@case("nothing", n_n_a="N/A", dash="-", empty="")
-def nothing(ask: Asking) -> Any:
-    details = [
-        detail
-        for entry in _timeline(ask)["timeline"]["data"]
-        for detail in entry["details"]
-        if detail["key"] == "open-date"
-    ]
-    return min((detail["value"] for detail in details), key=len)
-
-
-@case("clickers", any={0: False, 1: True}, always={0: True, 1: True}, never={0: False, 1: False})
-def clickers(ask: Asking) -> Any:
-    """Whether `clickers` is there, in the newest automation (nobody clicked yet) and in the oldest
-    campaign."""
-    found = ask.data("emailmarketing/campaigns", limit=100)["campaigns"]["items"]
-    asked = (found["Automation"]["data"][1], found["Sent"]["data"][0])
-    links = [ask.data("emailmarketing/stats", id=one["id"])["campaign"]["clicks"][0] for one in asked]
-    return {place: "clickers" in link for place, link in enumerate(links)}
-
-
 def _sent(ask: Asking) -> str:
     return str(
         ask.data("emailmarketing/campaigns", filter="sent")["campaigns"]["items"]["Sent"]["data"][0]["id"]
@@ -203,15 +141,6 @@ def rate_limit_after(ask: Asking) -> Any:
     ask.control("faults", **{"rate-limit": 1})
     replies = [ask.app.respond(Request("GET", "/1/app/me", "key=sandbox-key"), 9.0) for _ in range(2)]
     return json.loads(content(replies[1]))["rate-limit"]["after"]
-
-
-@case("reputation", present=None, gone=1002, refused=1000)
-def reputation(ask: Asking) -> Any:
-    try:
-        ask.data("reputation/direct")
-    except Refused as refused:
-        return refused.code
-    return None
 
 
 @case("sending", added=("Sent", "Scheduled", "Scheduled"), edited=("Draft", "Scheduled", "Scheduled"))
@@ -317,18 +246,6 @@ def required(ask: Asking) -> Any:
     return codes
 
 
-@case("coupon-missing", empty={0, 1}, error={1003, 1}, all={1003})
-def coupon_missing(ask: Asking) -> Any:
-    """What addresses are answered: how many coupons (1: some), or an error code."""
-    found: set[int | None] = set()
-    for contact in ask.contacts(1801)[:40]:
-        try:
-            found.add(min(len(ask.data("emailmarketing/getcoupon", email=contact["email"])["coupons"]), 1))
-        except Refused as refused:
-            found.add(refused.code)
-    return found
-
-
 def _views(ask: Asking) -> list[str]:
     shown = ask.data("reputation/stats", from_="2026-11-01", to="2026-11-10", filter="all")["stats"][
         "FeedbackHub"
@@ -386,28 +303,6 @@ def sync_lists(ask: Asking) -> Any:
     return len(ask.control("written")["contacts"])
 
 
-@case("unknown-ids", refuse=[1003] * 6, accept=[None] * 6)
-def unknown_ids(ask: Asking) -> Any:
-    """A custom field, a domain, a channel, an audience, a list and a group that nobody has."""
-    known = params_for(ask)
-    writes = {
-        "emailmarketing/addcontact": {"fields": {"77": "x"}},
-        "goal/add": {"domainid": 77},
-        "socialmedia/addpost": {"channelid": 77},
-        "emailmarketing/addcampaign": {"audiences": 77},
-        "webhook/add": {"list_id": 77},
-        "user/add": {"group": 77},
-    }
-    codes: list[int | None] = []
-    for name, wrong in writes.items():
-        try:
-            ask.data(name, **(known[name] | wrong))
-            codes.append(None)
-        except Refused as refused:
-            codes.append(refused.code)
-    return codes
-
-
 @pytest.mark.parametrize(
     ("name", "look", "value", "wanted"),
     [
@@ -450,5 +345,5 @@ def test_every_other_switch_changes_an_answer(name: str, value: str) -> None:
 def test_unknown_switch_or_value_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no switch"):
         asking(switches={"colour": "red"})
-    with pytest.raises(ValueError, match="choose any, query"):
-        asking(switches={"key-place": "header"})
+    with pytest.raises(ValueError, match="choose any, verified"):
+        asking(switches={"sender-domain": "none"})

@@ -213,6 +213,16 @@ def test_count_of_the_service_is_told_as_it_says(count: Any, expected: int | Non
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "shortage"),
+    [("many", "its count is no number"), (1, ""), (0, ""), (2, "counts 2 entries and lists 1")],
+)
+def test_a_listing_that_contradicts_its_count_falls_short(count: Any, shortage: str) -> None:
+    made = response(lists.GETAUDIENCES, {"audiences": {"count": count, "items": [{"id": 1}]}})
+    assert parsing.find_shortage(made).endswith(shortage)
+    assert bool(parsing.find_shortage(made)) is bool(shortage)
+
+
 def test_payload_without_a_count_has_none() -> None:
     assert parsing.service_count(response(contacts.GETCOUPON, samples.COUPONS, email="a@example.com")) is None
     assert parsing.service_count(response(contacts.TIMELINE, samples.TIMELINE, id=1)) is None

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
+import msgspec
 import pytest
 
 from home.folder import prepare_home
+from home.identity import FILE, SANDBOX, Identity, check_kind
 from home.settings import SHARD_TAG, SettingsError, load_settings
 from pipelines.definitions import build_definitions
 from pipelines.schedules import nightly_schedule
@@ -57,6 +59,13 @@ def test_keys_of_other_shards_need_not_be_there(declared: Path) -> None:
 def test_without_a_picked_shard_no_key_is_read(declared: Path) -> None:
     settings = load_settings(declared, {})
     assert (settings.accounts, settings.shards, settings.is_sandbox) == ((), ("north", "south"), False)
+
+
+def test_a_base_folder_that_is_a_sandbox_home_keeps_no_shard_from_its_accounts(declared: Path) -> None:
+    settings = load_settings(declared, {})
+    prepare_home(settings.home)
+    (settings.home / FILE).write_bytes(msgspec.json.encode(Identity("1", SANDBOX)))
+    check_kind(settings)
 
 
 @pytest.mark.parametrize(

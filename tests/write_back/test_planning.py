@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marketing_api.operations import contacts
 
 from tests.write_back.planner import (
     CONTACTS,
@@ -19,7 +20,9 @@ from tests.write_back.planner import (
 )
 from warehouse.connection import open_database
 from write_back.account_state import Known
+from write_back.input.values import BadValue
 from write_back.kinds import KINDS
+from write_back.planning import bind_parameters
 
 _WHO: Mapping[str, Any] = {
     "email": st.sampled_from(
@@ -72,3 +75,9 @@ def test_one_contact_with_two_addresses_is_one_person(known: Known) -> None:
     made = plan({"email": "fern@example.com", **said}, {"email": "flo@example.com", **said})
     assert len(made.items) == 1
     assert fates(made)
+
+
+@pytest.mark.parametrize("contact_id", [7, None])
+def test_a_value_that_the_operation_refuses_is_a_bad_row(contact_id: int | None) -> None:
+    with pytest.raises(BadValue, match="the service would not take it: status is not allowed"):
+        bind_parameters(contacts.EDITCONTACT, id=contact_id, status="Sleeping")

@@ -129,3 +129,20 @@ def test_lift_turns_named_members_into_columns_and_keeps_the_rest(
 )
 def test_only_a_list_in_one_of_its_shapes_is_told(collection: Any, expected: bool) -> None:
     assert is_whole(None, collection) is expected
+
+
+@pytest.mark.parametrize(
+    ("count", "collection", "expected"),
+    [
+        (2, [1, 2], True),
+        ("1", [1, 2], True),
+        (3, [1, 2], False),
+        (0, None, True),
+        (1, "", False),
+        ([], [1], False),
+    ],
+)
+def test_a_list_is_whole_with_no_less_than_the_count_beside_it(
+    count: Any, collection: Any, expected: bool
+) -> None:
+    assert is_whole({"count": count}, collection) is expected

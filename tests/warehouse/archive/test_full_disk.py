@@ -64,7 +64,9 @@ def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> 
         assert lost.request_id not in rows(archive)
 
 
-def test_what_cannot_be_sealed_on_a_full_disk_stays_readable(root: Path) -> None:
+def test_what_cannot_be_sealed_on_a_full_disk_stays_readable(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     archive = Archive(root)
     made = [exchange(noise(n), question(n)) for n in range(1, 4)]
     for one in made:
@@ -78,10 +80,12 @@ def test_what_cannot_be_sealed_on_a_full_disk_stays_readable(root: Path) -> None
             ]
         with pytest.raises(ArchiveFull):
             archive.close()
+        caplog.clear()
         with Archive(root) as other:
             assert [answer.body for answer in other.responses([one.request_id for one in made])] == [
                 one.body for one in made
             ]
+    assert "requests are not sealed for now" in caplog.text
     with Archive(root) as other:
         assert set(rows(other)) == {one.request_id for one in made}
     assert len(files(root)) == 1

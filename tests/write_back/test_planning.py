@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from marketing_api.operations import contacts
 
+from marketing_api.operations import contacts
 from tests.write_back.planner import (
     CONTACTS,
     Planner,

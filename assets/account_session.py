@@ -49,7 +49,7 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
 )
 
 
-def others_account(what: str) -> OtherBusiness:
+def make_other_business_error(what: str) -> OtherBusiness:
     """The error of listings in which nothing is left that is known; `what` is."""
     return OtherBusiness(
         f"none of the {what}: key or address are another account's, or all of them were replaced "
@@ -107,7 +107,7 @@ class AccountSession:
         )
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
-        self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
+        self.error: Exception | None = None  # MarketingApiError, WarehouseError or OSError
         self.opened = threading.Event()  # or failed to
         self.warehouse = warehouse
         self.planner = planner
@@ -150,10 +150,12 @@ class AccountSession:
         agree."""
         if not self.client.clock.skew:
             return ""
-        ours, theirs = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (self._now(), self.now()))
+        machine_time, service_time = (
+            f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (self._now(), self.now())
+        )
         return (
-            f"account {self.account}: this machine's clock shows {ours}, the service's {theirs}. "
-            "What was read is dated by the service's; set the machine's clock right"
+            f"account {self.account}: this machine's clock shows {machine_time}, the service's "
+            f"{service_time}. What was read is dated by the service's: correct the machine's clock"
         )
 
     def request_identity(self) -> None:
@@ -171,8 +173,8 @@ class AccountSession:
             MarketingApiError,
             WarehouseError,
             OSError,
-        ) as problem:  # such as a full disk, or an archive that is closed by now
-            self.problem = problem
+        ) as error:  # such as a full disk, or an archive that is closed by now
+            self.error = error
         finally:
             self.opened.set()
 
@@ -182,15 +184,17 @@ class AccountSession:
 
         None is taken from the archive: it may be what another account's key brought last.
         """
-        shown = Counter[bool]()
+        is_listed = Counter[bool]()
         for table, operation, params in _TELLING:
             keys = list(self.warehouse.known_keys(table, self.account, params, str(self.zone)))
             listing = paging.Listing(operation, params)
             with suppress(Refused, NotAvailable):
                 deque(listing.pages(self.client.fetch) if keys else (), 0)
-            shown.update(key in listing.keys for key in keys)
-        if shown and not shown[True]:
-            raise others_account(f"{shown.total():,} lists and campaigns known is listed")
+            is_listed.update(key in listing.keys for key in keys)
+        if is_listed and not is_listed[True]:
+            raise make_other_business_error(
+                f"{is_listed.total():,} lists and campaigns known is listed"
+            )
 
     def _move_to(self, timezone: str) -> None:
         try:
@@ -215,9 +219,9 @@ class AccountSession:
     def count_spent(self, operations: Iterable[Operation]) -> Spent:
         """Requests, retries included, and waiting of these operations in this run."""
         with self._counting:
-            each = [self._spent[operation.name] for operation in operations]
+            costs = [self._spent[operation.name] for operation in operations]
             return Spent(
-                sum(spent.requests for spent in each), sum(spent.waited_s for spent in each)
+                sum(spent.requests for spent in costs), sum(spent.waited_s for spent in costs)
             )
 
     def find_response(self, asset: str, call: Call) -> Response | None:

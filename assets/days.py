@@ -135,11 +135,15 @@ def prove_days(
     nothing beside others that have something ended before, as has one that was requested on its own
     and listed nothing more."""
     series = list(zip(served, known, strict=True))
-    has_dense = any(_has_dense_end(days, days | others) for days, others in series)
+    has_dense = any(_has_dense_end(days, days | listed_before) for days, listed_before in series)
     first = max(
         [
             requested.first,
-            *(min(days) for days, others in series if _may_be_cut(days, others, has_dense)),
+            *(
+                min(days)
+                for days, listed_before in series
+                if _may_be_cut(days, listed_before, has_dense)
+            ),
         ]
     )
     last = _last_proven(requested, series, covered, has_dense=has_dense)
@@ -159,11 +163,11 @@ def _last_proven(
     """The end of the series (its days, and those that others listed) that ends first, of those that
     may have been cut."""
     is_empty, ends = not any(days for days, _ in series), [requested.last]
-    for days, others in series:
+    for days, listed_before in series:
         end = max(days, default=requested.first - _DAY)
         is_few = not has_dense and _is_row(days)
-        is_cut = is_few or ((days or is_empty) and _is_dense(days | others, end))
-        if is_cut and not _has_ended(end, others, covered):
+        is_cut = is_few or ((days or is_empty) and _is_dense(days | listed_before, end))
+        if is_cut and not _has_ended(end, listed_before, covered):
             ends.append(end)
     return min(ends)
 
@@ -172,12 +176,12 @@ def _has_dense_end(days: Set[dt.date], listed: Set[dt.date]) -> bool:
     return bool(days) and (_is_dense(listed, min(days)) or _is_dense(listed, max(days)))
 
 
-def _may_be_cut(days: Set[dt.date], others: Set[dt.date], has_dense: bool) -> bool:
+def _may_be_cut(days: Set[dt.date], listed_before: Set[dt.date], has_dense: bool) -> bool:
     """Whether the days before the first one of the series may have been cut off."""
     if not days:
         return False
     is_few = not has_dense and _is_row(days)
-    return is_few or _is_dense(days | others, min(days))
+    return is_few or _is_dense(days | listed_before, min(days))
 
 
 def _has_ended(end: dt.date, known: Set[dt.date], covered: Sequence[DateRange]) -> bool:

@@ -1,8 +1,18 @@
-"""What an asset function is given: ways to fetch from one account, each returning batches that can
-be loaded.
+"""What an asset function is given: ways to fetch from one account.
 
-Not here: the functions (`sources`), who runs them (`reader`), the rate limit and retries
-(`marketing_api.client`)."""
+    method                   what it requests                               returns
+    fetch_one                one request, which is the whole listing        a batch
+    fetch_pages              every page of a listing, or of several views   a batch
+    fetch_listings           paged listings, one for each set of parameters a batch for each
+    fetch_days               the due range of days                          a batch for each range
+    fetch_series             the same of daily series, and what was cut off a batch for each range
+    fetch_many               one request for each set of parameters         batches of 500 responses
+    fetch_all                the same                                       a batch
+    fetch_planned            what the crawl plan chooses                    batches of 500 responses
+    with_details             details of entries that are new or changed     a batch
+
+A batch is loaded in one transaction. Not here: the functions (`sources`), who runs them (`reader`),
+the rate limit and retries (`marketing_api.client`)."""
 
 import datetime as dt
 import time
@@ -13,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from assets.account_session import AccountSession, others_account
+from assets.account_session import AccountSession, make_other_business_error
 from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove_days
 from assets.result import AccountResult, Batch
 from marketing_api import paging
@@ -40,7 +50,7 @@ from warehouse.tables import Table, Window
 BATCH_RESPONSES = 500
 BATCH_SECONDS = 30.0
 #: Requests of one run for what the service left out of a series; the next run goes on.
-_MOST_AGAIN = 50
+_MAX_RETRIED_RANGES = 50
 #: Days that lack for longer, and were requested again in vain, are no news: they are shown, and
 #: fail no run.
 _NEWS = dt.timedelta(days=28)
@@ -50,9 +60,8 @@ _SERIES_BEFORE = dt.timedelta(days=28)
 #: Why nothing of a listing of several pages is marked as deleted.
 _UNCONFIRMED = (
     "rows are gone from several pages, which were not read a second time to confirm it: nothing "
-    "was "
+    "was marked as deleted"
 )
-_UNCONFIRMED += "marked as deleted"
 
 #: What the function of an asset yields.
 Batches = Iterator[Batch]
@@ -114,33 +123,36 @@ class Fetcher:
     def fetch_days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
         """A date-ranged read: the whole range at once, or year by year where the service refuses so
         much."""
-        for _, batch in self._fetch_ranges(operation, deque(self._wanted_days(ahead)), params):
+        for _, batch in self._fetch_ranges(operation, deque(self._list_due_ranges(ahead)), params):
             yield batch
 
     def fetch_series(self, operation: Operation, **params: Any) -> Batches:
         """A date-ranged read of daily series; what a response left out of them is requested again,
         in a range of its own."""
-        whole = self._wanted_days()
+        whole = self._list_due_ranges()
         covered = [] if self.chosen_days else self._covered_ranges()
         lacking = {days.first for days in self._covered_ranges(is_complete=False)}
         known = self._days_listed(whole)
-        todo, more = deque(whole), _MOST_AGAIN
+        todo, more = deque(whole), _MAX_RETRIED_RANGES
         for days, batch in self._fetch_ranges(operation, todo, params):
             served = self._list_days(batch, days)
             if served is None:
                 yield batch
                 continue
             proof = prove_days(days, served, known, covered, self.today)
-            known = [others | here for others, here in zip(known, served, strict=True)]
+            known = [
+                listed_before | listed_here
+                for listed_before, listed_here in zip(known, served, strict=True)
+            ]
             if proof.days:
                 yield replace(batch, days=proof.days)
-            for again in filter(None, (proof.before, proof.after)):
-                is_known = again is proof.after and again.first in lacking
+            for days_left_out in filter(None, (proof.before, proof.after)):
+                is_known = days_left_out is proof.after and days_left_out.first in lacking
                 if any(served) and more and not is_known:
-                    todo.append(again)
+                    todo.append(days_left_out)
                     more -= 1
                 else:
-                    yield self._note_lacking(batch, operation, again, is_known=is_known)
+                    yield self._note_lacking(batch, operation, days_left_out, is_known=is_known)
 
     def _days_listed(self, ranges: Iterable[DateRange]) -> list[set[dt.date]]:
         """For each range and table, the days in it, and shortly before it, that the table has rows
@@ -159,12 +171,12 @@ class Fetcher:
         takes them may add to `todo`."""
         while todo:
             days = todo.popleft()
-            wanted = {**params, "from": days.first, "to": days.last}
+            range_params = {**params, "from": days.first, "to": days.last}
             try:
                 batch = (
-                    self.fetch_pages(operation, **wanted)
+                    self.fetch_pages(operation, **range_params)
                     if operation.is_paged
-                    else self.fetch_one(operation, **wanted)
+                    else self.fetch_one(operation, **range_params)
                 )
             except Refused:
                 if days.first.year == days.last.year:
@@ -173,7 +185,7 @@ class Fetcher:
             else:
                 yield days, replace(batch, days=days)
 
-    def _wanted_days(self, ahead: int = 0) -> list[DateRange]:
+    def _list_due_ranges(self, ahead: int = 0) -> list[DateRange]:
         """The days that this run reads again, or for the first time; none of an account where those
         that were chosen are still to come."""
         days = days_to_fetch(
@@ -222,9 +234,11 @@ class Fetcher:
         days = DateRange(days.first, min(days.last, self.today - NOT_YET))
         reason = "left out by the service, which lists the days around them"
         is_news = not is_known or days.first > self.today - _NEWS
-        problem = f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
+        shortfall = (
+            f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
+        )
         return replace(
-            batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem
+            batch, days=days, scope={"reason": reason}, is_complete=False, shortfall=shortfall
         )
 
     def fetch_pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
@@ -237,40 +251,47 @@ class Fetcher:
 
         `views`: parameters of several listings that are one together; the first shows everything,
         the others a part each."""
-        wanted = [{**params, **view} for view in views or ({},)]
-        listings, batch = self._read_listings(operation, wanted)
+        views_params = [{**params, **view} for view in views or ({},)]
+        listings, batch = self._read_listings(operation, views_params)
         if len(batch.request_ids) == 1 and self.is_recognised:
             return batch
         batch = self._compare_keys(batch, listings)
         if (
             len(batch.request_ids) == 1
-            or batch.known == batch.kept
+            or batch.known_count == batch.kept_count
             or batch.failures
-            or batch.problem
+            or batch.shortfall
         ):
             return batch
         try:
-            _, second = self._read_listings(operation, wanted, reuses=False)
-        except MarketingApiError as problem:
+            _, second = self._read_listings(operation, views_params, reuses=False)
+        except MarketingApiError as error:
             second = Batch(
-                is_complete=False, failures=(Failure(operation.bind(**wanted[0]), problem),)
+                is_complete=False, failures=(Failure(operation.bind(**views_params[0]), error),)
             )
         count = second.service_count or batch.service_count
         batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
         if second.is_complete:
             return batch
         return replace(
-            batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}"
+            batch, scope={"reason": _UNCONFIRMED}, shortfall=f"{operation.name}: {_UNCONFIRMED}"
         )
 
     def _read_listings(
-        self, operation: Operation, wanted: Iterable[Mapping[str, Any]], *, reuses: bool = True
+        self,
+        operation: Operation,
+        views_params: Iterable[Mapping[str, Any]],
+        *,
+        reuses: bool = True,
     ) -> tuple[list[paging.Listing], Batch]:
         """The listings as they are read once, in their order, and the responses of all.
 
         One behind the first that is refused costs what it alone tells.
         """
-        listings, batches = [paging.Listing(operation, params) for params in wanted], list[Batch]()
+        listings, batches = (
+            [paging.Listing(operation, params) for params in views_params],
+            list[Batch](),
+        )
         for listing in listings:
             try:
                 batches.append(self._read_view(listing, reuses=reuses))
@@ -279,9 +300,9 @@ class Fetcher:
                     raise
                 self.result.failures.append(Failure(operation.bind(**listing.params), refusal))
         is_complete = all(batch.is_complete for batch in batches)
-        problem = "; ".join(filter(None, (batch.problem for batch in batches)))
+        shortfall = "; ".join(filter(None, (batch.shortfall for batch in batches)))
         return listings, replace(
-            sum(batches[1:], batches[0]), is_complete=is_complete, problem=problem
+            sum(batches[1:], batches[0]), is_complete=is_complete, shortfall=shortfall
         )
 
     def _read_view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
@@ -292,14 +313,14 @@ class Fetcher:
         try:
             for response in listing.pages(partial(self._fetch_call, reuses=reuses)):
                 ids.append(response.request_id)
-        except Transient as problem:
+        except Transient as error:
             if not ids:
                 raise
-            failures = (Failure(operation.bind(**listing.params), problem),)
+            failures = (Failure(operation.bind(**listing.params), error),)
         self.result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
-        lack = (
+        shortfall = (
             f"{operation.name}: {listing.missing:,} entries that the service counts were not listed"
             if is_short
             else ""
@@ -309,7 +330,7 @@ class Fetcher:
             is_complete=is_complete,
             service_count=listing.service_count,
             failures=failures,
-            problem=lack,
+            shortfall=shortfall,
         )
 
     def _compare_keys(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
@@ -318,9 +339,12 @@ class Fetcher:
         params, zone = listings[0].params, str(self.session.zone)
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
         listed = {key for listing in listings for key in listing.keys}
-        shown = Counter(key in listed for key in keys)
+        is_listed = Counter(key in listed for key in keys)
         return replace(
-            batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True]
+            batch,
+            known_count=is_listed.total(),
+            kept_count=is_listed[True],
+            unknown_count=len(listed) - is_listed[True],
         )
 
     def hold_until_recognised(self, batches: Batches) -> Batches:
@@ -333,18 +357,20 @@ class Fetcher:
         self.is_recognised = self.is_recognised or not self.warehouse.has_rows(
             self.tables[0], self.account
         )
-        held: list[Batch] = []
+        waiting: list[Batch] = []
         for batch in batches:
-            held.append(batch)
-            self.is_recognised = self.is_recognised or batch.kept > 0
+            waiting.append(batch)
+            self.is_recognised = self.is_recognised or batch.kept_count > 0
             if self.is_recognised:
-                yield from held
-                held.clear()
-        known = sum(batch.known for batch in held)
-        others = sum(batch.others for batch in held)
-        if known and others:
-            raise others_account(f"{known:,} {name} known is listed, and {others:,} others are")
-        yield from held
+                yield from waiting
+                waiting.clear()
+        known_count = sum(batch.known_count for batch in waiting)
+        unknown_count = sum(batch.unknown_count for batch in waiting)
+        if known_count and unknown_count:
+            raise make_other_business_error(
+                f"{known_count:,} {name} known is listed, and {unknown_count:,} others are"
+            )
+        yield from waiting
 
     def fetch_listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """Paged listings of several scopes, a few at a time, each a batch of its own."""
@@ -352,9 +378,9 @@ class Fetcher:
         def read_one(params: Mapping[str, Any]) -> Batch:
             try:
                 return self.fetch_pages(operation, **params)
-            except (Transient, Refused) as problem:
+            except (Transient, Refused) as error:
                 return Batch(
-                    is_complete=False, failures=(Failure(operation.bind(**params), problem),)
+                    is_complete=False, failures=(Failure(operation.bind(**params), error),)
                 )
 
         with ThreadPoolExecutor(
@@ -362,7 +388,7 @@ class Fetcher:
         ) as pool:
             yield from pool.map(read_one, many)
 
-    def fetch_batches(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
+    def fetch_many(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """One request for each of `many`, in about that order, in batches of some hundred
         responses; of nothing, a batch that notes it."""
         self.operations.add(operation)
@@ -398,7 +424,7 @@ class Fetcher:
         if self.name in self.session.unfinished:
             many += self._left_behind(operation, params, set(keys))
         through = 0
-        for batch in self.fetch_batches(operation, many):
+        for batch in self.fetch_many(operation, many):
             through += len(batch.request_ids) + len(batch.failures)
             # Until the last of them is there, the next night has to go on.
             is_last = through >= len(many)
@@ -442,8 +468,8 @@ class Fetcher:
     def fetch_all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
         """One request for each of `many`, all in one batch: details beside the listing they belong
         to."""
-        first, *others = self.fetch_batches(operation, many)
-        return sum(others, first)
+        first, *more_batches = self.fetch_many(operation, many)
+        return sum(more_batches, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
         """A listing for the first table, and the details of its entries that are new, or differ
@@ -495,7 +521,7 @@ def _bind_all(
     for params in many:
         try:
             calls.append(operation.bind(**params))
-        except InvalidCall as problem:
-            given = {name: str(value) for name, value in params.items()}
-            bad.append(Failure(Call(operation, given), problem))
+        except InvalidCall as error:
+            raw_params = {name: str(value) for name, value in params.items()}
+            bad.append(Failure(Call(operation, raw_params), error))
     return calls, bad

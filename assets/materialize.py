@@ -270,9 +270,11 @@ def _table_spec(
 
 def _describe_table(asset: SourceAsset, table: Table) -> str:
     """In Markdown: what it is, and what somebody should know who materializes it."""
-    others = ", ".join(other.qualified for other in asset.tables if other is not table)
+    sibling_tables = ", ".join(other.qualified for other in asset.tables if other is not table)
     shared = (
-        f"The same requests fill {others}: whichever is materialized, all are." if others else ""
+        f"The same requests fill {sibling_tables}: whichever is materialized, all are."
+        if sibling_tables
+        else ""
     )
     return "\n\n".join(filter(None, [table.doc, shared, _PARTITIONS if asset.is_daily else ""]))
 
@@ -286,12 +288,14 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
     )
 
 
-def _is_told(settled: Set[dg.AssetKey], table: Table, results: list[AccountResult]) -> bool:
+def _has_news(settled: Set[dg.AssetKey], table: Table, results: list[AccountResult]) -> bool:
     """Whether there is more to say than that it was read."""
     done = done_to(table, results)
     counts = (done.new, done.changed, done.deleted, done.rejected, done.refused, done.drift)
     return (
-        asset_key(table) not in settled or any(counts) or any(result.problems for result in results)
+        asset_key(table) not in settled
+        or any(counts)
+        or any(result.missing_reasons for result in results)
     )
 
 
@@ -299,11 +303,11 @@ def _materialize_tables(
     reader: Reader, asset: SourceAsset, results: list[AccountResult], settled: Set[dg.AssetKey]
 ) -> list[dg.MaterializeResult[Any]]:
     """Of each table; without metadata where there is nothing to tell."""
-    told = [table for table in asset.tables if _is_told(settled, table, results)]
-    with reader.warehouse.open_for_reading() if told else nullcontext():
+    changed_tables = [table for table in asset.tables if _has_news(settled, table, results)]
+    with reader.warehouse.open_for_reading() if changed_tables else nullcontext():
         return [
             _table_metadata(reader, asset, table, results)
-            if table in told
+            if table in changed_tables
             else dg.MaterializeResult(asset_key=asset_key(table))
             for table in asset.tables
         ]
@@ -380,7 +384,7 @@ def _read_by_all(
     accounts = [session.account for session in reader.sessions]
     with reader.warehouse.open_for_reading():
         read = [_days_read(reader, asset.tables[0], account) for account in accounts]
-    days = [{str(day) for each in ranges for day in each.list_days()} for ranges in read]
+    days = [{str(day) for days in ranges for day in days.list_days()} for ranges in read]
     return {day for day in set.intersection(*days) if first <= day <= last}
 
 
@@ -389,7 +393,7 @@ def _check_results(
 ) -> Iterator[dg.AssetCheckResult]:
     duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
     missing = [
-        f"{result.account}: {problem}" for result in results for problem in result.problems
+        f"{result.account}: {reason}" for result in results for reason in result.missing_reasons
     ] + warehouse.list_incomplete(table)
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
@@ -414,7 +418,7 @@ def _log_results(
 ) -> None:
     for result in results:
         spent = result.spent
-        each = (
+        waiting_note = (
             f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
         )
         planned = (
@@ -423,20 +427,20 @@ def _log_results(
             else f"{result.fetched:,} of {result.planned:,} requests with a response"
         )
         context.log.info(
-            f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}"
+            f"account {result.account}: {planned}; requests used: {spent.requests:,}{waiting_note}"
         )
         for line in result.learnt:
             context.log.info(f"account {result.account}: {line}")
-        if result.problems and not result.is_failure:
+        if result.missing_reasons and not result.is_failure:
             context.log.warning(
-                f"{asset.name}, account {result.account}: {'; '.join(result.problems)}"
+                f"{asset.name}, account {result.account}: {'; '.join(result.missing_reasons)}"
             )
 
 
 def _describe_failure(results: list[AccountResult]) -> str:
     """Naming account and reason; empty when no account failed."""
     return "; ".join(
-        f"account {result.account}: {', '.join(result.problems)}"
+        f"account {result.account}: {', '.join(result.missing_reasons)}"
         for result in results
         if result.is_failure
     )

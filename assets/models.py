@@ -118,8 +118,8 @@ def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
 def _describe_model(node: Node) -> str:
     """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
     asked = [
-        f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```"
-        for each in node.meta.get("questions", ())
+        f"**{question['ask']}**\n\n```sql\n{question['sql'].strip()}\n```"
+        for question in node.meta.get("questions", ())
     ]
     return "\n\n".join([node.description, *asked])
 
@@ -161,11 +161,11 @@ def _report_outcomes(
         columns = columns_of(connection)
     for outcome in report.outcomes:
         node, key = outcome.node, _relation_key(outcome.node.relation)
-        is_shown = key not in settled or outcome.status is not Status.UNCHANGED
+        has_news = key not in settled or outcome.status is not Status.UNCHANGED
         if node.is_test:
-            if is_shown and outcome.status is not Status.SKIPPED:
+            if has_news and outcome.status is not Status.SKIPPED:
                 yield from report_check(context, _check_result(outcome))
-        elif not is_shown:
+        elif not has_news:
             yield dg.MaterializeResult(asset_key=key)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
             yield from report_table(context, _model_metadata(outcome, sizes, columns))

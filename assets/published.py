@@ -30,26 +30,26 @@ PUBLISHED, REPORT = (dg.AssetKey(name) for name in ("published", "report"))
 
 def published_asset(
     publish: Publish,
-    custom_problems_of: Callable[[Any], Sequence[str]],
+    list_custom_table_errors: Callable[[Any], Sequence[str]],
     after: Iterable[dg.AssetKey],
 ) -> dg.AssetsDefinition:
     """The step that publishes once everything in `after` is made and its blocking checks have
     passed.
 
-    `custom_problems_of`: which of the user's tables failed.
+    `list_custom_table_errors`: which of the user's tables failed.
     """
 
     def published(context: dg.AssetExecutionContext) -> Metadata:
         context.resources.reader.note_in_sync(context)  # the copy is to hold the run that writes it
         done = publish(context.resources.settings)
-        for problem in (problems := custom_problems_of(context.resources.settings)):
-            context.log.warning(problem)
+        for error in (errors := list_custom_table_errors(context.resources.settings)):
+            context.log.warning(error)
         return {
             "dagster/row_count": done.row_count,
             "tables": done.table_count,
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
-            **({"custom tables": "\n".join(problems)} if problems else {}),
+            **({"custom tables": "\n".join(errors)} if errors else {}),
             **(
                 {"data as of": dg.MetadataValue.timestamp(done.data_as_of)}
                 if done.data_as_of
@@ -111,8 +111,8 @@ def _single_step(
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         try:
             metadata = make(context)
-        except WarehouseError as problem:
-            raise dg.Failure(str(problem), allow_retries=False) from None
+        except WarehouseError as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
         yield from report_table(
             context, dg.MaterializeResult(asset_key=spec.key, metadata=metadata)
         )

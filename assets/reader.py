@@ -1,9 +1,17 @@
 """Reads the chosen assets of all accounts at once, so that the limit is busy from the first second
 to the last.
 
-An asset of an account is begun when the assets it comes `after` are in the warehouse; what others
-wait for goes first, its requests and its loads. Not here: what is fetched (`sources`), how
-(`fetch`), how it is loaded (`warehouse`)."""
+The states of an asset of one account:
+
+    state      means                                             ends when
+    waiting    not in `results`                                 what it comes `after` has finished
+    reading    in `results`, a thread fetches and loads it       its function returns or raises
+    retrying   a transient error; waits `RETRY_AFTER_S` first    the second try ends, the run stops
+    finished   `AccountResult.is_finished`; loaded or `error`    never: the run has one try of each
+    stopped    the run stops; what came stays in the archive     the next run resumes it
+
+What other assets wait for goes first, its requests and its loads. Not here: what is fetched
+(`sources`), how (`fetch`), how it is loaded (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -204,15 +212,15 @@ class Reader:
         return self._is_stopping or any(ends) or tried < len(self._chosen) * len(self.sessions)
 
     def _make_run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
-        problems = [
+        reasons = [
             f"{asset}, account {account}: {reason}"
-            for (asset, account), lines in self.list_problems().items()
+            for (asset, account), lines in self.list_missing_reasons().items()
             for reason in lines
         ]
         if is_cut_short:
-            problems.append("it ended before everything was read; the next run goes on from there")
-        outcome = "partial" if problems else "done"
-        if problems and all(result.error is not None for result in self.results.values()):
+            reasons.append("it ended before everything was read; the next run goes on from there")
+        outcome = "partial" if reasons else "done"
+        if reasons and all(result.error is not None for result in self.results.values()):
             outcome = "failed"
         return Run(
             run_id=run_id,
@@ -222,7 +230,7 @@ class Reader:
             outcome=PUBLISHING if is_publishing else outcome,
             request_count=self.requests_sent(),
             waited_s=sum(session.client.statistics.waited_s for session in self.sessions),
-            message="\n".join(problems),
+            message="\n".join(reasons),
         )
 
     def progress(self) -> tuple[str, int, int, str]:
@@ -234,7 +242,8 @@ class Reader:
             {asset for (asset, _), result in results.items() if not result.is_finished}
         )
         done, total = (
-            sum(getattr(each, name) for each in results.values()) for name in ("fetched", "planned")
+            sum(getattr(result, name) for result in results.values())
+            for name in ("fetched", "planned")
         )
         is_fetching = done < total or len(results) < len(self._chosen) * len(self.sessions)
         return "reading" if is_fetching else "loading", done, total, ", ".join(at_work)
@@ -243,9 +252,13 @@ class Reader:
         """Requests that left this process, retries included."""
         return sum(session.client.statistics.requests for session in self.sessions)
 
-    def list_problems(self) -> dict[_Key, list[str]]:
+    def list_missing_reasons(self) -> dict[_Key, list[str]]:
         """What is missing: (asset, account) → reasons."""
-        return {key: result.problems for key, result in self.results.items() if result.problems}
+        return {
+            key: result.missing_reasons
+            for key, result in self.results.items()
+            if result.missing_reasons
+        }
 
     def list_notices(self) -> list[str]:
         """What a person should know although nothing is missing: clocks that are wrong, responses
@@ -306,17 +319,15 @@ class Reader:
         result = self.results[asset.name, session.account] = AccountResult(session.account)
         try:
             self._fetch_and_load(asset, session, result)
-        except Exception as problem:
-            if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
+        except Exception as error:
+            if not isinstance(error, MarketingApiError | WarehouseError | OSError):
                 # a mistake of ours in one asset must not stop the others
-                what = (asset.name, session.account, type(problem).__name__)
-                log.error(
-                    "reading %s of account %s failed unexpectedly: %s", *what, exc_info=problem
-                )
-            if isinstance(problem, OtherBusiness):
+                what = (asset.name, session.account, type(error).__name__)
+                log.error("reading %s of account %s failed unexpectedly: %s", *what, exc_info=error)
+            if isinstance(error, OtherBusiness):
                 # nothing more of the account is worth a request, or believed
-                session.problem = problem
-            result.error = problem
+                session.error = error
+            result.error = error
         return result
 
     def _fetch_and_load(
@@ -327,16 +338,16 @@ class Reader:
         while not session.opened.wait(0.5):
             if self._is_stopping:
                 raise Stopped("the run was stopped before the account had responded")
-        if session.problem is not None:
-            raise session.problem
+        if session.error is not None:
+            raise session.error
         urgency = self._urgency[asset.name]
         fetch = Fetcher(
             session, asset.name, asset.tables, result, self._settings, self.chosen_days, urgency
         )
         try:
             for batch in asset.function(fetch):
-                if isinstance(session.problem, OtherBusiness):
-                    raise session.problem
+                if isinstance(session.error, OtherBusiness):
+                    raise session.error
                 result.note_batch(batch)
                 if batch.request_ids or batch.scope or batch.is_nothing_due:
                     result.reports.append(self._load_batch(asset, session, batch))

@@ -48,12 +48,12 @@ class Batch:
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     # rows of a listing's scope that were there before it, as far as they were looked at,
-    known: int = 0
-    kept: int = 0  # that it has, too
-    others: int = 0  # and that it has beside them
+    known_count: int = 0
+    kept_count: int = 0  # that it has, too
+    unknown_count: int = 0  # and that it has beside them
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
-    problem: str = ""  # why this is not complete, where that is news
+    shortfall: str = ""  # why this is not complete, where that is news
 
     @classmethod
     def from_responses(
@@ -104,7 +104,7 @@ class AccountResult:
 
     def note_batch(self, batch: Batch) -> None:
         self.failures += batch.failures
-        self.shortfalls += [batch.problem] if batch.problem else []
+        self.shortfalls += [batch.shortfall] if batch.shortfall else []
         if batch.days is not None:
             (self.days if batch.is_complete else self.lacking).append(batch.days)
 
@@ -135,7 +135,7 @@ class AccountResult:
         return "; ".join(filter(None, (", ".join(map(str, join_ranges(self.days))), lacking)))
 
     @property
-    def problems(self) -> list[str]:
+    def missing_reasons(self) -> list[str]:
         """Why data is missing, one line per reason; empty when all of it came."""
         lines = [_describe_error(self.error)] if self.error else []
         reasons = Counter(_describe_error(failure.error) for failure in self._serious_failures())
@@ -200,10 +200,10 @@ class AccountResult:
     def _serious_failures(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
         failures = self.unexplained
-        others = [
+        unexpected = [
             failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)
         ]
-        return failures if len(failures) - len(others) > few else others
+        return failures if len(failures) - len(unexpected) > few else unexpected
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:

@@ -80,14 +80,18 @@ def with_needed(
     """The chosen assets, and, as far as they were never read, those that they come after (without
     them there would be nothing to request) and the business, whose time zone whatever follows
     needs."""
-    wanted = {asset.name for asset in chosen} | (set() if was_read(business) else {business.name})
+    needed_names = {asset.name for asset in chosen} | (
+        set() if was_read(business) else {business.name}
+    )
     # each is declared behind those that it comes after
     for asset in reversed(SOURCE_ASSETS.values()):
-        if asset.name in wanted:
-            wanted |= {
-                each.name for each in asset.after if each.name not in wanted and not was_read(each)
+        if asset.name in needed_names:
+            needed_names |= {
+                upstream.name
+                for upstream in asset.after
+                if upstream.name not in needed_names and not was_read(upstream)
             }
-    return [asset for asset in SOURCE_ASSETS.values() if asset.name in wanted]
+    return [asset for asset in SOURCE_ASSETS.values() if asset.name in needed_names]
 
 
 # ---- the account itself
@@ -110,7 +114,8 @@ def campaigns(fetch: Fetcher) -> Batches:
     """Every campaign in every state, which only its filter tells where there are no groups
     (observation 40); details are fetched only for new or changed ones."""
     listing = fetch.fetch_pages(
-        operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS)
+        operations.campaigns.CAMPAIGNS,
+        *({"filter": campaign_filter} for campaign_filter in _CAMPAIGN_FILTERS),
     )
     yield fetch.with_details(
         listing,
@@ -126,7 +131,7 @@ def campaign_stats(fetch: Fetcher) -> Batches:
     """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now
     only. The older, the rarer fetched."""
     plan = fetch.plan.make_campaign_plan()
-    for batch in fetch.fetch_batches(
+    for batch in fetch.fetch_many(
         operations.campaigns.STATS,
         ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns),
     ):
@@ -256,7 +261,7 @@ def social_posts(fetch: Fetcher) -> Batches:
 def social_post_details(fetch: Fetcher) -> Batches:
     """Title, picture and profile of posts that are new or changed since they were fetched."""
     posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
-    yield from fetch.fetch_batches(
+    yield from fetch.fetch_many(
         operations.social.GETPOST,
         ({"id": post_id, "channel": network} for post_id, network in posts),
     )
@@ -274,7 +279,7 @@ social_links = one_request(
 # ---- every other table is the response to one request without parameters
 
 
-def _one_request_each() -> None:
+def _declare_single_requests() -> None:
     filled = {table for asset in SOURCE_ASSETS.values() for table in asset.tables}
     left = [table for table in tables.TABLES.values() if table not in filled]
     for operation in operations.ALL.values():
@@ -282,4 +287,4 @@ def _one_request_each() -> None:
             one_request(operation, *of_it)
 
 
-_one_request_each()
+_declare_single_requests()

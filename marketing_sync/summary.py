@@ -48,7 +48,7 @@ def result_of(
         accounts=list(_summarize_accounts(reader)),
         tables=tables,
         read=[*_describe_needed(reader), *group_lines(days), *_describe_plans(reader.results)],
-        not_read=list(group_lines(reader.list_problems())),
+        not_read=list(group_lines(reader.list_missing_reasons())),
         schema_changes=list(_schema_changes(reader)),
         notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,

@@ -220,7 +220,7 @@ def _open_all(sessions: Sequence[AccountSession]) -> None:
             target=session.request_identity, name=f"{session.account}/open", daemon=True
         ).start()
     _wait_for(sessions)
-    if all(session.problem for session in sessions):
+    if all(session.error for session in sessions):
         raise _none_responds(sessions)
 
 
@@ -230,14 +230,14 @@ def _wait_for(sessions: Sequence[AccountSession]) -> None:
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
             if until == math.inf and any(
-                each.opened.is_set() and not each.problem for each in sessions
+                each.opened.is_set() and not each.error for each in sessions
             ):
                 until = time.monotonic() + _OPENED_TOGETHER_S
 
 
 def _none_responds(sessions: Sequence[AccountSession]) -> Exception:
     """What is wrong with the home, else why none responds."""
-    problems = [session.problem for session in sessions if session.problem]
+    problems = [session.error for session in sessions if session.error]
     for problem in problems:
         if not isinstance(problem, MarketingApiError):
             return problem

@@ -215,7 +215,7 @@ def _read_account(folder: Path) -> None:
         ) as reader:
             reader.begin_reading()
             reader.finish_reading()
-            assert not reader.list_problems()
+            assert not reader.list_missing_reasons()
             reader.note_run("first", "nightly_sync")
 
 

@@ -115,9 +115,11 @@ def _fit_factors(rates: Floats, classes: list[Ints], is_active: Flags) -> list[F
     factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1)]
     for _ in range(_ROUNDS):
         for number, class_ in enumerate(classes):
-            others = [factor[classes[at]] for at, factor in enumerate(factors) if at != number]
+            other_factors = [
+                factor[classes[at]] for at, factor in enumerate(factors) if at != number
+            ]
             size = len(factors[number])
-            expected = np.bincount(class_, math.prod([rates, *others]), size)
+            expected = np.bincount(class_, math.prod([rates, *other_factors]), size)
             found = np.bincount(class_, is_active, size)
             factors[number] = (found + _PRIOR_ACTIVE_DAYS) / (expected + _PRIOR_ACTIVE_DAYS)
     return factors

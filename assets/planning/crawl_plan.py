@@ -72,19 +72,19 @@ def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
 
 
 def share_night(
-    wanted: Mapping[str, int],
+    request_counts: Mapping[str, int],
     rates: Mapping[str, float],
     night_s: float,
     measured_rate: float | None,
 ) -> dict[str, float]:
     """Requests that fit into a night of so many seconds, by account: at its own rate, and over all
     accounts at the rate that this machine was measured at (None: not yet). The smallest accounts
-    come first, so that as many as possible of those `wanted` are read whole."""
+    come first, so that as many accounts as possible are read whole."""
     room = {account: rate * night_s for account, rate in rates.items()}
     left = math.inf if measured_rate is None else measured_rate * night_s
-    for place, account in enumerate(sorted(room, key=lambda name: wanted.get(name, 0))):
+    for place, account in enumerate(sorted(room, key=lambda name: request_counts.get(name, 0))):
         room[account] = min(room[account], left / (len(room) - place))
-        left -= min(room[account], wanted.get(account, 0))
+        left -= min(room[account], request_counts.get(account, 0))
     return room
 
 
@@ -230,7 +230,7 @@ class _Part:
     def __init__(self, key: str, rows: pa.Table, rules: Rules, now: float) -> None:
         self._keys = rows[key]
         max_age_s = rules.max_age_days * DAY_S
-        self._again = now + max_age_s
+        self._due_next = now + max_age_s
         candidates = from_arrow(rows, max_age_s, now)
         self.chance = change_chances(candidates, now)
         self.why = find_reasons(candidates)
@@ -243,7 +243,7 @@ class _Part:
         positions = found.positions[mine] - first
         left = np.ones(len(self.deadline), bool)
         left[positions] = False
-        due_at = float(np.min(self.deadline[left], initial=self._again))
+        due_at = float(np.min(self.deadline[left], initial=self._due_next))
         return PlanEntry(
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[mine],

@@ -109,10 +109,10 @@ def order_requests(
     is_open = is_new | (now - requested >= HALF_DAY_S) | (rules.requests_all)
     done = count - int(is_open.sum())  # by an earlier run of this night
 
-    def count_turns(others: Flags) -> int:
+    def count_turns(candidates: Flags) -> int:
         """How many of these are requested tonight for their age."""
-        a_night = int(np.ceil((others.sum() + done) / rules.max_age_days)) - done
-        return max(a_night, int((others & is_due).sum()))
+        a_night = int(np.ceil((candidates.sum() + done) / rules.max_age_days)) - done
+        return max(a_night, int((candidates & is_due).sum()))
 
     is_worth = is_open & (is_new | (chance >= WORTH))
     needed = int(is_new.sum()) + count_turns(is_open & ~is_new)
@@ -126,8 +126,8 @@ def order_requests(
             turns = max(int(size * OLDEST_SHARE), size - int(is_worth.sum()))
     if size >= is_open.sum():
         turns = 0
-    open_others = np.flatnonzero(is_open & ~is_worth)
-    oldest = open_others[np.argsort(deadline[open_others], kind="stable")][:turns]
+    open_candidates = np.flatnonzero(is_open & ~is_worth)
+    oldest = open_candidates[np.argsort(deadline[open_candidates], kind="stable")][:turns]
     is_open[oldest] = False
     open_now = np.flatnonzero(is_open)
     picked = open_now[np.argsort(-chance[open_now], kind="stable")][: size - len(oldest)]

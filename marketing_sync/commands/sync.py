@@ -67,7 +67,7 @@ def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -
 
 
 def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
-    if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
+    if any(isinstance(session.error, OtherBusiness) for session in reader.sessions):
         return exits.WRONG_USE
     is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
     return exits.DONE if is_done else exits.INCOMPLETE

@@ -19,17 +19,17 @@ def result(*errors: Exception, planned: int = 1000) -> AccountResult:
 
 
 def test_nothing_missing_is_no_problem() -> None:
-    assert result().problems == []
+    assert result().missing_reasons == []
     assert not result().is_failure
 
 
 def test_a_few_refused_items_are_normal() -> None:
-    assert result(*[Refused("no such contact")] * 10).problems == []
+    assert result(*[Refused("no such contact")] * 10).missing_reasons == []
 
 
 def test_many_refused_items_are_a_failure() -> None:
     many = result(*[Refused("no such contact")] * 11)
-    assert many.problems == ["no such contact (11 requests)"]
+    assert many.missing_reasons == ["no such contact (11 requests)"]
     assert many.is_failure
 
 
@@ -42,7 +42,7 @@ def test_one_unreachable_item_is_a_failure_worth_a_retry() -> None:
 @pytest.mark.parametrize("error", [NotAvailable("not available"), BudgetSpent("spent")])
 def test_what_the_account_lacks_or_a_person_limited_is_a_problem_but_no_failure(error: Exception) -> None:
     lacking = AccountResult("main", error=error)
-    assert lacking.problems == [str(error)]
+    assert lacking.missing_reasons == [str(error)]
     assert not lacking.is_failure
 
 
@@ -61,7 +61,7 @@ def test_refusals_that_mean_nothing_there_are_no_problem_and_are_reported_once()
     assert found.is_failure
     found.learn_refusals({1003})
     assert not found.is_failure
-    assert found.problems == []
+    assert found.missing_reasons == []
     (line,) = found.learnt
     assert "refuses 50 of 60 addresses with errorCode 1003" in line
     found.learn_refusals({1003})
@@ -76,7 +76,7 @@ def test_entries_that_could_not_be_read_are_a_problem_on_every_night_values_are_
     found = AccountResult(
         "main", reports=[*reports, LoadReport("3", {"contacts": TableReport("contacts", rejected=1)})]
     )
-    assert found.problems == ["contacts: 18 entries could not be read: see sync.rejected_records"]
+    assert found.missing_reasons == ["contacts: 18 entries could not be read: see sync.rejected_records"]
     assert found.notices == [
         "2 rows of contacts were loaded without a value that could not be read: see sync.rejected_records"
     ]

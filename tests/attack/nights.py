@@ -281,7 +281,7 @@ def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[s
         reader.begin_reading()
         reader.finish_reading()
         reader.note_run(uuid.uuid4().hex, "nightly_sync")
-        return reader.list_problems(), reader.list_notices()
+        return reader.list_missing_reasons(), reader.list_notices()
 
 
 def read(home: Path) -> dict[str, dict[str, Rows]]:

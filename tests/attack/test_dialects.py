@@ -107,7 +107,7 @@ def live(switches: dict[str, str], home: Path) -> Nights:
                 reader.begin_reading()
                 reader.finish_reading()
                 reader.note_run(night, "nightly_sync")
-                lines = [line for problems in reader.list_problems().values() for line in problems]
+                lines = [line for problems in reader.list_missing_reasons().values() for line in problems]
                 lines += [line for line in reader.list_notices() if "clock shows" not in line]
         refused = {
             entry["operation"] for entry in Sandbox(url).asked() if entry["outcome"] not in ("ok", "limited")

@@ -62,7 +62,7 @@ class Service:
             reader.note_run("again", "nightly_sync")
             self.learnt = [line for result in reader.results.values() for line in result.learnt]
             self.notices = [line for line in reader.list_notices() if "clock shows" not in line]
-            return [line for lines in reader.list_problems().values() for line in lines]
+            return [line for lines in reader.list_missing_reasons().values() for line in lines]
 
     def requests(self) -> Counter[str]:
         return Counter(call.operation.name for call in self.calls)

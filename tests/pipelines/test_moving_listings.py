@@ -98,7 +98,7 @@ def read(home: Path, moving: Moving, **options: Any) -> list[str]:
         reader.begin_reading()
         reader.finish_reading()
         reader.note_run("again", "nightly_sync")
-        return [line for lines in reader.list_problems().values() for line in lines]
+        return [line for lines in reader.list_missing_reasons().values() for line in lines]
 
 
 def live(home: Path, moving: Moving) -> set[int]:
@@ -220,7 +220,7 @@ def test_every_listing_of_several_pages_is_read_twice_only_when_something_is_gon
             with open_reader(settings, [SOURCE_ASSETS[asset]]) as reader:
                 reader.begin_reading()
                 reader.finish_reading()
-                assert not reader.list_problems()
+                assert not reader.list_missing_reasons()
                 reader.note_run("again", "nightly_sync")
             return [str(entry["params"]) for entry in service.asked(since) if entry["operation"] == operation]
 

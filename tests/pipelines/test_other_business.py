@@ -38,8 +38,8 @@ def read(home: Path, service: Sandbox, *names: str, **options: Any) -> tuple[lis
         reader.begin_reading()
         reader.finish_reading()
         reader.note_run("again", "nightly_sync")
-        problems = [line for lines in reader.list_problems().values() for line in lines]
-        return problems, any(isinstance(session.problem, OtherBusiness) for session in reader.sessions)
+        problems = [line for lines in reader.list_missing_reasons().values() for line in lines]
+        return problems, any(isinstance(session.error, OtherBusiness) for session in reader.sessions)
 
 
 def asked(service: Sandbox, since: int) -> set[str]:

@@ -9,13 +9,15 @@ import time
 from itertools import chain
 from pathlib import Path
 
+import dagster as dg
 import duckdb
 import pytest
 
-from home.folder import in_use
+from home.folder import dagster_home, in_use
+from pipelines.dagster_internals import instance_of_the_ui
 from tests.fixtures import Command, Night, StartSandbox, no_report
 from tests.pipelines.running import start
-from tests.pipelines.sandboxes import move_account
+from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
 from tests.upkeep.test_person import ABOUT, ask, somebody
@@ -61,23 +63,66 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, fill
     assert found_in(filled, [address])
 
 
+def leave_behind(command: Command, home: Path, service: Sandbox, address: str, backup: str) -> None:
+    """What pushes, publishing, a backup, and killed and failed runs leave, and what was set aside."""
+    move_account(home, service.url)
+    rows = home.parent / "tags.csv"
+    rows.write_text(f"email,tag\n{address},vip\n{address},\nbob@other.example,vip\n")
+    push = ("push", "tags", "--from", str(rows), "--reject-limit", "90%", "--apply")
+    assert command(*push, sandbox=service).code == 1
+    rows.unlink()
+    for words in (("publish",), ("publish",), ("backup",)):
+        assert command(*words, MARKETING_BACKUP_DIR=backup).code == 0
+    spool = home / "tmp" / "spool" / "20260101T000000000000Z-00000000"
+    spool.mkdir(parents=True)
+    (spool / "body").write_text(text := f'{{"email": "{address}", "{address}": 1}}')
+    with next((home / "logs").glob("*-sync-*.log")).open("a", encoding="utf-8") as log:
+        log.write(f"ValueError: {text}\n")
+    damaged = "damaged-20260101T000000000000Z-00000000"
+    shutil.copy(home / "warehouse.duckdb", home / f"warehouse.duckdb.{damaged}")
+    for name in ("outbox.sqlite", "archive/ledger.sqlite"):
+        (home / f"{name}.{damaged}").write_bytes(b"SQLite format 3\0" + text.encode())
+    (home / "published" / "marketing.duckdb.damaged-1").write_bytes(b"\0" * 8 + b"DUCK" + text.encode())
+
+    @dg.op
+    def fails() -> None:
+        raise ValueError(text)
+
+    @dg.job(tags={"who": address})
+    def failing() -> None:
+        fails()
+
+    with dagster_home(home), instance_of_the_ui(home) as instance:
+        failing.execute_in_process(instance=instance, raise_on_error=False)
+
+
+_EVERYWHERE = (
+    *("archive", "published", "dagster", "logs", "pushes", "tmp", "outbox.sqlite", "outbox.copy.sqlite"),
+    "warehouse.duckdb",
+)
+
+
 def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_was_killed(
-    command: Command, filled: Path
+    command: Command, filled: Path, start_sandbox: StartSandbox, tmp_path: Path
 ) -> None:
     address, contacts = somebody(filled)
+    backup = str(tmp_path / "backup")
+    leave_behind(command, filled, start_sandbox(), address, backup)
     tokens = [address, *values_of(filled, address, contacts)]
     assert len(tokens) > 1
+    assert {*_EVERYWHERE} <= {name.split("/")[0] for name, _ in found_in(filled, tokens)}
+    assert found_in(Path(backup), tokens)
     before = rows_of_others(filled, [address], contacts)
-    killed = start(filled, None, "forget", address, "--apply")
+    killed = start(filled, None, "forget", address, "--apply", MARKETING_BACKUP_DIR=backup)
     while not ((work := read_work_list(filled)) and work.places):  # something is done, and more is left
         assert killed.poll() is None
         time.sleep(0.01)
     killed.kill()
     killed.communicate()
     assert "is not finished" in command("status").out
-    ran = command("forget", "--apply")
+    ran = command("forget", "--apply", MARKETING_BACKUP_DIR=backup)
     assert ran.code == 0, ran.text
-    assert found_in(filled, tokens) == []
+    assert found_in(filled, tokens) + found_in(Path(backup), tokens) == []
     after = rows_of_others(filled, [address], contacts)
     assert {name for name in before if set(before[name]) - set(after[name])} == set()
     receipt = dict(ask(filled, "select place, rows from sync.erasures"))

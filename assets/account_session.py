@@ -35,7 +35,9 @@ log = logging.getLogger(__name__)
 
 #: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of
 #: 15/s busy up to a second of latency.
-_WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
+_WORKERS = 256
+_MOST_WORKERS = 32
+_FEWEST_WORKERS = 8
 #: An unfinished sync uses its responses again unless they are older.
 _RESUMED = dt.timedelta(hours=12)
 #: How far the clock may have been set back since a response was requested for it to count as

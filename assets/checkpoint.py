@@ -17,7 +17,8 @@ class Checkpoints:
     def __init__(self, archive: Archive) -> None:
         """The run's own requests have larger ids than the one made here."""
         self.since = new_request_id()
-        self._ledger, self._holder = archive.ledger, archive.holder
+        self._ledger = archive.ledger
+        self._holder = archive.holder
         notes = self._ledger.find_unfinished()
         self._abandoned = {
             holder: note for holder, note in notes.items() if not archive.is_held(holder)

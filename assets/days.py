@@ -162,7 +162,8 @@ def _last_proven(
 ) -> dt.date:
     """The end of the series (its days, and those that others listed) that ends first, of those that
     may have been cut."""
-    is_empty, ends = not any(days for days, _ in series), [requested.last]
+    is_empty = not any(days for days, _ in series)
+    ends = [requested.last]
     for days, listed_before in series:
         end = max(days, default=requested.first - _DAY)
         is_few = not has_dense and _is_row(days)

@@ -101,11 +101,9 @@ class Fetcher:
     operations: set[Operation] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.account, self.warehouse, self.plan = (
-            self.session.account,
-            self.session.warehouse,
-            self.session.planner,
-        )
+        self.account = self.session.account
+        self.warehouse = self.session.warehouse
+        self.plan = self.session.planner
         self.today = self.session.today()
         #: A listing has a row that is known, so that it is the same account's.
         self.is_recognised = self.session.accepts_shrinking
@@ -133,7 +131,8 @@ class Fetcher:
         covered = [] if self.chosen_days else self._covered_ranges()
         lacking = {days.first for days in self._covered_ranges(is_complete=False)}
         known = self._days_listed(whole)
-        todo, more = deque(whole), _MAX_RETRIED_RANGES
+        todo = deque(whole)
+        more = _MAX_RETRIED_RANGES
         for days, batch in self._fetch_ranges(operation, todo, params):
             served = self._list_days(batch, days)
             if served is None:
@@ -288,10 +287,8 @@ class Fetcher:
 
         One behind the first that is refused costs what it alone tells.
         """
-        listings, batches = (
-            [paging.Listing(operation, params) for params in views_params],
-            list[Batch](),
-        )
+        listings = [paging.Listing(operation, params) for params in views_params]
+        batches = list[Batch]()
         for listing in listings:
             try:
                 batches.append(self._read_view(listing, reuses=reuses))
@@ -306,7 +303,8 @@ class Fetcher:
         )
 
     def _read_view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
-        operation, ids = listing.operation, list[int]()
+        operation = listing.operation
+        ids = list[int]()
         failures: tuple[Failure, ...] = ()
         self.operations.add(operation)
         self.result.planned += 1
@@ -336,7 +334,8 @@ class Fetcher:
     def _compare_keys(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
         """With how many of the rows that are known of its scope the listings have, and how many
         others."""
-        params, zone = listings[0].params, str(self.session.zone)
+        params = listings[0].params
+        zone = str(self.session.zone)
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
         listed = {key for listing in listings for key in listing.keys}
         is_listed = Counter(key in listed for key in keys)
@@ -407,7 +406,8 @@ class Fetcher:
                     yield replace(
                         Batch.from_responses(responses), is_complete=False
                     )  # there is more to come: a run that dies has not read it
-                    responses, since = [], time.monotonic()
+                    responses = []
+                    since = time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):
             yield replace(Batch.from_responses(responses, failures), is_complete=False)
             raise
@@ -437,7 +437,8 @@ class Fetcher:
     def learn_refusals(self) -> None:
         """Take refusals of addresses by which the service reports that there is nothing as what
         they are: by the requests of all runs, this one's included."""
-        result, archive = self.result, self.warehouse.archive
+        result = self.result
+        archive = self.warehouse.archive
         if not result.failures:
             return
         result.nothing = self.plan.refused_as_nothing()
@@ -475,7 +476,8 @@ class Fetcher:
         """A listing for the first table, and the details of its entries that are new, or differ
         from when theirs were last fetched."""
         (listing,) = self.hold_until_recognised(iter([listing]))
-        table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
+        table = self.tables[0]
+        responses = self.warehouse.archive.responses(listing.request_ids)
         changed = needs_detail(
             table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone
         )
@@ -492,7 +494,9 @@ class Fetcher:
     ) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and
         unused, and what the client fetches."""
-        session, refused, unavailable = self.session, self.session.refused, self.session.unavailable
+        session = self.session
+        refused = self.session.refused
+        unavailable = self.session.unavailable
 
         def find_known(call: Call) -> Response | Failure | None:
             if found := refused.get(call.key) or (
@@ -517,7 +521,8 @@ def _bind_all(
 ) -> tuple[list[Call], list[Failure]]:
     """Calls, and a failure for each value that the declaration does not allow (an address without
     @, say)."""
-    calls, bad = list[Call](), list[Failure]()
+    calls = list[Call]()
+    bad = list[Failure]()
     for params in many:
         try:
             calls.append(operation.bind(**params))

@@ -316,7 +316,8 @@ def _materialize_tables(
 def _table_metadata(
     reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]
 ) -> dg.MaterializeResult[Any]:
-    done, share = done_to(table, results), share_read(results)
+    done = done_to(table, results)
+    share = share_read(results)
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
@@ -377,10 +378,8 @@ def _read_by_all(
     reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition
 ) -> set[str]:
     """The partitions whose day was read of every account."""
-    first, last = (
-        partitions.get_first_partition_key() or "",
-        partitions.get_last_partition_key() or "",
-    )
+    first = partitions.get_first_partition_key() or ""
+    last = partitions.get_last_partition_key() or ""
     accounts = [session.account for session in reader.sessions]
     with reader.warehouse.open_for_reading():
         read = [_days_read(reader, asset.tables[0], account) for account in accounts]
@@ -391,7 +390,8 @@ def _read_by_all(
 def _check_results(
     warehouse: Warehouse, table: Table, results: list[AccountResult], done: TableReport
 ) -> Iterator[dg.AssetCheckResult]:
-    duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
+    duplicates = warehouse.duplicate_keys(table)
+    rejected = warehouse.rejected_count(table)
     missing = [
         f"{result.account}: {reason}" for result in results for reason in result.missing_reasons
     ] + warehouse.list_incomplete(table)

@@ -160,7 +160,8 @@ def _report_outcomes(
     with open_database(warehouse, read_only=True) as connection:
         columns = columns_of(connection)
     for outcome in report.outcomes:
-        node, key = outcome.node, _relation_key(outcome.node.relation)
+        node = outcome.node
+        key = _relation_key(outcome.node.relation)
         has_news = key not in settled or outcome.status is not Status.UNCHANGED
         if node.is_test:
             if has_news and outcome.status is not Status.SKIPPED:
@@ -174,7 +175,8 @@ def _report_outcomes(
 def _model_metadata(
     outcome: Outcome, sizes: Mapping[str, int], columns: Mapping[str, Mapping[str, str]]
 ) -> dg.MaterializeResult[Any]:
-    node, types = outcome.node, columns.get(outcome.node.relation, {})
+    node = outcome.node
+    types = columns.get(outcome.node.relation, {})
     found = [
         dg.TableColumn(name, kind, description=node.columns.get(name, ""))
         for name, kind in types.items()
@@ -191,10 +193,8 @@ def _model_metadata(
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
-    passed, is_unchanged = (
-        outcome.status in (Status.OK, Status.UNCHANGED),
-        outcome.status is Status.UNCHANGED,
-    )
+    passed = outcome.status in (Status.OK, Status.UNCHANGED)
+    is_unchanged = outcome.status is Status.UNCHANGED
     return dg.AssetCheckResult(
         asset_key=_relation_key(outcome.node.relation),
         check_name=check_name(outcome.node),

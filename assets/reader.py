@@ -45,11 +45,13 @@ log = logging.getLogger(__name__)
 
 #: Readings under way of all accounts together, and of one at least, before another begins that
 #: nothing waits for and that waits for nothing: each has a thread.
-_AT_ONCE, _AT_ONCE_LEAST = 32, 4
+_AT_ONCE = 32
+_AT_ONCE_LEAST = 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 #: One more try, after so many seconds, for what a person would simply run again.
-RETRIES, RETRY_AFTER_S = 1, 30.0
+RETRIES = 1
+RETRY_AFTER_S = 30.0
 
 #: When a batch is read again that names no other time.
 _A_NIGHT = dt.timedelta(days=1)

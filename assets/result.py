@@ -209,13 +209,15 @@ class AccountResult:
 def share_read(results: Iterable[AccountResult]) -> float | None:
     """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less;
     None when nothing was requested."""
-    fetched, planned, days, lacking = 0, 0, 0, 0
+    fetched = 0
+    planned = 0
+    days = 0
+    lacking = 0
     for result in results:
-        fetched, planned = fetched + result.fetched, planned + result.planned
-        days, lacking = (
-            days + sum(map(len, join_ranges(result.days))),
-            lacking + sum(map(len, join_ranges(result.lacking))),
-        )
+        fetched = fetched + result.fetched
+        planned = planned + result.planned
+        days = days + sum(map(len, join_ranges(result.days)))
+        lacking = lacking + sum(map(len, join_ranges(result.lacking)))
     return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
 
 

@@ -70,7 +70,8 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
     def function(fetch: Fetcher) -> Batches:
         yield fetch.fetch_one(operation, **params)
 
-    function.__name__, function.__doc__ = tables[0].name, tables[0].doc
+    function.__name__ = tables[0].name
+    function.__doc__ = tables[0].doc
     return source_asset(*tables)(function)
 
 

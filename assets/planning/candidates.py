@@ -22,7 +22,8 @@ Bits = npt.NDArray[np.uint64]
 
 #: Days before today of a day that never was.
 NO_DAY = 10_000
-_ONE, _WORD = np.uint64(1), 64
+_ONE = np.uint64(1)
+_WORD = 64
 #: The columns of active days: the last 64, and the 64 before.
 ACTIVE = ("active_lately", "active_before")
 #: What may be noticed about a candidate; the column that says when is NAME_at.

@@ -21,7 +21,8 @@ SIGNAL_PRECISION: Mapping[str, float] = {
     "list": 0.3,
 }
 #: Changes a day while nothing is known, and how many days of history that guess is worth.
-PRIOR_RATE, PRIOR_DAYS = 0.02, 20.0
+PRIOR_RATE = 0.02
+PRIOR_DAYS = 20.0
 #: Limits of the shape of the Gamma distribution of rates: how uneven contacts may be taken to be.
 _SHAPES = (0.01, 20.0)
 _ALMOST_SURE = 0.99
@@ -29,9 +30,11 @@ _ALMOST_SURE = 0.99
 # Factors of a day: how much more often than usual something happens a number of days after the last
 # active day, and a number of days after registration.
 #: Days before today from which the factors are learnt, and of about how many contacts.
-_LEARNT_DAYS, _SAMPLE = 28, 10_000
+_LEARNT_DAYS = 28
+_SAMPLE = 10_000
 #: Active days that the guess "no difference" is worth to each factor, and how often all are fitted.
-_PRIOR_ACTIVE_DAYS, _ROUNDS = 3.0, 3
+_PRIOR_ACTIVE_DAYS = 3.0
+_ROUNDS = 3
 #: Days that are computed one by one; for those before them only the rate counts.
 _LAST_DAYS = 14
 #: Where the classes begin, in days. Each day has a class of its own for five weeks, as messages
@@ -93,7 +96,8 @@ def _learn_factors(candidates: Candidates, today: int) -> list[Floats]:
     time before."""
     sample = np.arange(0, len(candidates), max(len(candidates) // _SAMPLE, 1))
     is_active = candidates.active_on(sample)
-    before, learnt = is_active[:, _LEARNT_DAYS + 1 :], is_active[:, 1 : _LEARNT_DAYS + 1]
+    before = is_active[:, _LEARNT_DAYS + 1 :]
+    learnt = is_active[:, 1 : _LEARNT_DAYS + 1]
     requested_ago = _days_before(today, candidates.requested[sample])[:, None]
     registered_ago = _days_before(today, candidates.registered[sample])[:, None]
     days_before = np.clip(registered_ago[:, 0] - _LEARNT_DAYS, 0, before.shape[1])
@@ -128,7 +132,8 @@ def _fit_factors(rates: Floats, classes: list[Ints], is_active: Flags) -> list[F
 def _find_gaps(is_active: Flags) -> Ints:
     """For 1, 2, … days before today: how many days before it the last active day was."""
     count, days = is_active.shape
-    last, gaps = np.full(count, NO_DAY), np.empty((count, days - 1), np.int64)
+    last = np.full(count, NO_DAY)
+    gaps = np.empty((count, days - 1), np.int64)
     for ago in range(days - 1, 0, -1):
         gaps[:, ago - 1] = last - ago
         last = np.where(is_active[:, ago], ago, last)

@@ -42,7 +42,8 @@ from warehouse.warehouse import Warehouse
 #: limit, and a repeat now and then).
 USABLE = 0.97
 #: Kept back for repeats and for what the other assets still request.
-_SPARE_SHARE, _SPARE_LEAST = 0.02, 5
+_SPARE_SHARE = 0.02
+_SPARE_LEAST = 5
 
 
 def find_allowance(
@@ -124,7 +125,8 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     reasons = np.select(
         list(conditions.values()), [REASONS.index(reason) for reason in conditions]
     )[chosen]
-    ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
+    ids = rows["campaign_id"].to_pylist()
+    types = rows["type"].to_pylist()
     next_due = np.min(np.where(chosen, moment, requested) + max_age_s, initial=moment + 7 * DAY_S)
     return CampaignPlan(
         [(ids[place], types[place]) for place in np.flatnonzero(chosen)],
@@ -134,7 +136,8 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     )
 
 
-TIMELINES, COUPONS = "timelines", "coupons"
+TIMELINES = "timelines"
+COUPONS = "coupons"
 #: The column that is the key of a request.
 _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
@@ -217,7 +220,8 @@ def plan_contacts(
         for name in ("requested", "deadline", "chance", "why")
     )
     found = order_requests(requested, deadline, chance, why, now.timestamp(), rules)
-    entries, first = {}, 0
+    entries = {}
+    first = 0
     for name, part in parts.items():
         entries[name] = part.make_entry(found, first)
         first += len(part.deadline)
@@ -234,7 +238,8 @@ class _Part:
         candidates = from_arrow(rows, max_age_s, now)
         self.chance = change_chances(candidates, now)
         self.why = find_reasons(candidates)
-        self.requested, self.deadline = candidates.requested, candidates.deadline
+        self.requested = candidates.requested
+        self.deadline = candidates.deadline
 
     def make_entry(self, found: Order, first: int) -> PlanEntry:
         """This part of an order over all parts, of which it begins at position `first`."""

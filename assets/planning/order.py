@@ -33,7 +33,8 @@ class Reason(StrEnum):
 
     def __new__(cls, name: str, meaning: str = "") -> Self:
         reason = str.__new__(cls, name)
-        reason._value_, reason.meaning = name, meaning
+        reason._value_ = name
+        reason.meaning = meaning
         return reason
 
     DUE = "due", "its turn: nobody gets older than the maximum age"
@@ -105,7 +106,9 @@ def order_requests(
     Every candidate costs one request, so requesting by falling probability finds the most changes
     per request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable
     near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches."""
-    count, is_new, is_due = len(requested), np.isnan(requested), deadline - now < HALF_DAY_S
+    count = len(requested)
+    is_new = np.isnan(requested)
+    is_due = deadline - now < HALF_DAY_S
     is_open = is_new | (now - requested >= HALF_DAY_S) | (rules.requests_all)
     done = count - int(is_open.sum())  # by an earlier run of this night
 

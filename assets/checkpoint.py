@@ -21,7 +21,7 @@ class Checkpoints:
         self._holder = archive.holder
         notes = self._ledger.find_unfinished()
         self._abandoned = {
-            holder: note for holder, note in notes.items() if not archive.is_held(holder)
+            holder: note for holder, note in notes.items() if not archive.is_in_use(holder)
         }
 
     def begin_assets(self, assets: Iterable[str]) -> None:

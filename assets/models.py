@@ -67,8 +67,8 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
             )
         for warning in report.warnings:
             context.log.warning(warning)
-        if report.problem:
-            raise dg.Failure(report.problem, allow_retries=False)
+        if report.failure_summary:
+            raise dg.Failure(report.failure_summary, allow_retries=False)
 
     return step
 

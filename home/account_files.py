@@ -32,15 +32,15 @@ _ACCOUNT = {
 #: Settings that hold for every account.
 _FOR_ALL = ("max_rate", "body_limit", "budget_url")
 #: Folders of the home that shards have theirs beside.
-_TAKEN = ("dagster", "logs", "tmp")
+_RESERVED_SHARDS = ("dagster", "logs", "tmp")
 
 Table = Mapping[str, Any]
 
 
-def make_unreadable(path: Path, problem: Exception) -> SettingsError:
-    if isinstance(problem, UnicodeDecodeError):
+def make_unreadable_error(path: Path, error: Exception) -> SettingsError:
+    if isinstance(error, UnicodeDecodeError):
         return SettingsError(f"{path.name} is not text in UTF-8: save it as that")
-    why = problem.strerror if isinstance(problem, OSError) else problem
+    why = error.strerror if isinstance(error, OSError) else error
     return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
 
 
@@ -57,8 +57,8 @@ def read_dotenv(path: Path) -> dict[str, str]:
                     values[binding.key] = binding.value or ""
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as problem:
-        raise make_unreadable(path, problem) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise make_unreadable_error(path, error) from None
     return values
 
 
@@ -69,8 +69,8 @@ def declared_tables(
     take. Raises SettingsError."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise make_unreadable(path, problem) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise make_unreadable_error(path, error) from None
     tables: Any = content.pop(group, None)
     one = group.removesuffix("s")
     if content:
@@ -115,10 +115,10 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
     is_sharded = any("shard" in table for table in tables.values())
     for name, table in tables.items() if is_sharded else ():
         shard = table.get("shard", "")
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _TAKEN:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _RESERVED_SHARDS:
             raise SettingsError(
                 f"{path.name}, [accounts.{name}]: shard is a name of letters, digits, - and _ but "
-                f"none of {', '.join(_TAKEN)}, for all accounts or for none"
+                f"none of {', '.join(_RESERVED_SHARDS)}, for all accounts or for none"
             )
     where = {name: table.get("key_env") or table.get("key_file") for name, table in tables.items()}
     check_keys((name, tables[name]["url"], place) for name, place in where.items() if place)
@@ -141,14 +141,14 @@ def connections_of(
     declared: Mapping[str, Table],
     shard: str,
     texts: Mapping[str, str],
-    given: Mapping[str, Any],
+    common_values: Mapping[str, Any],
     *,
     reads_keys: bool,
 ) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` that belong to the shard when there is that file, else the
-    one from the environment. `given`: settings; of `max_rate` the lower one counts. Without
+    one from the environment. `common_values`: settings; of `max_rate` the lower one counts. Without
     `reads_keys` keys stay empty. Raises SettingsError."""
-    for_all = {name: given[name] for name in _FOR_ALL if name in given}
+    for_all = {name: common_values[name] for name in _FOR_ALL if name in common_values}
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
     tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
@@ -156,7 +156,11 @@ def connections_of(
         _declared_connection(name, table, texts, for_all, reads_keys)
         for name, table in tables.items()
     ]
-    check_keys((each.account, each.url, each.key.reveal()) for each in found if each.key)
+    check_keys(
+        (connection.account, connection.url, connection.key.reveal())
+        for connection in found
+        if connection.key
+    )
     return tuple(found)
 
 
@@ -227,8 +231,8 @@ def key_in(values: Mapping[str, str], variable: str) -> str:
 def _key_of_file(what: str, file: str) -> str:
     try:
         found = Path(file).expanduser().read_text(encoding="utf-8-sig").split()
-    except (OSError, UnicodeDecodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else "it is not text"
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
     if len(found) != 1:
         holds = "more than one word" if found else "nothing"
@@ -240,5 +244,5 @@ def read_address(name: str, url: str) -> str:
     """In its normal form. Raises SettingsError, which names where it is written."""
     try:
         return normalize_address(url)
-    except ValueError as problem:
-        raise SettingsError(f"{name}: {problem}") from None
+    except ValueError as error:
+        raise SettingsError(f"{name}: {error}") from None

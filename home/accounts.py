@@ -32,8 +32,8 @@ def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
             try:
                 process = spawn("--contacts", str(settings.sandbox_contacts), "--state", state)
                 url = stack.enter_context(process)
-            except RuntimeError as problem:
-                raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
+            except RuntimeError as error:
+                raise SettingsError(f"{error}; `marketing-sync sandbox` shows why") from None
             yield (_sandbox_connection(url, settings),)
 
 
@@ -51,14 +51,14 @@ def choose_account(
 ) -> Connection:
     """The one of them that is meant (`account_of`). Raises SettingsError."""
     account = account_of(settings, name)
-    return next(each for each in accounts if each.account == account)
+    return next(connection for connection in accounts if connection.account == account)
 
 
-def explain_refusal(connection: Connection, problem: Exception) -> str:
+def explain_refusal(connection: Connection, error: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
-    if isinstance(problem, Unreachable | BrokenResponse):
-        return f"{problem}; is {connection.url} the right address, and is the service up?"
-    return str(problem)
+    if isinstance(error, Unreachable | BrokenResponse):
+        return f"{error}; is {connection.url} the right address, and is the service up?"
+    return str(error)
 
 
 def _sandbox_connection(url: str, settings: Settings) -> Connection:

@@ -31,12 +31,12 @@ def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
         OSError,
         ValueError,
         # requests' own are OSErrors; those of an address that is none are ValueErrors, too
-    ) as problem:
-        status = getattr(getattr(problem, "response", None), "status_code", None)
-        why = f"HTTP {status}" if status else type(problem).__name__
+    ) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        why = f"HTTP {status}" if status else type(error).__name__
         log.warning(
             "the alert could not be posted to MARKETING_ALERT_URL (%s): see that the address is "
             "right",
             why,
         )
-        return type(problem).__name__ == "ReadTimeout"
+        return type(error).__name__ == "ReadTimeout"

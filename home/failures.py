@@ -39,17 +39,17 @@ class Unexpected(Incomplete):
 _FORESEEN = (Incomplete, MarketingApiError, WarehouseError)
 
 
-def explain_error(problem: Exception) -> tuple[str, int]:
+def explain_error(error: Exception) -> tuple[str, int]:
     """The sentence and the exit code."""
-    if isinstance(problem, _WRONG_USE):
-        return str(problem), exits.WRONG_USE
-    if isinstance(problem, _FORESEEN):
-        return str(problem), exits.INCOMPLETE
-    if (refusal := _explain_refusal(problem)) is not None:
-        DISPLAYED.info("the system refused something", exc_info=problem)
+    if isinstance(error, _WRONG_USE):
+        return str(error), exits.WRONG_USE
+    if isinstance(error, _FORESEEN):
+        return str(error), exits.INCOMPLETE
+    if (refusal := _explain_refusal(error)) is not None:
+        DISPLAYED.info("the system refused something", exc_info=error)
         return refusal, exits.INCOMPLETE
-    DISPLAYED.error("something unexpected happened", exc_info=problem)
-    text, log = describe_error(problem)
+    DISPLAYED.error("something unexpected happened", exc_info=error)
+    text, log = describe_error(error)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return (
         f"something unexpected happened: {text}; {where} shows where. Nothing that was received "
@@ -58,24 +58,24 @@ def explain_error(problem: Exception) -> tuple[str, int]:
     )
 
 
-def _explain_refusal(problem: Exception) -> str | None:
+def _explain_refusal(error: Exception) -> str | None:
     """What the system refused, and what to do; None for what was not foreseen."""
-    causes = list(_list_causes(problem))
+    causes = list(_list_causes(error))
     if any(map(_is_full, causes)):
         return (
             "the disk is full; free some room and run the command again, nothing that was "
             "received is lost"
         )
     if (
-        isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError)
-        and problem.filename
+        isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError)
+        and error.filename
     ):
         return (
-            f"{problem.filename} is in the way ({problem.strerror}): move it away and run the "
+            f"{error.filename} is in the way ({error.strerror}): move it away and run the "
             "command again"
         )
-    if isinstance(problem, OSError):
-        return str(problem)
+    if isinstance(error, OSError):
+        return str(error)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
     advice = (
         "make its files readable and writable, and run the command again; nothing received is lost"
@@ -93,21 +93,19 @@ def unexpected_logged() -> Iterator[None]:
         yield
     except (*_WRONG_USE, *_FORESEEN, OSError):
         raise
-    except Exception as problem:
-        raise Unexpected(explain_error(problem)[0]) from None
+    except Exception as error:
+        raise Unexpected(explain_error(error)[0]) from None
 
 
-def _list_causes(problem: BaseException | None) -> Iterator[BaseException]:
-    while problem is not None:
-        yield problem
-        problem = problem.__cause__ or problem.__context__
+def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
-def _is_full(problem: BaseException) -> bool:
-    if isinstance(problem, OSError):
-        return problem.errno in _NO_ROOM
-    if isinstance(problem, duckdb.Error):
-        return is_full(problem)
-    return isinstance(problem, sqlite3.Error) and any(
-        text in str(problem) for text in _SQLITE_NO_ROOM
-    )
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    if isinstance(error, duckdb.Error):
+        return is_full(error)
+    return isinstance(error, sqlite3.Error) and any(text in str(error) for text in _SQLITE_NO_ROOM)

@@ -65,11 +65,11 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
                 not settings.exists() or settings.stat().st_size == 0
             ):  # what a person wrote into them is left alone
                 write_file(settings, _DAGSTER_YAML.read_bytes())
-    except OSError as problem:
-        if problem.errno == errno.ENOSPC:
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
             raise
         raise HomeError(
-            f"the home {home} cannot be written ({problem.filename or home}: {problem.strerror}): "
+            f"the home {home} cannot be written ({error.filename or home}: {error.strerror}): "
             f"give its files back to their user (sudo chown -R USER {home}), or set MARKETING_HOME "
             "to a folder of yours"
         ) from None

@@ -30,10 +30,10 @@ def change_of(value: float | None, digits: int = 0) -> str:
     """12 → `+12`, −3 → `−3`, 0 → `±0`."""
     if value is None:
         return UNKNOWN
-    shown = f"{abs(value):,.{digits}f}"
-    if float(shown.replace(",", "")) == 0:
+    text = f"{abs(value):,.{digits}f}"
+    if float(text.replace(",", "")) == 0:
         return "±0"
-    return f"+{shown}" if value > 0 else f"−{shown}"
+    return f"+{text}" if value > 0 else f"−{text}"
 
 
 def format_points(value: float | None) -> str:

@@ -53,7 +53,7 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_named(self) -> bool:
         return any(
-            each is not None for each in (self.business_id, self.business_name, self.service_name)
+            part is not None for part in (self.business_id, self.business_name, self.service_name)
         )
 
     def merge_with(self, other: "Owner") -> "Owner":
@@ -115,9 +115,9 @@ def identity_of(home: Path) -> Identity:
         # the embedded sandbox makes its file first
         is_live = archive_of(home).exists() and not sandbox_state(home).exists()
         return Identity(kind=LIVE if is_live else "")
-    except (OSError, msgspec.DecodeError) as problem:
+    except (OSError, msgspec.DecodeError) as error:
         raise HomeError(
-            f"{path} says whose data the home holds, and cannot be read ({problem}): put it back "
+            f"{path} says whose data the home holds, and cannot be read ({error}): put it back "
             "from a backup, or move it away and confirm each account with `marketing-sync doctor "
             "--accept-business ACCOUNT`"
         ) from None

@@ -36,7 +36,9 @@ class _Redacted(logging.Formatter):
         super().__init__(form)
         mail = [settings.mail_url.password] if settings.mail_url else []
         found = [*vars(settings).values(), *mail, *(account.key for account in settings.accounts)]
-        self._redactors = [Redactor(each) for each in found if isinstance(each, Secret) and each]
+        self._redactors = [
+            Redactor(value) for value in found if isinstance(value, Secret) and value
+        ]
         self._home = str(settings.home)
         self._has_tracebacks = has_tracebacks
 
@@ -117,7 +119,9 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     What urllib3 writes for debugging is left out: it quotes every parameter sent.
     """
     root, is_debug = logging.getLogger(), settings.log_level == "DEBUG"
-    for earlier in [each for each in root.handlers if isinstance(each.formatter, _Redacted)]:
+    for earlier in [
+        handler for handler in root.handlers if isinstance(handler.formatter, _Redacted)
+    ]:
         root.removeHandler(earlier)  # it was begun with settings that had other keys
         earlier.close()
     if not root.handlers:
@@ -159,10 +163,10 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
         logging.captureWarnings(False)
 
 
-def describe_error(problem: Exception) -> tuple[str, str]:
+def describe_error(error: Exception) -> tuple[str, str]:
     """An error's kind and first line as it may be displayed; and its log as a path within the home,
     empty without one."""
-    text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
+    text = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):
             return handler.redacted.clean_text(

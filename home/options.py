@@ -48,7 +48,7 @@ class Option:
         if self.holds is bool:
             return value
         return (
-            [self._read_text(each) for each in value]
+            [self._read_text(item) for item in value]
             if self.holds is list
             else self._read_text(str(value))
         )
@@ -56,8 +56,8 @@ class Option:
     def _read_text(self, text: str) -> Any:
         try:
             return self.read(text)
-        except ValueError as problem:
-            raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
+        except ValueError as error:
+            raise SettingsError(f"{self.name}: {text!r} is {error}") from None
 
 
 def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
@@ -66,8 +66,8 @@ def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     def convert_value(value: Any) -> Any:
         try:
             return read(value) if isinstance(value, str) else value
-        except ValueError as problem:
-            raise click.BadParameter(f"{value!r} is {problem}") from None
+        except ValueError as error:
+            raise click.BadParameter(f"{value!r} is {error}") from None
 
     return convert_value
 
@@ -125,10 +125,10 @@ def _typed_value(value: Any) -> str:
 
 
 def _read_pair(text: str) -> tuple[str, str]:
-    ours, equals, theirs = text.partition("=")
-    if not equals or not ours.strip() or not theirs.strip():
+    own_name, equals, service_name = text.partition("=")
+    if not equals or not own_name.strip() or not service_name.strip():
         raise ValueError("not OURS=THEIRS; write for example email=E-Mail")
-    return ours.strip(), theirs.strip()
+    return own_name.strip(), service_name.strip()
 
 
 #: Of every command that shows something; what is printed is declared in `home.output`.

@@ -112,8 +112,8 @@ class Phases:
         stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
             self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
-        for each, following in pairwise(stages):
-            each.ended = following.began
+        for stage, following in pairwise(stages):
+            stage.ended = following.began
         return self._own + stages
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
@@ -123,7 +123,7 @@ class Phases:
         if last.name != "loading":
             last.done, last.total, last.requests = done, total, sent - self._sent_before
         last.current = current
-        if all(phase != each.name for each in self._own):
+        if all(phase != earlier.name for earlier in self._own):
             last.ended, self._sent_before = now, sent
             self._own.append(Phase(phase, now, current=current))
         self._own[-1].ended = now if is_over else None

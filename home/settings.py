@@ -25,7 +25,7 @@ INPUT_LIMIT = 500_000_000
 SHARD_TAG = "marketing-sync/shard"
 _PREFIX = "MARKETING_"
 #: Variables that are no fields; MARKETING_CODE_HOST is of `deploy/workspace.yaml`.
-_OTHERS = (
+_OTHER_VARIABLES = (
     "MARKETING_HOME",
     "MARKETING_API_URL",
     "MARKETING_CODE_HOST",
@@ -209,20 +209,20 @@ class Settings:
     def of_run(self, tags: Mapping[str, str]) -> "Settings":
         """Those of the shard that a run's tags name; these, where there is nothing to choose.
         Raises SettingsError."""
-        wanted = tags.get(SHARD_TAG, "")
+        shard = tags.get(SHARD_TAG, "")
         if not self.shards:
-            if wanted in ("", self.shard):
+            if shard in ("", self.shard):
                 return self
             raise SettingsError(
-                f"the run is for shard {wanted}, and this process works on {self.shard or 'none'} "
+                f"the run is for shard {shard}, and this process works on {self.shard or 'none'} "
                 "(MARKETING_SHARD)"
             )
-        if wanted not in self.shards:
+        if shard not in self.shards:
             raise SettingsError(
                 f"the run needs a tag {SHARD_TAG} with one of the shards of accounts.toml: "
                 f"{', '.join(self.shards)}"
             )
-        return load_settings(self.folder, shard=wanted)
+        return load_settings(self.folder, shard=shard)
 
     def of_one_shard(self) -> "Settings":
         """These, where they are of one home. Raises SettingsError where a shard has to be
@@ -255,9 +255,9 @@ class Settings:
 
 #: Environment variable → the field.
 VARIABLES = {
-    each.metadata["variable"] or f"{_PREFIX}{each.name.upper()}": each
-    for each in fields(Settings)
-    if each.metadata
+    setting_field.metadata["variable"] or f"{_PREFIX}{setting_field.name.upper()}": setting_field
+    for setting_field in fields(Settings)
+    if setting_field.metadata
 }
 
 
@@ -290,9 +290,9 @@ def account_of(settings: Settings, name: str | None) -> str:
 def estimated_rate(settings: Settings, account: str) -> float:
     """Requests a second that are to be expected; the limit that an account reports is known only
     for as long as requests are sent."""
-    caps = [each.max_rate for each in settings.accounts if each.account == account] or [
-        settings.max_rate
-    ]
+    caps = [
+        connection.max_rate for connection in settings.accounts if connection.account == account
+    ] or [settings.max_rate]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
@@ -309,16 +309,16 @@ def load_settings(
     texts = read_dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     texts |= {"MARKETING_SHARD": shard} if shard else {}
     texts["MARKETING_MAIL_URL"] = key_in(texts, "MARKETING_MAIL_URL")
-    given = {
-        each.name: read_value(variable, each.metadata["read"], texts[variable])
-        for variable, each in VARIABLES.items()
+    values = {
+        setting_field.name: read_value(variable, setting_field.metadata["read"], texts[variable])
+        for variable, setting_field in VARIABLES.items()
         if texts.get(variable)
     }
     declared = declared_accounts(folder / "accounts.toml")
-    shard = given.get("shard", "")
+    shard = values.get("shard", "")
     to_pick = _shards_to_pick(declared, shard)
     accounts = (
-        () if to_pick else connections_of(declared, shard, texts, given, reads_keys=reads_keys)
+        () if to_pick else connections_of(declared, shard, texts, values, reads_keys=reads_keys)
     )
     place = texts.get("MARKETING_HOME") or f"data/{'live' if accounts or to_pick else 'sandbox'}"
     settings = Settings(
@@ -328,7 +328,7 @@ def load_settings(
         shards=to_pick,
         unknown=tuple(_find_unknown(texts, declared)),
         is_default_home=not texts.get("MARKETING_HOME"),
-        **given,
+        **values,
     )
     _check_home(settings)
     for check in (_check_mail, check_apart):
@@ -353,7 +353,7 @@ def _find_unknown(
 ) -> Iterator[str]:
     """What is set for nothing, with what was most likely meant."""
     keys = [table["key_env"] for table in declared.values() if "key_env" in table]
-    known = {*VARIABLES, *_OTHERS, *keys}
+    known = {*VARIABLES, *_OTHER_VARIABLES, *keys}
     # with what all have in common, all would be near
     own = [name.removeprefix(_PREFIX) for name in known]
     for name in sorted(texts.keys() - known):

@@ -194,9 +194,7 @@ def mail_server(text: str) -> MailServer:
 
 def windows(text: str) -> str:
     """Hours by channel, without blanks around commas and equals signs."""
-    return _hours(
-        ",".join("=".join(part.strip() for part in each.split("=")) for each in text.split(","))
-    )
+    return _hours(",".join("=".join(map(str.strip, part.split("="))) for part in text.split(",")))
 
 
 def size(text: str) -> int:
@@ -209,5 +207,5 @@ def read_value(name: str, read: Callable[[str], T], text: str) -> T:
     """Raises SettingsError, which names it."""
     try:
         return read(text.strip())
-    except ValueError as problem:
-        raise SettingsError(f"{name}={text!r} cannot be used: {problem}") from None
+    except ValueError as error:
+        raise SettingsError(f"{name}={text!r} cannot be used: {error}") from None

@@ -88,7 +88,7 @@ def _as_it_is(value: Any) -> str:
 def _summarize_models(report: BuildReport) -> Built:
     done = report.with_status(Status.OK)
     tests = sum(each.node.is_test for each in done)
-    problems = list(filter(None, [report.problem]))
+    problems = list(filter(None, [report.failure_summary]))
     return Built(
         len(done) - tests,
         tests,

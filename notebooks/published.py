@@ -29,7 +29,7 @@ from marketing_api.redaction import plain
 from report.figures import TIERS as TIERS
 from report.figures import write_headline
 from report.queries import report_of
-from warehouse.duckdb_errors import is_out_of_memory, query_problem
+from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_query import SEAL, bounded_memory
 from warehouse.sql import fetch_value, not_one_select
@@ -474,7 +474,7 @@ def ask(
                 return f"The query takes longer than {seconds:g} seconds: let it do less."
             if is_out_of_memory(problem):
                 return f"The query takes more than {_MEMORY} of memory: let it do less."
-            return f"The query cannot be run: {plain(query_problem(problem, may_quote=True))}"
+            return f"The query cannot be run: {plain(explain_query_error(problem, may_quote=True))}"
         finally:
             own.close()
 

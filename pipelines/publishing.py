@@ -28,7 +28,7 @@ from warehouse.models import BuildReport, ModelSettings, build_models, publish_b
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     Published,
-    custom_problems,
+    list_custom_failures,
     publish_copy,
     published_path,
     read_published_facts,
@@ -123,7 +123,7 @@ def _write_run(settings: Settings, run: Run) -> None:
 
 def custom_table_problems(settings: Settings) -> list[str]:
     """The custom tables that the current copy lacks, a line each."""
-    return [plain(line) for line in custom_problems(published_path(settings.home))]
+    return [plain(line) for line in list_custom_failures(published_path(settings.home))]
 
 
 def what_is_published(settings: Settings, now: dt.datetime) -> str:

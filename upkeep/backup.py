@@ -52,7 +52,7 @@ MANIFEST = "snapshot.json"
 _WAREHOUSE, _OUTBOX, _LEDGER = "warehouse.duckdb", "outbox.sqlite", f"archive/{LEDGER}"
 #: Files that appear whole and never change under their name.
 _SEALED = tuple(f"archive/{pattern}" for pattern in PATTERNS)
-_OTHERS = (
+_CHANGING_FILES = (
     "archive/forgotten.json",
     "archive/retired.txt",
     "identity.json",
@@ -92,14 +92,14 @@ def read_snapshot(place: Path) -> Snapshot | None:
         return msgspec.json.decode((found / MANIFEST).read_bytes(), type=Snapshot)
     except FileNotFoundError:
         return None
-    except OSError as problem:
+    except OSError as error:
         raise WarehouseError(
-            f"the backup in {place} cannot be read ({problem.strerror}): see that the folder is "
+            f"the backup in {place} cannot be read ({error.strerror}): see that the folder is "
             "there and yours"
-        ) from problem
-    except msgspec.DecodeError as problem:
+        ) from error
+    except msgspec.DecodeError as error:
         raise WarehouseError(
-            f"{found / MANIFEST} is damaged ({problem}): move {found} away, and back up again"
+            f"{found / MANIFEST} is damaged ({error}): move {found} away, and back up again"
         ) from None
 
 
@@ -126,8 +126,8 @@ def check_backup(settings: Settings) -> None:
             check_place(settings, backup_folder(settings))
         except ForeignFolder:
             raise
-        except WarehouseError as problem:
-            log.warning("%s", problem)
+        except WarehouseError as error:
+            log.warning("%s", error)
 
 
 def back_up(settings: Settings, folder: str = "") -> Snapshot:
@@ -198,7 +198,7 @@ def _list_copies(
             archive.seal_requests()
             _check_log(home, archive, place, before)
         yield _LEDGER, _copy_sqlite
-    for patterns, copy in ((_SEALED, _link_file), (_OTHERS, _copy_file)):
+    for patterns, copy in ((_SEALED, _link_file), (_CHANGING_FILES, _copy_file)):
         for pattern in patterns:
             for path in sorted(home.glob(pattern)):
                 if path.is_file() and not path.is_symlink():
@@ -237,8 +237,8 @@ def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
                     connection,
                     f"from {quote_name(schema)}.{quote_name(name)} as t select count(hash(t))",
                 )
-    except (duckdb.Error, WarehouseError) as problem:
-        raise _make_damage_error(source, problem) from problem
+    except (duckdb.Error, WarehouseError) as error:
+        raise _make_damage_error(source, error) from error
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:
@@ -249,8 +249,8 @@ def _copy_sqlite(source: Path, target: Path) -> None:
         ):
             opened.backup(copy)
             (found,) = copy.execute("pragma quick_check").fetchone()
-    except sqlite3.Error as problem:
-        raise _make_damage_error(source, problem) from problem
+    except sqlite3.Error as error:
+        raise _make_damage_error(source, error) from error
     if found != "ok":
         raise _make_damage_error(source, found)
     target.chmod(0o600)
@@ -266,8 +266,8 @@ def _link_file(source: Path, target: Path) -> None:
         if target.suffix == ".parquet":
             try:
                 pq.read_metadata(target)
-            except (OSError, ValueError) as problem:
-                raise _make_damage_error(source, problem) from problem
+            except (OSError, ValueError) as error:
+                raise _make_damage_error(source, error) from error
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -285,9 +285,9 @@ def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) 
             raise _make_damage_error(home / path, what)
 
 
-def _make_damage_error(path: Path, problem: object) -> WarehouseError:
+def _make_damage_error(path: Path, damage: object) -> WarehouseError:
     return WarehouseError(
-        f"{path} is damaged ({str(problem).splitlines()[0]}), so the backup stays as it was: bring "
+        f"{path} is damaged ({str(damage).splitlines()[0]}), so the backup stays as it was: bring "
         "the home back from it with `marketing-sync restore` into an empty MARKETING_HOME"
     )
 
@@ -307,8 +307,8 @@ def back_up_run(settings: Settings) -> str:
         if settings.backup_dir:
             back_up(settings)
         return ""
-    except Exception as problem:  # whatever it is, the run is done
-        text = f"the run is done, but not backed up: {explain_error(problem)[0]}"
+    except Exception as error:  # whatever it is, the run is done
+        text = f"the run is done, but not backed up: {explain_error(error)[0]}"
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {text}"})
         return text
@@ -316,8 +316,8 @@ def back_up_run(settings: Settings) -> str:
 
 def back_up_push(settings: Settings) -> None:
     """The same behind a push, whose outcome it does not change: a warning."""
-    if problem := back_up_run(settings):
-        log.warning("%s", problem)
+    if warning := back_up_run(settings):
+        log.warning("%s", warning)
 
 
 # ---- the way back

@@ -91,12 +91,12 @@ def find_people(
 def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     """What `forget_people` would delete. Nothing is changed."""
     anybody = Forgotten(b"")  # any key tells them apart
-    theirs = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
+    forgotten = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
     with in_use(settings.home):
-        places = list(_erase_pushes(settings.home, theirs, apply=False))
+        places = list(_erase_pushes(settings.home, forgotten, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
             places += starmap(Place, count_rows(connection, people).items())
-    return [each for each in places if each.rows]
+    return [place for place in places if place.rows]
 
 
 def forget_people(
@@ -121,8 +121,8 @@ def forget_people(
         done = [*work.places, *(_run_step(place, step) for place, step in afterwards.items())]
         erasure = {"erasure_id": work.erasure_id, "erased_at": utc_now()}
         with open_tables(settings) as connection:
-            write_erasures(connection, [erasure | msgspec.structs.asdict(each) for each in done])
-        if all(each.is_reached for each in done):
+            write_erasures(connection, [erasure | msgspec.structs.asdict(place) for place in done])
+        if all(place.is_reached for place in done):
             work_list(home).unlink()
     return done
 
@@ -155,9 +155,9 @@ def _delete_in_home(
 def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
     if not (path := outbox_of(home)).exists():
         return
-    for each in (path, copy_of(path)):
-        if each.exists():
-            yield Place(each.name, delete_from_outbox(each, forgotten, apply=apply))
+    for copy in (path, copy_of(path)):
+        if copy.exists():
+            yield Place(copy.name, delete_from_outbox(copy, forgotten, apply=apply))
     with open_outbox(home) as outbox:
         for rows_file, count in delete_from_pushes(home, outbox, forgotten, apply=apply):
             yield Place(rows_file.relative_to(home).as_posix(), count)
@@ -165,7 +165,7 @@ def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[
 
 def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
     """With what was deleted in one more place, or deleted there once more after an interruption."""
-    counts = Counter({each.place: each.rows for each in places})
+    counts = Counter({place.place: place.rows for place in places})
     counts[added.place] += added.rows
     return [Place(place, count) for place, count in counts.items() if count]
 
@@ -173,8 +173,8 @@ def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
 def _run_step(place: str, step: Callable[[], int]) -> Place:
     try:
         return Place(place, step(), _WRITTEN)
-    except (WarehouseError, HomeError, OSError) as problem:
-        return Place(place, 0, f"{_NOT_REACHED}: {problem}")
+    except (WarehouseError, HomeError, OSError) as error:
+        return Place(place, 0, f"{_NOT_REACHED}: {error}")
 
 
 def _write_work_list(home: Path, work: WorkList) -> None:

@@ -46,5 +46,5 @@ def tidy_home(settings: Settings, prune_runs: Callable[[Path, datetime], object]
                 prune_runs(settings.home, utc_now() - timedelta(settings.kept.dagster))
     except Stopped:
         return  # the next run does it
-    except Exception as problem:
-        log.warning("the home is not tidied up: %s", explain_error(problem)[0])
+    except Exception as error:
+        log.warning("the home is not tidied up: %s", explain_error(error)[0])

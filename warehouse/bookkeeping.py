@@ -118,18 +118,18 @@ _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.c
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
 #: From what a version without effects has written on, all is shown anew.
-_SHOWN = (
+_NEWEST_REVISION = (
     "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
 )
 
 
-def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
+def written_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
     """The revision of the newest change that the table shows of the outbox begun then; 0 when it
     shows nothing of it."""
     return int(
         fetch_value(
             connection,
-            f"select {_SHOWN} from sync.writebacks where {_SAME}",
+            f"select {_NEWEST_REVISION} from sync.writebacks where {_SAME}",
             {"begun_at": begun_at},
         )
     )
@@ -157,12 +157,12 @@ def write_changes(
                 {"begun_at": begun_at},
                 arrow_writebacks=changed,
             )
-            shown = (
+            rows = (
                 "select * replace (nullif(normal_form(email), '') as email_normalized) from "
                 "arrow_writebacks"
             )
             fetch_rows(
-                connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed
+                connection, f"insert into sync.writebacks by name {rows}", arrow_writebacks=changed
             )
             written += len(entries)
     return written

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypedDict
 import duckdb
 
 from warehouse import duckdb_errors
-from warehouse.duckdb_errors import Held
+from warehouse.duckdb_errors import FileInUse
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows, quote_name, quote_text
@@ -80,9 +80,9 @@ def open_database(
     try:
         check_version(connection, path)
         yield connection
-    except duckdb.Error as problem:
-        if (known := duckdb_errors.explain_damage(path, problem)) is not None:
-            raise known from problem
+    except duckdb.Error as error:
+        if (known := duckdb_errors.explain_damage(path, error)) is not None:
+            raise known from error
         raise
     finally:
         place.leave_place(connection)
@@ -136,14 +136,14 @@ class _Place:
     waiting_writers: int = 0
 
     def enter_place(self, mode: _Mode) -> duckdb.DuckDBPyConnection:
-        """A connection, or Held. Call it while holding `changed`."""
+        """A connection, or FileInUse. Call it while holding `changed`."""
         me = threading.current_thread()
         if (blocking := self._find_blocking(me, mode.read_only)) is not None:
-            raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
+            raise FileInUse(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
             self.root, self.mode = _open_file(self.path, mode), mode
         elif mode.is_unshared or self.mode.is_unshared:
-            raise Held(Holder(os.getpid(), "this program"))
+            raise FileInUse(Holder(os.getpid(), "this program"))
         connection = self.root.cursor()
         if mode.is_unshared:
             fetch_rows(connection, f"use {quote_name(self.path.stem)}")
@@ -153,8 +153,8 @@ class _Place:
     def _find_blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
         if not read_only:
-            others = (user for user in self.users if user.is_writer and user.thread is not me)
-            return next(iter(self.users) if self.mode.read_only else others, None)
+            writers = (user for user in self.users if user.is_writer and user.thread is not me)
+            return next(iter(self.users) if self.mode.read_only else writers, None)
         is_inside = any(user.thread is me for user in self.users)
         if self.mode.read_only and self.waiting_writers and not is_inside:
             # or readers that relieve one another would keep writers out for ever
@@ -185,8 +185,8 @@ def _wait_for(
         with place.changed:
             try:
                 return place.enter_place(mode)
-            except Held as held:
-                holder = held.args[0]
+            except FileInUse as in_use:
+                holder = in_use.args[0]
             waited = time.monotonic() - began
             if waited >= deadline_s:
                 raise WarehouseLocked(place.path, holder, deadline_s)
@@ -222,8 +222,8 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
             connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         add_normal_form(connection)
         add_mask_addresses(connection)
-    except duckdb.Error as problem:
-        raise duckdb_errors.explain_unopened(path, problem) from problem
+    except duckdb.Error as error:
+        raise duckdb_errors.explain_unopened(path, error) from error
     if is_new:
         path.chmod(0o600)
     if (

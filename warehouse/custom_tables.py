@@ -35,11 +35,11 @@ _MOST_BYTES, _MOST_LETTERS = 1_000_000, 600
 
 
 class CustomFile(msgspec.Struct, frozen=True):
-    """`problem`: why the file cannot be used; empty when it can."""
+    """`reason`: why the file cannot be used; empty when it can."""
 
     name: str
     sql: str = ""
-    problem: str = ""
+    reason: str = ""
 
     @property
     def table(self) -> str:
@@ -64,7 +64,7 @@ def read_files(home: Path) -> dict[str, CustomFile]:
         if key in files:
             both = f"{files[key].name}.sql and {path.name}"
             file = CustomFile(
-                files[key].name, problem=f"{both} are one name in SQL: rename one of them"
+                files[key].name, reason=f"{both} are one name in SQL: rename one of them"
             )
         files[key] = file
     return files
@@ -73,26 +73,26 @@ def read_files(home: Path) -> dict[str, CustomFile]:
 def _read_file(path: Path) -> CustomFile:
     name = path.stem.encode(errors="replace").decode()
     place = f"{FOLDER}/{name}.sql"
-    problem, sql = "", ""
+    reason, sql = "", ""
     try:
         if path.parent.is_symlink():
-            problem = f"{FOLDER} is a link, which is not followed: make it a folder"
+            reason = f"{FOLDER} is a link, which is not followed: make it a folder"
         elif path.is_symlink():
-            problem = f"{place} is a link, which is not followed: put the file itself there"
+            reason = f"{place} is a link, which is not followed: put the file itself there"
         elif not _NAME.fullmatch(name):
-            problem = (
+            reason = (
                 f"{place} cannot name a table: use up to 63 letters, digits and _, with a letter "
                 "first"
             )
         elif not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            problem = f"{place} is not a file of at most {_MOST_BYTES:,} bytes"
+            reason = f"{place} is not a file of at most {_MOST_BYTES:,} bytes"
         else:
             sql = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        problem = f"{place} cannot be read: {error.strerror}"
+        reason = f"{place} cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        problem = f"{place} is not text in UTF-8: save it so"
-    return CustomFile(name, sql, problem)
+        reason = f"{place} is not text in UTF-8: save it so"
+    return CustomFile(name, sql, reason)
 
 
 class CustomBuild:
@@ -105,21 +105,21 @@ class CustomBuild:
         limits: QueryLimits,
     ) -> None:
         self._connection, self._files, self._limits = connection, files, limits
-        self._problems: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
     def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
         """Make the table and those that it reads; returns why it is not there, empty when it is.
         `path`: the tables that wait for it."""
-        if name not in self._problems:
-            self._problems[name] = self._build_table(name, (*path, name))
-        return self._problems[name]
+        if name not in self._reasons:
+            self._reasons[name] = self._build_table(name, (*path, name))
+        return self._reasons[name]
 
     def _build_table(self, name: str, path: tuple[str, ...]) -> str:
         file = self._files.get(name)
         if file is None:
             return f"there is no {FOLDER}/{name}.sql"
-        if file.problem:
-            return file.problem
+        if file.reason:
+            return file.reason
         try:
             with limit_query(self._connection, file.sql, self._limits):
                 missing = find_missing(self._connection, file.sql)
@@ -132,8 +132,8 @@ class CustomBuild:
                         f"these tables read one another: {circle}; let one of them read something "
                         "else"
                     )
-                if problem := self.build_table(other, path):
-                    return f"it reads {SCHEMA}.{other}, which could not be made: {problem}"
+                if reason := self.build_table(other, path):
+                    return f"it reads {SCHEMA}.{other}, which could not be made: {reason}"
             self._make_table(file)
         except QueryFailed as failure:
             return str(failure)
@@ -180,5 +180,5 @@ def make_needed(
             fetch_rows(connection, f"attach ':memory:' as {SCHEMA}")
     build = CustomBuild(connection, files, limits)
     for name in missing:
-        if problem := build.build_table(name):
-            raise QueryFailed(f"the query reads {SCHEMA}.{name}, which cannot be made: {problem}")
+        if reason := build.build_table(name):
+            raise QueryFailed(f"the query reads {SCHEMA}.{name}, which cannot be made: {reason}")

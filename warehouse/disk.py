@@ -105,8 +105,8 @@ _COPY = """
 import errno, shutil, sys
 try:
     shutil.copyfile(sys.argv[1], sys.argv[2])
-except OSError as problem:
-    sys.exit(problem.errno or errno.EIO)
+except OSError as error:
+    sys.exit(error.errno or errno.EIO)
 """
 
 
@@ -150,9 +150,9 @@ def room_for(path: Path) -> Iterator[None]:
     """Turns "no space left" into ArchiveFull."""
     try:
         yield
-    except OSError as problem:
-        if problem.errno in _NO_ROOM:
-            raise ArchiveFull(path, os.strerror(problem.errno)) from problem
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise ArchiveFull(path, os.strerror(error.errno)) from error
         raise
 
 

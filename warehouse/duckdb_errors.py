@@ -14,7 +14,7 @@ import duckdb
 from marketing_api.address import MASK, mask_addresses
 from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseTooNew
 
-_HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
+_HOLDER = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = (
     "not a valid DuckDB database",
@@ -32,20 +32,20 @@ _DAMAGED = (
 )
 
 
-class Held(Exception):
+class FileInUse(Exception):
     """Not open yet: the holder that is its argument has it."""
 
 
-def is_locked(problem: duckdb.Error) -> bool:
-    return "Could not set lock" in str(problem)
+def is_locked(error: duckdb.Error) -> bool:
+    return "Could not set lock" in str(error)
 
 
-def is_out_of_memory(problem: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Whether a query wanted more memory, or more room beside it, than it is allowed."""
     return (
-        isinstance(problem, MemoryError)
-        or "Out of Memory" in str(problem)
-        or "max_temp_directory_size" in str(problem)
+        isinstance(error, MemoryError)
+        or "Out of Memory" in str(error)
+        or "max_temp_directory_size" in str(error)
     )
 
 
@@ -53,9 +53,9 @@ def is_out_of_memory(problem: Exception) -> bool:
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
-def mask_error(problem: duckdb.Error | str) -> str:
+def mask_error(error: duckdb.Error | str) -> str:
     """The first line of the message, without what it may quote from the data."""
-    line, *_ = str(problem).strip().split("\n")
+    line, *_ = str(error).strip().split("\n")
     return mask_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
 
 
@@ -63,68 +63,68 @@ def mask_error(problem: duckdb.Error | str) -> str:
 _ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
 
 
-def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
+def explain_query_error(error: Exception, *, may_quote: bool = False) -> str:
     """The message where it is about somebody's query, else only what kind of error it is: it may
     quote values of the tables.
 
     `may_quote`: whoever reads the message may read the tables, too.
     """
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    if isinstance(problem, duckdb.PermissionException):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
-    if lines and (may_quote or isinstance(problem, _ABOUT_THE_QUERY)):
+    if lines and (may_quote or isinstance(error, _ABOUT_THE_QUERY)):
         hints = [
             line for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))
         ]
         return f"{lines[0]} ({hints[0]})" if hints else lines[0]
-    kind = lines[0].partition(":")[0] if lines else type(problem).__name__
+    kind = lines[0].partition(":")[0] if lines else type(error).__name__
     return (
         f"{kind} (its message is not shown, since it may hold personal data; try the query on the "
         "published copy)"
     )
 
 
-def is_full(problem: duckdb.Error) -> bool:
-    return any(sign in str(problem) for sign in _NO_ROOM)
+def is_full(error: duckdb.Error) -> bool:
+    return any(sign in str(error) for sign in _NO_ROOM)
 
 
-def explain_damage(path: Path, problem: duckdb.Error) -> WarehouseError | None:
-    """What to say when there is no room, or the file is damaged; None when the problem is another
+def explain_damage(path: Path, error: duckdb.Error) -> WarehouseError | None:
+    """What to say when there is no room, or the file is damaged; None when the error is another
     one."""
-    if is_full(problem):
+    if is_full(error):
         return WarehouseError(
             f"there is no space left for {path.name} in {path.parent}: free some and run again; "
-            f"nothing that was received is lost. DuckDB says: {problem}"
+            f"nothing that was received is lost. DuckDB says: {error}"
         )
-    if any(sign in str(problem) for sign in _DAMAGED):
+    if any(sign in str(error) for sign in _DAMAGED):
         return WarehouseDamaged(
             f"{path} is damaged: restore the last backup with `marketing-sync restore`. Without "
             "one, move it away and run `marketing-sync rebuild`: `history`, and the runs in "
-            f"`sync`, then begin anew. DuckDB says: {str(problem).splitlines()[0]}"
+            f"`sync`, then begin anew. DuckDB says: {str(error).splitlines()[0]}"
         )
     return None
 
 
-def explain_unopened(path: Path, problem: duckdb.Error) -> Exception:
+def explain_unopened(path: Path, error: duckdb.Error) -> Exception:
     """What it means that DuckDB could not open the file."""
-    text = str(problem)
-    if is_locked(problem):
-        return Held(_read_holder(text))
+    text = str(error)
+    if is_locked(error):
+        return FileInUse(_read_holder(text))
     if "different configuration than existing connections" in text:
-        return Held(Holder(os.getpid(), "this program, with other settings"))
+        return FileInUse(Holder(os.getpid(), "this program, with other settings"))
     if "newer version of DuckDB" in text:
         return WarehouseTooNew(
             f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: "
             "upgrade this installation (or move the file away and run `marketing-sync rebuild`). "
             f"DuckDB says: {text.splitlines()[0]}"
         )
-    return explain_damage(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+    return explain_damage(path, error) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
 def _read_holder(text: str) -> Holder:
     """The program's name with its sub-command: never more of the command line, which may hold
     anything."""
-    if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
+    if (found := _HOLDER.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")
     pid, program = int(found["pid"]), Path(found["program"]).name
     with suppress(OSError, IndexError):

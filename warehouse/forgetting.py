@@ -168,22 +168,22 @@ class _Cutting:
         if isinstance(value, list):
             if any(map(self._has_address, value)) and not all(map(_may_have_address, value)):
                 raise _IsForgotten  # like [address, clicks]
-            return [self._cut_entry(each) for each in value]
+            return [self._cut_entry(item) for item in value]
         if isinstance(value, dict):
             return self._cut_object(value)
         return None if self.forgotten.is_address(value) else value
 
     def _cut_object(self, members: dict[str, Any]) -> dict[str, Any]:
-        if any(self._is_person(name.lower(), each) for name, each in members.items()):
+        if any(self._is_person(name.lower(), member) for name, member in members.items()):
             raise _IsForgotten
         is_list = is_numbered(members)
         # the numbers in responses about contacts are those of custom fields
         holds_texts = self.operation.name not in CONTACT_OPERATIONS
         return {
-            name: self._cut_entry(each)
-            if is_list and (holds_texts or isinstance(each, dict | list))
-            else self.cut_value(each)
-            for name, each in members.items()
+            name: self._cut_entry(member)
+            if is_list and (holds_texts or isinstance(member, dict | list))
+            else self.cut_value(member)
+            for name, member in members.items()
             if not self.forgotten.is_address(name)  # like {address: clicks}
         }
 

@@ -166,8 +166,8 @@ class Masking:
         self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]
     ) -> str:
         """The rows that are shown of a relation in the catalog."""
-        shown = ", ".join(self.mask_column(name, column) for name, column in columns.items())
-        return f"select {shown} from {catalog}.{quote_relation(relation)}"
+        columns_sql = ", ".join(self.mask_column(name, column) for name, column in columns.items())
+        return f"select {columns_sql} from {catalog}.{quote_relation(relation)}"
 
     def mask_column(self, name: str, column: PublishedColumn) -> str:
         """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other
@@ -194,13 +194,11 @@ class Masking:
         return f"null::{column.sql_type} as {text}"
 
 
-def personal_key(home: Path, given: Secret | None = None) -> Secret:
-    """The key: the one given by a setting, else the home's, which is made when there is none.
-
-    WarehouseError when it is too short to be one.
-    """
-    if given:
-        return _check_key(given, "MARKETING_PERSONAL_KEY")
+def personal_key(home: Path, configured: Secret | None = None) -> Secret:
+    """The key that the settings configure, else the home's, which is made when there is none.
+    Raises WarehouseError when it is too short."""
+    if configured:
+        return _check_key(configured, "MARKETING_PERSONAL_KEY")
     path = make_folder(home) / "personal.key"
     with hold_lock(home):  # made once, whole or not at all
         # of a process that was killed while it made the key

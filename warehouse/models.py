@@ -92,14 +92,14 @@ class BuildReport:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
-    def problems(self) -> list[str]:
+    def failures(self) -> list[str]:
         """What is wrong, a line each, without values from the data."""
         return [outcome.sentence for outcome in self.with_status(Status.FAILED)]
 
     @property
-    def problem(self) -> str:
+    def failure_summary(self) -> str:
         """What failed and what that means, in one sentence; empty when nothing did."""
-        if not (found := self.problems):
+        if not (found := self.failures):
             return ""
         waiting = sorted(
             {
@@ -195,8 +195,8 @@ def build_models(
         building = _Build(connection, nodes, is_full=full, is_selected=bool(select))
         report = BuildReport(tuple(building.run_nodes(_choose_nodes(nodes, select), on_node)), full)
         with transaction(connection):
-            note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
-            if not select and not report.problem:
+            note_fact(connection, _BLOCKER, report.failure_summary or (blocked if select else ""))
+            if not select and not report.failure_summary:
                 note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
@@ -259,10 +259,8 @@ class _Build:
                     self._versions.pop(node.relation, None)
                 built = "" if failures else f"{made_from} {self._relation_version(node.relation)}"
                 note_fact(self._connection, _BUILT + node.id, built)
-        except duckdb.Error as problem:
-            return Outcome(
-                node, Status.FAILED, time.monotonic() - began, message=mask_error(problem)
-            )
+        except duckdb.Error as error:
+            return Outcome(node, Status.FAILED, time.monotonic() - began, message=mask_error(error))
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
         return Outcome(node, status, time.monotonic() - began, failures)
 
@@ -351,11 +349,16 @@ def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its
     columns are others than they were, and nothing speaks against making it anew."""
     table = quote_relation(node.relation)
-    there, wanted = _read_columns(connection, table), _read_columns(connection, f"(\n{node.sql}\n)")
-    if there != wanted and not node.is_kept:
+    there, declared = (
+        _read_columns(connection, table),
+        _read_columns(connection, f"(\n{node.sql}\n)"),
+    )
+    if there != declared and not node.is_kept:
         return False
-    for name in wanted.keys() - there.keys():  # before its SQL is run, which may read them there
-        fetch_rows(connection, f"alter table {table} add column {quote_name(name)} {wanted[name]}")
+    for name in declared.keys() - there.keys():  # before its SQL is run, which may read them there
+        fetch_rows(
+            connection, f"alter table {table} add column {quote_name(name)} {declared[name]}"
+        )
     fetch_rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     if node.key:  # else it only grows
         same = " and ".join(

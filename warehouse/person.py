@@ -41,18 +41,18 @@ def find_person(
 ) -> Person:
     """The person with this address or contact id: all contacts that have or had one of their
     addresses, and all addresses of these. `account`: look in this one only."""
-    wanted, there = normal_form(address) if address else None, kinds_of(connection)
+    email, there = normal_form(address) if address else None, kinds_of(connection)
     add_normal_form(connection)
-    shown = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
+    columns = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
     tables = " union all ".join(
-        f"select {shown} from {table}" for table in _CONTACTS if table in there
+        f"select {columns} from {table}" for table in _CONTACTS if table in there
     )
     found = fetch_rows(
         connection,
         load_query("person").format(tables=tables),
-        {"account": account, "contact_id": contact_id, "address": wanted},
+        {"account": account, "contact_id": contact_id, "address": email},
     )
-    addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
+    addresses = {email for *_, email in found if email} | ({email} if email else set())
     return Person(
         tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found}))
     )
@@ -72,7 +72,7 @@ def rows_about(
             connection, f"select * from {quote_relation(table)} as t where {about}"
         ):
             found[table] = [
-                {name: each for name, each in row.items() if each is not None} for row in listed
+                {name: value for name, value in row.items() if value is not None} for row in listed
             ]
     return found
 
@@ -91,7 +91,7 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
     types by name. Takes `add_normal_form`."""
     addresses, numbers = (
         _addresses_of(people),
-        sorted({id_ for each in people for _, id_ in each.contacts}),
+        sorted({id_ for person in people for _, id_ in person.contacts}),
     )
     terms = [_has_address(name, addresses) for name in _ADDRESSES if columns.get(name) == "VARCHAR"]
     if "contact_id" in columns:
@@ -154,6 +154,6 @@ def _contacts_of(people: Collection[Person]) -> str:
 def _sql_list(values: Collection[str | int]) -> str:
     """As a list of SQL."""
     return (
-        ", ".join(quote_text(each) if isinstance(each, str) else str(each) for each in values)
+        ", ".join(quote_text(value) if isinstance(value, str) else str(value) for value in values)
         or "null"
     )

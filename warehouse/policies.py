@@ -47,13 +47,13 @@ class Kept:
     def from_text(cls, text: str) -> Self:
         """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and
         TypeError."""
-        given = (part.split("=") for part in text.replace(" ", "").lower().split(","))
-        kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in given})
+        changes = (part.split("=") for part in text.replace(" ", "").lower().split(","))
+        kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in changes})
         if min(days for days in asdict(kept).values() if days is not None) < 1:
             raise ValueError(text)
         return kept
 
     def __str__(self) -> str:
         return ",".join(
-            f"{each.name}={getattr(self, each.name) or _FOR_EVER}" for each in fields(self)
+            f"{limit.name}={getattr(self, limit.name) or _FOR_EVER}" for limit in fields(self)
         )

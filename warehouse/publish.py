@@ -105,7 +105,7 @@ def publish_copy(
             fetch_rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(f"nothing was published: {'; '.join(found)}")
-            _write_ours(connection, masking, temporary)
+            _write_relations(connection, masking, temporary)
             custom = list(build_tables(read_files(home), temporary, limits or QueryLimits()))
             counts = _finish(connection, temporary, custom)
         published = _check_file(temporary, counts)
@@ -114,7 +114,7 @@ def publish_copy(
     return published
 
 
-def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
+def _write_relations(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
     """Write everything of the attached `warehouse` into a new file but the user's tables, and let
     go of it.
 
@@ -130,8 +130,8 @@ def _write_ours(connection: duckdb.DuckDBPyConnection, masking: Masking, path: P
         for schema in (*SCHEMAS, SCHEMA):
             fetch_rows(connection, f"create schema published.{quote_name(schema)}")
         for relation in relations.keys() - views.keys():
-            shown = masking.select_rows("warehouse", relation, relations[relation])
-            fetch_rows(connection, f"create table published.{quote_relation(relation)} as {shown}")
+            rows = masking.select_rows("warehouse", relation, relations[relation])
+            fetch_rows(connection, f"create table published.{quote_relation(relation)} as {rows}")
         fetch_rows(connection, "use published")
         for statement in chain(
             views.values(), *map(table_statements, TABLES_OF_COPY), *commented.values()
@@ -153,8 +153,8 @@ def _finish(
     of each."""
     fetch_rows(connection, f"attach {quote_text(str(path))} as published")
     fetch_rows(connection, "use published")
-    for file, problem in custom:
-        _note_custom(connection, file, problem)
+    for file, failure in custom:
+        _note_custom_table(connection, file, failure)
     with transaction(connection):
         counts = _count_rows(connection)
         totals = [len(counts), sum(counts.values())]
@@ -183,14 +183,16 @@ def _count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return row_counts(connection, kinds_of(connection).keys() - {FACTS.qualified})
 
 
-def _note_custom(connection: duckdb.DuckDBPyConnection, file: CustomFile, problem: str) -> None:
+def _note_custom_table(
+    connection: duckdb.DuckDBPyConnection, file: CustomFile, failure: str
+) -> None:
     """Note what became of one of the user's tables."""
     built_at = None
-    if not problem:
+    if not failure:
         built_at = fetch_value(connection, f"select published_at from {FACTS.qualified}")
         table = f"{SCHEMA}.{quote_name(file.name)}"
         fetch_rows(connection, f"comment on table {table} is {quote_text(file.description)}")
-    row = [file.table, built_at, problem or None]
+    row = [file.table, built_at, failure or None]
     fetch_rows(connection, f"insert into {CUSTOM_TABLES.qualified} values (?, ?, ?)", row)
 
 
@@ -229,7 +231,7 @@ def schema_changes(path: Path, since: dt.date) -> list[tuple[str, dt.datetime, s
     return _rows_if_any(path, sql)
 
 
-def custom_problems(path: Path) -> list[str]:
+def list_custom_failures(path: Path) -> list[str]:
     """Which of the user's tables a published file lacks, and why."""
     sql = (
         f"select table_name, error from {CUSTOM_TABLES.qualified} where error is not null order by "
@@ -257,8 +259,8 @@ def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.D
     try:
         with open_private(path, read_only=True, spill=scratch) as connection:
             yield connection
-    except duckdb.Error as problem:
-        if duckdb_errors.is_locked(problem):
+    except duckdb.Error as error:
+        if duckdb_errors.is_locked(error):
             raise PublishedLocked(path) from None
         raise
 

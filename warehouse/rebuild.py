@@ -82,11 +82,11 @@ def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> Rebuil
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
             total = sum(row_counts(empty, (table.qualified for table in TABLES.values())).values())
-            applied, again = (
+            applied, replayed = (
                 set(fetch_rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
                 for db in (connection, empty)
             )
-        if (lost := applied - again) and not accept_loss:
+        if (lost := applied - replayed) and not accept_loss:
             raise ArchiveError(
                 f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive "
                 "are damaged or missing. It was not changed: put the files back, or run "
@@ -134,7 +134,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     ]
     columns = columns_of(connection)
     commented = comment_statements(
-        connection, {each: columns[each] for each in map(".".join, kept)}
+        connection, {relation: columns[relation] for relation in map(".".join, kept)}
     )
     fetch_rows(connection, f"attach {quote_text(str(path))} as rebuilt")
     for schema, name in kept:

@@ -48,11 +48,11 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
         ):
             try:
                 fetch_rows(connection, statement)
-            except duckdb.ConversionException as problem:
+            except duckdb.ConversionException as error:
                 raise WarehouseError(
                     f"`{statement}` does not fit the tables of the warehouse: run `marketing-sync "
                     "rebuild`"
-                ) from problem
+                ) from error
         stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", _schema_fingerprint())
 
@@ -60,12 +60,12 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
 def _completing_statements(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator[str]:
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
-    for each in sorted(MIGRATIONS):
-        yield from MIGRATIONS[each] if each > version else ()
+    for since in sorted(MIGRATIONS):
+        yield from MIGRATIONS[since] if since > version else ()
     for table, columns in columns_of(connection).items():
         # tables of `history` that a rebuild takes over may be of before there were normal forms
-        is_ours = table.startswith(("source.", "history.", "sync."))
-        if is_ours and EMAIL in columns and EMAIL_NORMALIZED not in columns:
+        is_own = table.startswith(("source.", "history.", "sync."))
+        if is_own and EMAIL in columns and EMAIL_NORMALIZED not in columns:
             yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
             yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
     existing = columns_of(connection)
@@ -90,7 +90,7 @@ def _digest_of_tables() -> str:
         (
             table.qualified,
             table.doc,
-            [(each.name, each.sql_type, each.comment) for each in table.columns],
+            [(column.name, column.sql_type, column.comment) for column in table.columns],
         )
         for table in ALL_TABLES
     ]
@@ -125,8 +125,8 @@ def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[
 
 def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:
     return {
-        each: fetch_value(connection, f"select count(*) from {quote_relation(each)}")
-        for each in relations
+        relation: fetch_value(connection, f"select count(*) from {quote_relation(relation)}")
+        for relation in relations
     }
 
 

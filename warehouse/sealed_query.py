@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.duckdb_errors import is_out_of_memory, query_problem
+from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.sql import add_normal_form, fetch_rows, not_one_select, quote_text
 
 #: What a query may take besides the memory that DuckDB counts.
@@ -113,7 +113,7 @@ def limit_query(
                 f"the query cannot be run: it takes longer than {limits.seconds:g} s: let it do "
                 "less, or allow more with MARKETING_QUERY_SECONDS"
             ) from None
-        reason = query_problem(error, may_quote=limits.may_quote)[:_MESSAGE_LENGTH]
+        reason = explain_query_error(error, may_quote=limits.may_quote)[:_MESSAGE_LENGTH]
         raise QueryFailed(f"the query cannot be run: {reason}") from None
     finally:
         timer.cancel()
@@ -142,10 +142,10 @@ def bounded_memory(more: int) -> Iterator[None]:
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
         with suppress(OSError):  # where the system does not tell
             status = Path("/proc/self/status").read_text()
-            taken = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
-            if taken is not None:
+            data_size = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
+            if data_size is not None:
                 resource.setrlimit(
-                    resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard)
+                    resource.RLIMIT_DATA, (min({int(data_size[1]) * 1024 + more, *limits}), hard)
                 )
         try:
             yield

@@ -48,14 +48,14 @@ def load_statements(path: Path) -> Mapping[str, str]:
 
 
 def fetch_rows(
-    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: "pa.Table"
+    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **relations: "pa.Table"
 ) -> list[tuple[Any, ...]]:
-    """Every row of the result, so that the connection is free for the next statement. The `given`
-    tables are read by their names."""
-    for name, table in given.items():
+    """Every row of the result, so that the connection is free for the next statement. SQL reads
+    the Arrow tables in `relations` by their names."""
+    for name, table in relations.items():
         connection.register(name, table)
     found: list[tuple[Any, ...]] = connection.execute(sql, params).fetchall()
-    for name in given:
+    for name in relations:
         connection.unregister(name)
     return found
 

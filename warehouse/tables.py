@@ -428,13 +428,14 @@ REQUESTS = SyncTable(
 )
 
 
-def _declare_sync_table(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
+def _declare_sync_table(name: str, columns: Mapping[str, list[str]], **members: Any) -> SyncTable:
     made = (
         Column(column, row[0], row[1], "personal" in row, "internal" in row)
         for column, row in columns.items()
     )
     fields: dict[str, Any] = {
-        field: tuple(each) if isinstance(each, list) else each for field, each in others.items()
+        field: tuple(value) if isinstance(value, list) else value
+        for field, value in members.items()
     }
     return SyncTable(name, columns=tuple(_with_normal_forms(made)), **fields)
 

@@ -136,8 +136,8 @@ class Warehouse:
             staged = self.stage_load(load)
         except _PASSING:
             raise
-        except Exception as problem:  # logged all the same: a later version may read the responses
-            staged = problem
+        except Exception as error:  # logged all the same: a later version may read the responses
+            staged = error
         return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged))
 
     def _apply_staged(
@@ -362,7 +362,7 @@ class Warehouse:
             except _PASSING:
                 raise
             # a mistake in reading old responses must not keep new ones out
-            except Exception as problem:
+            except Exception as error:
                 log.exception(
                     "a logged load of %s cannot be applied; a rebuild tries it again", load.asset
                 )
@@ -372,7 +372,7 @@ class Warehouse:
                         load,
                         None,
                         (),
-                        error=f"{type(problem).__name__}: {problem}"[:500],
+                        error=f"{type(error).__name__}: {error}"[:500],
                     )
                 yield None
 

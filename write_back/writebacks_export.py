@@ -16,7 +16,7 @@ from home.folder import in_use
 from home.settings import Settings
 from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now
-from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
+from warehouse.bookkeeping import Run, load_requests, write_changes, write_run, written_revision
 from warehouse.errors import WarehouseError
 from write_back.kinds import KINDS
 from write_back.order import Ran
@@ -35,7 +35,7 @@ def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home:
         if (begun_at := outbox.begun_at) is None:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
-        changed = outbox.changed_since(shown_revision(connection, since))
+        changed = outbox.changed_since(written_revision(connection, since))
         return write_changes(connection, since, map(_make_row, changed))
 
 

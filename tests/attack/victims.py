@@ -51,7 +51,9 @@ def _build_models() -> int:
     from warehouse.models import build_models
 
     try:
-        return int(bool(build_models(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").problem))
+        return int(
+            bool(build_models(Path(os.environ["MARKETING_HOME"]) / "warehouse.duckdb").failure_summary)
+        )
     except (WarehouseError, OSError) as problem:  # which the command line turns into a sentence
         print(problem)
         return 1

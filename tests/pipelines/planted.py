@@ -219,7 +219,7 @@ def fill(folder: Path) -> Planter:
             connection.execute(f"insert into sync.{table} by name select {columns}", values)
         connection.execute("update sync.contact_coverage set email = ?", [plant.mail("contact_coverage")])
     report = build_models(folder / "warehouse.duckdb")
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
     return plant
 
 

@@ -33,7 +33,7 @@ def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
     make(path, 300, 1500)
     report = build_models(path)
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
     assert report.is_full
     return path
 

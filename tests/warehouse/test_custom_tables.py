@@ -12,7 +12,7 @@ from marketing_api.redaction import Secret
 from warehouse.custom_tables import read_files
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
-from warehouse.publish import custom_problems, publish_copy, published_path
+from warehouse.publish import list_custom_failures, publish_copy, published_path
 from warehouse.sealed_query import QueryLimits
 
 HASH, KEEP = Masking(PersonalData.HASH, Secret("k" * 20)), Masking(PersonalData.KEEP)
@@ -33,7 +33,7 @@ def write(filled: Path) -> Write:
         for name, sql in files.items():
             (folder / f"{name}.sql").write_text(sql)
         publish_copy(filled, masking, limits=QueryLimits(seconds=seconds, memory_bytes=200_000_000))
-        return custom_problems(published_path(filled))
+        return list_custom_failures(published_path(filled))
 
     return write_files
 
@@ -138,7 +138,7 @@ def test_links_and_what_is_no_text_are_not_read(filled: Path) -> None:
     (folder / ".hidden.sql").write_text("select 1")
     (folder / "vip.sql").write_text("select 1")
     (folder / "VIP.sql").write_text("select 2")
-    problems = {name: file.problem for name, file in read_files(filled).items()}
+    problems = {name: file.reason for name, file in read_files(filled).items()}
     assert problems.keys() == {"link", "folder", "bytes", "large", "vip"}
     assert "is a link" in problems["link"]
     assert "VIP.sql and vip.sql are one name" in problems["vip"]

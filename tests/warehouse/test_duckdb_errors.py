@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from warehouse import duckdb_errors
-from warehouse.duckdb_errors import Held
+from warehouse.duckdb_errors import FileInUse
 from warehouse.errors import WarehouseDamaged
 
 #: The version whose texts `duckdb_errors` knows. When this fails: run `tests/warehouse/test_connection.py`,
@@ -27,7 +27,7 @@ def test_other_settings_than_an_open_instance_has_count_as_held(tmp_path: Path) 
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)), pytest.raises(duckdb.Error) as caught:
         duckdb.connect(str(path), read_only=True)
-    assert isinstance(duckdb_errors.explain_unopened(path, caught.value), Held)
+    assert isinstance(duckdb_errors.explain_unopened(path, caught.value), FileInUse)
 
 
 def test_a_file_that_is_none_of_duckdbs_is_damaged(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
     with duckdb.connect(str(path)) as connection:
         assert "did not finish" in models.publish_blockers(connection)[0]
     kept, anew = build_models(path), build_models(other, full=True)
-    assert not kept.problem + anew.problem
+    assert not kept.failure_summary + anew.failure_summary
     assert (kept.is_full, anew.is_full) == (False, True)
     ours, theirs = tables(path), tables(other)
     assert ours.keys() == theirs.keys()
@@ -77,7 +77,7 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
     query(path, "update staging.int_messages set automation = 'kept'")
     a_night_later(path)
-    assert not build_models(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).failure_summary
     written = query(
         path,
         "select distinct contact_id from staging.int_messages where automation is distinct from 'kept' order by 1",
@@ -108,7 +108,7 @@ def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -
     query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as "
         "subject) from source.campaigns "
                 "where campaign_id = 8")  # fmt: skip
-    assert not build_models(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).failure_summary
     found = query(
         path,
         "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all",
@@ -142,7 +142,7 @@ def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
         "timestamptz '2026-11-20 15:00+00'"
     )
     for wanted in (239, 10239):
-        assert not build_models(path, select=selected("+attribution")).problem
+        assert not build_models(path, select=selected("+attribution")).failure_summary
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
         assert (
@@ -165,7 +165,7 @@ def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path:
     ((matched, _, every),) = query(path, counts)
     assert matched > 0.9 * every
     _copies_of_campaigns(path, "created_at + interval 1 minute")
-    assert not build_models(path, select=selected("+contact_campaign")).problem
+    assert not build_models(path, select=selected("+contact_campaign")).failure_summary
     assert query(path, counts) == [(0, every, every)]
 
 
@@ -174,7 +174,7 @@ def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(p
     query(path, "alter table staging.int_messages drop column is_quick_open")
     query(path, "update sync.meta set value = 'of older models' where name = 'models'")
     report = build_models(path, select=selected("+contact_campaign"))
-    assert not report.problem
+    assert not report.failure_summary
     assert report.is_full
     assert query(path, "select count(is_quick_open) > 0 from marts.contact_campaign") == [(True,)]
 
@@ -198,7 +198,7 @@ def change(path: Path, day: str, what: str) -> None:
         f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' "
         "and list_id = 1",
     )
-    assert not build_models(path, select=["history_lists"]).problem
+    assert not build_models(path, select=["history_lists"]).failure_summary
 
 
 def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
@@ -211,7 +211,7 @@ def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
         ("Back", "2026-12-05", None, True, None),
     ]
     assert versions(path) == expected
-    assert not build_models(path, select=["history_lists"]).problem
+    assert not build_models(path, select=["history_lists"]).failure_summary
     assert versions(path) == expected, "a night without changes adds nothing"
     change(path, "2026-12-04", "name = 'An older answer'")
     assert versions(path) == expected
@@ -231,7 +231,7 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
         "02:00+00' as _deleted_at) "
                 "from source.lists where account = 'main' and list_id = 1")  # fmt: skip
     for _ in range(2):
-        assert not build_models(path, select=["history_lists"]).problem
+        assert not build_models(path, select=["history_lists"]).failure_summary
         found = query(
             path,
             "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
@@ -248,7 +248,7 @@ def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(pa
     report = build_models(path, select=["history_lists"])
     assert (
         "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows"
-        in report.problem
+        in report.failure_summary
     )
 
 
@@ -256,9 +256,9 @@ def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> No
     query(path, "alter table source.coupons alter redeemed_on set data type varchar")
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
     report = build_models(path, select=selected("stg_coupons", "+attribution+"))
-    assert "model attribution" in report.problem
-    assert "not built because of that: goal_conversions" in report.problem
-    assert "someone" not in report.problem
+    assert "model attribution" in report.failure_summary
+    assert "not built because of that: goal_conversions" in report.failure_summary
+    assert "someone" not in report.failure_summary
     assert [outcome.name for outcome in report.with_status(Status.FAILED)] == ["attribution"]
 
 
@@ -303,7 +303,7 @@ def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
 
 def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> None:
     before = sorted(PROJECT.iterdir())
-    assert not build_models(path, select=["int_accounts"]).problem
+    assert not build_models(path, select=["int_accounts"]).failure_summary
     words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
     subprocess.run(words, check=True, timeout=HANGS_S)
     assert sorted(PROJECT.iterdir()) == before
@@ -336,7 +336,7 @@ def test_dbt_itself_builds_the_same(path: Path) -> None:
     other = path.with_name("other") / path.name
     other.parent.mkdir()
     shutil.copy(path, other)
-    assert not build_models(path).problem
+    assert not build_models(path).failure_summary
     assert len(_dbt(other, "build")) > 180
     ours, theirs = tables(path), tables(other)
     assert {
@@ -392,7 +392,7 @@ def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path
             for file in (path, other):
                 query(file, statement)
         kept, anew = build_models(path), build_models(other, full=True)
-        assert (kept.problem, kept.warnings) == (anew.problem, anew.warnings)
+        assert (kept.failure_summary, kept.warnings) == (anew.failure_summary, anew.warnings)
         assert kept.with_status(Status.UNCHANGED)
         ours, theirs = tables(path), tables(other)
         assert {name for name in ours if ours[name] != theirs[name]} <= _BY_THE_CLOCK
@@ -453,4 +453,4 @@ def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
     assert first.warnings == second.warnings != []
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
     first, second = build_models(path), build_models(path)
-    assert first.problem == second.problem != ""
+    assert first.failure_summary == second.failure_summary != ""

@@ -14,7 +14,7 @@ from home.door import outbox_of
 from marketing_api.clock import utc_now
 from tests.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
-from warehouse.bookkeeping import shown_revision
+from warehouse.bookkeeping import written_revision
 from warehouse.policies import Kept
 from warehouse.rebuild import rebuild_warehouse
 from warehouse.retention import let_go
@@ -118,7 +118,7 @@ def test_rows_that_had_nothing_to_do_go_after_a_week(warehouse: Warehouse, tmp_p
         begun_at = old.begun_at or 0
     export_writebacks(warehouse.open_for_writing(), tmp_path)
     with warehouse.open_for_writing() as connection:
-        assert shown_revision(connection, dt.datetime.fromtimestamp(begun_at, dt.UTC)) > 0
+        assert written_revision(connection, dt.datetime.fromtimestamp(begun_at, dt.UTC)) > 0
         let_go(connection, Kept(), utc_now())
     assert [row[1] for row in shown(warehouse)] == ["planned", "rejected"]
 

@@ -75,7 +75,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         """Names this use of the archive, for as long as it lasts."""
         return self._workspace.open_folder().name
 
-    def is_held(self, holder: str) -> bool:
+    def is_in_use(self, holder: str) -> bool:
         """Whether the use of that name lasts, in whatever process. Of those that ended before this
         one began."""
         return (self._root / "tmp" / holder).exists()
@@ -190,15 +190,15 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
     def _seal_if_there_is_room(self) -> None:
         try:
             self.seal_requests()
-        except (OSError, ArchiveFull) as problem:
-            log.warning("requests are not sealed for now: %s", problem)
+        except (OSError, ArchiveFull) as error:
+            log.warning("requests are not sealed for now: %s", error)
 
     def _seal_within(self, db: sqlite3.Connection) -> list[str]:
         """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose
         rows refer to an equal one now."""
         self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
         recorded, equal = recorded_in(db), list[str]()
-        rows = sorted((each.row for each in recorded.values()), key=_day_of)
+        rows = sorted((exchange.row for exchange in recorded.values()), key=_day_of)
         for day, group in itertools.groupby(rows, key=_day_of):
             own = list(group)
             calls = (AccountCall(row.account, row.question_key) for row in own if row.is_whole)

@@ -72,15 +72,15 @@ class Compaction:
         try:
             if len(going := self._find_going(names)) or len(names) > 1 or self.forgotten:
                 self._merge_files(names, going)
-        except ArchiveDamaged as problem:
+        except ArchiveDamaged as error:
             if self.forgotten is None:
-                log.warning("files of the archive stay as they are: %s", problem)
+                log.warning("files of the archive stay as they are: %s", error)
             elif len(names) > 1:
                 for name in names:
                     self._write_anew([name])
             else:
                 log.warning(
-                    "a damaged file of the archive is removed, it may name somebody: %s", problem
+                    "a damaged file of the archive is removed, it may name somebody: %s", error
                 )
                 self._replace_files(names, None)
 
@@ -102,10 +102,10 @@ class Compaction:
             return pa.array([], pa.int64())
         found = self._read_columns(self.ledger.list_names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
-        wanted = found.filter(
+        kept_rows = found.filter(
             pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before))
         )
-        sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
+        sources = pc.unique(pc.coalesce(kept_rows["body_ref"], kept_rows["request_id"]))
         return sources.filter(
             pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED))
         )

@@ -122,18 +122,18 @@ class Ledger:
                 return work(self._db)
             try:
                 return self._run_once(work, begin)
-            except sqlite3.DatabaseError as problem:
-                code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            except sqlite3.DatabaseError as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
                 if code in _NO_ROOM:
-                    raise ArchiveFull(self._path, str(problem)) from problem
+                    raise ArchiveFull(self._path, str(error)) from error
                 if code not in _DAMAGE:
-                    raise ArchiveError(f"{self._path} cannot be used: {problem}") from problem
+                    raise ArchiveError(f"{self._path} cannot be used: {error}") from error
                 raise ArchiveDamaged(
-                    f"{self._path} is damaged ({problem}): restore the last backup with "
+                    f"{self._path} is damaged ({error}): restore the last backup with "
                     "`marketing-sync restore`. Without one, move the file away and sync: what an "
                     "interrupted sync had received is requested again, and the tables cannot be "
                     "rebuilt from earlier responses"
-                ) from problem
+                ) from error
 
     def run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """A look at one moment, for which nobody waits."""
@@ -338,12 +338,12 @@ class Ledger:
 
     def set_unfinished(self, holder: str, since: int, assets: Iterable[str]) -> None:
         """Without assets the holder has come to its end."""
-        wanted = sorted(assets)
+        names = sorted(assets)
 
         def set_within(db: sqlite3.Connection) -> None:
             db.execute("delete from unfinished where holder = ?", [holder])
-            if wanted:
-                values = _add_checksum(holder, since, json.dumps(wanted))
+            if names:
+                values = _add_checksum(holder, since, json.dumps(names))
                 db.execute("insert into unfinished values (?, ?, ?, ?)", values)
 
         self.run_transaction(set_within)

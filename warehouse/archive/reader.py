@@ -157,10 +157,10 @@ class Reader:
                 raise ArchiveDamaged("a body is kept no longer (MARKETING_KEEP)")
             try:
                 sources = self._locate_rows(refs)
-            except NotArchived as problem:
+            except NotArchived as error:
                 raise ArchiveDamaged(
-                    f"a body that the archive refers to is missing: {problem}"
-                ) from problem
+                    f"a body that the archive refers to is missing: {error}"
+                ) from error
             return [
                 (rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_]))
                 for id_ in request_ids
@@ -272,7 +272,7 @@ class Reusable:
             return None
         try:
             response = self._reader.read_response(newest)
-        except ArchiveError as problem:
-            log.warning("an archived response cannot be used again: %s", problem)
+        except ArchiveError as error:
+            log.warning("an archived response cannot be used again: %s", error)
             return None
         return response if response.call.operation.is_read else None

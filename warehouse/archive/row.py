@@ -135,16 +135,16 @@ class Digests:
 
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
-    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash
-    give a secret away."""
+    """The exchange as a row. Secrets are masked in the parameters, so that neither they nor their
+    hash give one away."""
     call = exchange.call
-    shown = call.public_params
+    params = call.public_params
     return Row(
         request_id=exchange.request_id,
         account=exchange.account,
         operation=call.operation.name,
-        question_key=call.key if shown == call.params else Call(call.operation, shown).key,
-        params=json.dumps(shown, ensure_ascii=False),
+        question_key=call.key if params == call.params else Call(call.operation, params).key,
+        params=json.dumps(params, ensure_ascii=False),
         requested_at=exchange.requested_at.astimezone(dt.UTC),
         waited_ms=exchange.waited_ms,
         took_ms=exchange.took_ms,

@@ -97,7 +97,8 @@ def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
     for group in split_batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
         heads, bodies = zip(*group, strict=True)
         columns = [
-            pa.array([getattr(row, each.name) for row in heads], each.type) for each in HEAD_SCHEMA
+            pa.array([getattr(row, column.name) for row in heads], column.type)
+            for column in HEAD_SCHEMA
         ]
         columns.append(pa.array([body or None for body in bodies], pa.binary()))
         yield pa.Table.from_arrays(columns, schema=SCHEMA)
@@ -111,15 +112,15 @@ def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
         for number, file in enumerate(opened)
         for group, first in enumerate(file.firsts)
     )
-    held = SCHEMA.empty_table()
+    pending = SCHEMA.empty_table()
     for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
-        held = pa.concat_tables(
-            [held, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]
+        pending = pa.concat_tables(
+            [pending, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]
         ).sort_by("request_id")
-        ids = held["request_id"].to_numpy()
+        ids = pending["request_id"].to_numpy()
         if end := int(np.searchsorted(ids, following[0])) if following else len(ids):
-            yield held.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
-        held = held.slice(end)
+            yield pending.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
+        pending = pending.slice(end)
 
 
 def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
@@ -135,8 +136,8 @@ def columns_or_none(
     which is logged: the others can be read."""
     try:
         return read_columns(files, name, columns)
-    except ArchiveDamaged as problem:
-        log.warning("a file of the archive is left out: %s", problem)
+    except ArchiveDamaged as error:
+        log.warning("a file of the archive is left out: %s", error)
         return None
 
 
@@ -202,8 +203,8 @@ class SealedFile:
     def _report_damage(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, pa.ArrowException) as problem:
-            raise ArchiveDamaged(f"{self._address} cannot be read: {problem}") from problem
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveDamaged(f"{self._address} cannot be read: {error}") from error
 
 
 def row_at(heads: pa.RecordBatch, position: int) -> Row:
@@ -264,11 +265,9 @@ def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
                 while chunk := source.read(_CHUNK):
                     digest.update(chunk)
                     sink.write(chunk)
-        except OSError as problem:
-            if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(
-                    f"{files.describe_place(name)} is damaged: {problem}"
-                ) from problem
+        except OSError as error:
+            if error.errno is None:  # not the system but the decompressor
+                raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: {error}") from error
             raise
     if digest.hexdigest() != sha256:
         raise ArchiveDamaged(

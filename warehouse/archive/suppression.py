@@ -47,7 +47,7 @@ def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
 
     def add_to(forgotten: Forgotten, listed: People) -> People:
         added = [sorted(forgotten.fingerprints_of(person)) for person in people]
-        return [*listed, *(each for each in added if each not in listed)]
+        return [*listed, *(fingerprint for fingerprint in added if fingerprint not in listed)]
 
     return _change_list(root, add_to).as_forgotten()
 
@@ -59,8 +59,8 @@ def lift_person(root: Path, person: Person) -> int:
 
     def lift_from(forgotten: Forgotten, listed: People) -> People:
         nonlocal lifted
-        wanted = frozenset(forgotten.fingerprints_of(person))
-        left = [each for each in listed if wanted.isdisjoint(each)]
+        removed = frozenset(forgotten.fingerprints_of(person))
+        left = [entry for entry in listed if removed.isdisjoint(entry)]
         lifted = len(listed) - len(left)
         return left
 
@@ -74,10 +74,9 @@ def _load_list(root: Path) -> _List:
         return _decode(path.read_bytes())
     except FileNotFoundError:
         return _List(secrets.token_hex(_KEY_BYTES), [])
-    except ValueError as problem:
+    except ValueError as error:
         raise ArchiveDamaged(
-            f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a "
-            "backup"
+            f"{path}, the list of forgotten people, is damaged ({error}): put it back from a backup"
         ) from None
 
 

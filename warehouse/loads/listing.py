@@ -200,11 +200,11 @@ def _describe_unproven(scopes: Sequence[Scope]) -> str:
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        others = (
+        is_elsewhere = (
             f"not exists (from {scopes_condition(target, scopes)} x where "
             f"{in_scope(target.table, 's')})"
         )
-        target.make_temporary("kept", f"select s.* from {target.staged} s where {others}")
+        target.make_temporary("kept", f"select s.* from {target.staged} s where {is_elsewhere}")
         target.staged = target.temporary_name("kept")
 
 

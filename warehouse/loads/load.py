@@ -119,8 +119,8 @@ class TableReport:
 
     def add_report(self, other: Self) -> None:
         """What another load did to the same table, too."""
-        for each in fields(self)[1:]:
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        for counter in fields(self)[1:]:
+            setattr(self, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
 
 
 @dataclass

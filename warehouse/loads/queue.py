@@ -77,13 +77,13 @@ class LoadQueue(Generic[S]):
             except (
                 BaseException
                 # whatever it is, those who wait have to know; the rest goes on with a new opening
-            ) as problem:
+            ) as error:
                 failed = deque([served] if served else [])
                 if not failed:
                     with self._lock:
                         failed, self._waiting = self._waiting, deque()
                 for one in failed:
-                    one.outcome.set_exception(problem)
+                    one.outcome.set_exception(error)
             else:
                 # a process that ends while this thread closes DuckDB's connection is aborted
                 del session

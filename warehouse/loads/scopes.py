@@ -100,7 +100,9 @@ def _of_listing(target: Target, load: Load) -> list[Scope]:
     if target.responses or not named.keys() <= load.scope.keys():
         return list(found.values())
     many = [load.scope[column] for column in named]
-    every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
+    every = itertools.product(
+        *([value] if isinstance(value, str | int) else value for value in many)
+    )
     gone = dict.fromkeys(_type_rows(target.table, every))
     return [
         Scope(number, values, label_of(named, values), load.is_complete)

@@ -92,8 +92,8 @@ class Shapes:
             if kind == "object":
                 self._look_at_entry(f"{path}.", value, request_id, depth - 1)
             elif kind == "list":
-                for each in islice(list_entries(value), _ENTRIES):
-                    self._look_at_entry(f"{path}.", each, request_id, depth - 1)
+                for item in islice(list_entries(value), _ENTRIES):
+                    self._look_at_entry(f"{path}.", item, request_id, depth - 1)
 
 
 def type_of(value: Any) -> str:

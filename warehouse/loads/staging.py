@@ -120,8 +120,8 @@ def stage_responses(
             continue
         parsed = parse_rows(response, zone, response.requested_at.astimezone(zone).date())
         _take_response(head, response, parsed, stages)
-    for each in stages.values():
-        each.finish_table()
+    for stage in stages.values():
+        stage.finish_table()
     return staged
 
 
@@ -158,8 +158,8 @@ def _encode_entry(raw: Any) -> str:
     """The entry as it is kept: of one that nothing can write, the archive has the text."""
     try:
         return json_text(raw)
-    except ValueError as problem:
-        return json_text(f"({problem}: see the response in the archive)")
+    except ValueError as error:
+        return json_text(f"({error}: see the response in the archive)")
 
 
 #: Beside the record's columns: which response of the load a row is from (its index), its place
@@ -395,6 +395,6 @@ def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     declares how it is named."""
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
-            wanted = call.params.get(table.load.contact_parameter, "")
-            return int(wanted) if wanted.isdecimal() else None
+            contact_id = call.params.get(table.load.contact_parameter, "")
+            return int(contact_id) if contact_id.isdecimal() else None
     return None

@@ -55,7 +55,9 @@ class Target:
         }
         last = set(calls.values())
         self.rejects = [
-            each for each in staged.rejects if each.table == table.name and each.response in last
+            reject
+            for reject in staged.rejects
+            if reject.table == table.name and reject.response in last
         ]
         #: By response, what it leaves open: entries of this table, and of those before it, which
         #: may be what its rows hang on.
@@ -89,8 +91,8 @@ class Target:
         """A temporary relation of this table's own."""
         return f"temp.{name}_{self.table.name}"
 
-    def run_sql(self, sql: str, **given: pa.Table) -> list[tuple[Any, ...]]:
-        return fetch_rows(self._connection, sql, **given)
+    def run_sql(self, sql: str, **relations: pa.Table) -> list[tuple[Any, ...]]:
+        return fetch_rows(self._connection, sql, **relations)
 
     def fetch_value(self, sql: str) -> Any:
         return fetch_value(self._connection, sql)

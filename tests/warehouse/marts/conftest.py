@@ -31,7 +31,7 @@ def _build(folder: Path) -> None:
     path = folder / "warehouse.duckdb"
     write(path, together([generated(), *by_hand.PARTS]))
     report = build_models(path, ModelSettings(zones={"hill": ACCOUNTS["hill"][0]}))
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
 
 
 @pytest.fixture(scope="session")

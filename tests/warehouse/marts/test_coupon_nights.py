@@ -47,7 +47,7 @@ def test_only_what_appears_at_an_address_that_was_read_is_issued(home: Home) -> 
     home.load([timeline], tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
     _coupons(home, 3, {"ann@x.example": [1, 4], "robert@x.example": [5]})
     report = build_models(home.path / "warehouse.duckdb", select=selected("+coupon_funnel"))
-    assert not report.problem
+    assert not report.failure_summary
     issued = {
         row["issued_month"]: row["issued_count"]
         for row in home.rows("marts.coupon_funnel", "issued_month, issued_count")

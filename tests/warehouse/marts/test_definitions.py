@@ -244,7 +244,7 @@ def on_edges(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnect
     path: Path = tmp_path_factory.mktemp("edges") / "warehouse.duckdb"
     write(path, together(edges(account) for account in ACCOUNTS))
     report = build_models(path, select=selected(*{f"+{mart}" for mart, _ in WINDOWS}))
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
     return duckdb.connect(str(path), read_only=True)
 
 

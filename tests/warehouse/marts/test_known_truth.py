@@ -100,14 +100,14 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     """Built on two nights, between which Ann unsubscribed."""
     path: Path = tmp_path_factory.mktemp("known") / "warehouse.duckdb"
     write(path, ACCOUNT)
-    assert not build_models(path, _SETTINGS).problem
+    assert not build_models(path, _SETTINGS).failure_summary
     with open_database(path) as connection:
         connection.execute(
             "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1",
             [_LATER],
         )
         connection.execute("update sync.coverage set as_of = ?", [_LATER])
-    assert not build_models(path, _SETTINGS).problem
+    assert not build_models(path, _SETTINGS).failure_summary
     return duckdb.connect(str(path), read_only=True)
 
 

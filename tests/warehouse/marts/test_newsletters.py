@@ -63,7 +63,7 @@ def _sent(account: str, contact_id: int, key: str, at: dt.datetime) -> Row:
 def matched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
     path: Path = tmp_path_factory.mktemp("newsletters") / "warehouse.duckdb"
     write(path, together([_newsletter("weekly"), _newsletter("early", early=(10, 31))]))
-    assert not build_models(path, select=selected("+campaign_performance", "stg_contacts")).problem
+    assert not build_models(path, select=selected("+campaign_performance", "stg_contacts")).failure_summary
     with duckdb.connect(str(path), read_only=True) as connection:
         yield connection
 

@@ -38,7 +38,7 @@ def home(
     home = tmp_path_factory.mktemp(request.param)
     shutil.copy(empty_tables if request.param == "empty" else built, home / "warehouse.duckdb")
     if request.param == "empty":
-        assert not build_models(home / "warehouse.duckdb").problem
+        assert not build_models(home / "warehouse.duckdb").failure_summary
     personal_data = PersonalData.KEEP if request.param == "empty" else PersonalData(request.param)
     publish_copy(home, Masking(personal_data, Secret("k" * 20)))
     (home / "warehouse.duckdb").unlink()  # notebooks need nothing but the copy

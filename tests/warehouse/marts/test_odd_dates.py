@@ -65,7 +65,7 @@ def _build(folder: Path) -> None:
     parts = [_account("plain"), *(_account(name, *odd) for name, odd in _ACCOUNTS.items())]
     write(path, together(parts))
     report = build_models(path)
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
 
 
 @pytest.fixture(scope="module")

@@ -152,12 +152,14 @@ def _build(folder: Path) -> None:
                 for name in ("source.contacts", "source.lists", "sync.readings", "sync.coverage"):
                     connection.execute(f"delete from {name}")
         write(path, together(_readings(histories)))
-        assert not build_models(path, select=["history_contacts"]).problem
+        assert not build_models(path, select=["history_contacts"]).failure_summary
         if number == _LATE:
-            assert not build_models(path, select=selected("+list_growth_daily", "+account_daily")).problem
+            assert not build_models(
+                path, select=selected("+list_growth_daily", "+account_daily")
+            ).failure_summary
             shutil.copyfile(path, folder / "late.duckdb")
     report = build_models(path, select=selected(*(f"+{name}" for name in _MARTS)))
-    assert not report.problem, report.problem
+    assert not report.failure_summary, report.failure_summary
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def fill(home: Home) -> None:
 @pytest.mark.slow
 def test_a_person_is_one_row_of_the_marts_and_has_one_hash(home: Home) -> None:
     fill(home)
-    assert not build_models(home.path / "warehouse.duckdb").problem
+    assert not build_models(home.path / "warehouse.duckdb").failure_summary
     people = home.rows("marts.contact_engagement", "email, contact_count, list_count, coupon_count")
     assert {row["email"] for row in people} == {normal_form(each) for found in SPELLINGS for each in found}
     assert [tuple(row.values())[1:] for row in people] == [(2, 2, 1)] * _COUNT

@@ -84,23 +84,14 @@ def compare(warehouse: Path, case: Case) -> list[Difference]:
         return compare_tables(connection, case)
 
 
-def compare_tables(
-    connection: Any,
-    case: Case,
-    only: Iterable[str] = tuple(TABLES),
-    instead: dict[str, list[Row]] | None = None,
-    account: str = "main",
-) -> list[Difference]:
-    """The same on an open connection, for some of the tables; `instead`: rows to expect in place of the
-    case's own."""
-    truth = expected(case) | {name: Expected(rows) for name, rows in (instead or {}).items()}
-    found = [_compare_table(connection, TABLES[name], truth[name], case, account) for name in only]
+def compare_tables(connection: Any, case: Case, only: Iterable[str] = tuple(TABLES)) -> list[Difference]:
+    """The same on an open connection, for some of the tables."""
+    truth = expected(case)
+    found = [_compare_table(connection, TABLES[name], truth[name], case) for name in only]
     return [difference for difference in found if difference]
 
 
-def _compare_table(
-    connection: Any, spec: TableSpec, wanted: Expected, case: Case, account: str
-) -> Difference:
+def _compare_table(connection: Any, spec: TableSpec, wanted: Expected, case: Case) -> Difference:
     result = Difference(spec.name)
     types = _column_types(connection, spec.name)
     if not types:
@@ -116,7 +107,7 @@ def _compare_table(
     ]
     if not absent:
         actual = _read(connection, spec, types, case)
-        result.problems += _structure(connection, spec, types, account)
+        result.problems += _structure(connection, spec, types)
         _match(spec, wanted, actual, result, case)
     return result
 
@@ -146,7 +137,7 @@ def _read(connection: Any, spec: TableSpec, types: dict[str, str], case: Case) -
     return [_row(spec, dict(zip((*spec.columns, "extra"), row, strict=True)), case) for row in rows]
 
 
-def _structure(connection: Any, spec: TableSpec, types: dict[str, str], account: str) -> list[str]:
+def _structure(connection: Any, spec: TableSpec, types: dict[str, str]) -> list[str]:
     """Key columns unique and not null; every row belongs to the account."""
     where, problems = _current(types), []
     key = ", ".join(f'"{name}"' for name in ("account", *spec.key))
@@ -160,7 +151,7 @@ def _structure(connection: Any, spec: TableSpec, types: dict[str, str], account:
     if holes:
         problems.append(f"{holes} rows have a null in their key")
     others = connection.execute(
-        f"select count(*) from source.{spec.name} where account <> ?", [account]
+        f"select count(*) from source.{spec.name} where account <> 'main'"
     ).fetchone()[0]
     return problems + ([f"{others} rows of another account"] if others else [])
 

@@ -41,24 +41,14 @@ def environment(service: Service, home: Path) -> dict[str, str]:
     }
 
 
-def start(service: Service, home: Path, *arguments: str, module: str = "marketing_sync.cli") -> warm.Command:
-    """`sync --reads-only`, not waited for; from an empty folder, so that nobody's `.env` is read."""
+def sync(service: Service, home: Path, *, module: str = "marketing_sync.cli") -> Run:
+    """`sync --reads-only` to its end; from an empty folder, so that nobody's `.env` is read."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
-    return warm.Command(module, ["sync", "--reads-only", *arguments], elsewhere, environment(service, home))
-
-
-def sync(
-    service: Service,
-    home: Path,
-    *arguments: str,
-    module: str = "marketing_sync.cli",
-    patience: float = 2 * HANGS_S,
-) -> Run:
     began = time.monotonic()
-    process = start(service, home, *arguments, module=module)
+    process = warm.Command(module, ["sync", "--reads-only"], elsewhere, environment(service, home))
     try:
-        output = "".join(process.communicate(timeout=patience))
+        output = "".join(process.communicate(timeout=2 * HANGS_S))
     except subprocess.TimeoutExpired:
         process.kill()
         output = "".join(process.communicate())
@@ -66,14 +56,9 @@ def sync(
     return Run(process.returncode, output, time.monotonic() - began)
 
 
-def discrepancies(
-    service: Service, home: Path, run: Run, *, may_fail: bool = False, may_repeat: bool = False
-) -> list[str]:
+def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False) -> list[str]:
     """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1
-    is right too.
-
-    `may_repeat`: the log holds more than one run, so a question may stand in it twice.
-    """
+    is right too."""
     case = Case(service.account, service.variants)
     found: list[str] = []
     if run.code not in ((0, 1) if may_fail else (0,)):
@@ -83,7 +68,7 @@ def discrepancies(
         return [*found, "there is no warehouse.duckdb"]
     found += map(str, compare(warehouse, case))
     found += _rejected(warehouse)
-    found += _manners(service, may_repeat=may_repeat)
+    found += _manners(service)
     if run.output.count(service.account.key):
         found.append("the key stands in the output")
     found += [f"the key stands in {place}" for place in leaks(home, service.account.key)]
@@ -96,15 +81,13 @@ def _rejected(warehouse: Path) -> list[str]:
     return [f"sync.rejected_records has {len(rows)} rows, e.g. {str(rows[0])[:600]}"] if rows else []
 
 
-def _manners(service: Service, *, may_repeat: bool) -> list[str]:
+def _manners(service: Service) -> list[str]:
     """How the requests behaved: within the limit, nothing asked twice, the per-contact questions once."""
     found = []
     worst = max(service.log.per_window().values(), default=0)
     if worst > service.window.limit:
         found.append(f"{worst} requests were let through in one window: a fault of the test server")
-    repeats = (
-        [] if may_repeat else [entry for entry in service.log.repeats() if not _is_doubt(service, entry)]
-    )
+    repeats = [entry for entry in service.log.repeats() if not _is_doubt(service, entry)]
     if repeats:
         found.append(
             f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}"

@@ -1,8 +1,5 @@
-"""The rate limit that several machines share in Redis: the same rules as in a file, what is used of the
-limit, and a Redis that fails.
-
-The service is the sandbox over HTTP: fifteen requests in each second, with delays as measured.
-"""
+"""The rate limit that several machines share in Redis: the same rules as in a file, and a Redis that fails.
+What is used of the limit is simulated in `test_redis_state`."""
 
 from __future__ import annotations
 
@@ -20,13 +17,12 @@ import redis
 
 from marketing_api.errors import LimitNotShared
 from marketing_api.pacing import RateReport, Schedule
-from marketing_api.rate_limit import AGAIN, ALONE, HOLD, FileStore, RateLimiter, RedisStore
+from marketing_api.rate_limit import ALONE, HOLD, FileStore, RateLimiter, RedisStore
 from marketing_api.sandbox.server import spawn
+from tests.pipelines.sandboxes import Sandbox
 from tests.services.conftest import Redis
-from tests.services.shared_budget import Asker, counted
 from tests.waiting import HANGS_S, wait_until
 
-LIMIT = 15
 #: Opens the state of one account anew, as another process does.
 Opening = Callable[[], FileStore | RedisStore]
 
@@ -46,7 +42,7 @@ def opening(request: pytest.FixtureRequest, path: Path) -> Opening:
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    with spawn("--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "150") as url:
+    with spawn("--contacts", "10", "--rate-limit", "15") as url:
         yield url
 
 
@@ -242,73 +238,6 @@ def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Red
     assert clock.times_set == 1
 
 
-# ---- the limit of a service
-
-
-def test_three_machines_use_the_whole_limit_in_equal_shares(
-    redis_server: Redis, service: str, tmp_path: Path
-) -> None:
-    askers = [
-        Asker(tmp_path / str(number), service, redis_server.url, 60, workers)
-        for number, workers in enumerate((32, 16, 8))
-    ]
-    for asker in askers:
-        asker.begin()
-    responses = [asker.finish() for asker in askers]
-    total = counted(service)
-    rate = total.rate(*total.whole_seconds)
-    print(
-        f"\n{rate:.2f}/s = {rate / LIMIT:.1%} of the limit, {total.refused_share:.2%} refused, "
-        f"responses {responses}"
-    )
-    assert rate >= 0.95 * LIMIT
-    assert total.refused_share < 0.005
-    assert all(abs(3 * each / sum(responses) - 1) < 0.2 for each in responses)
-
-
-def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window(
-    redis_server: Redis, service: str, tmp_path: Path
-) -> None:
-    askers = [Asker(tmp_path / str(number), service, redis_server.url, 50) for number in range(3)]
-    for asker in askers:
-        asker.begin()
-    time.sleep(12)
-    redis_server.kill()
-    killed = int(time.time())
-    time.sleep(10)
-    redis_server.start()
-    back = int(time.time())
-    responses = [asker.finish() for asker in askers]
-    total = counted(service)
-    whole = back + int(AGAIN + HOLD) + 2
-    alone, after = total.rate(killed + 3, back), total.rate(whole, total.whole_seconds[1])
-    print(
-        f"\nalone {alone:.2f}/s, afterwards {after:.2f}/s = {after / LIMIT:.1%}, refused "
-        f"{dict(total.refused)}, responses {responses}"
-    )
-    print({second - killed: count for second, count in sorted(total.accepted.items())})
-    assert 0.5 * LIMIT < alone < LIMIT
-    assert after >= 0.95 * LIMIT
-    for first, last in ((killed - 1, back - 1), (back, whole)):
-        assert len([second for second in total.refused if first <= second <= last]) <= 1
-    for asker in askers:
-        gone, is_back = asker.log.read_text().splitlines()
-        assert f"127.0.0.1:{redis_server.port}" in gone
-        assert "is back" in is_back
-
-
-def test_many_threads_of_one_process_are_not_refused(
-    redis_server: Redis, service: str, tmp_path: Path
-) -> None:
-    asker = Asker(tmp_path / "one", service, redis_server.url, 20, 32)
-    asker.begin()
-    asker.finish()
-    total = counted(service)
-    print(f"\n{total.accepted.total()} accepted, {total.refused.total()} refused")
-    assert total.refused_share < 0.02  # a thread that the machine delays sends in the second after its own
-    assert total.rate(*total.whole_seconds) > 0.9 * LIMIT
-
-
 # ---- a Redis that cannot be used from the start
 
 
@@ -371,7 +300,7 @@ def test_a_wrong_address_is_a_sentence_before_any_request(
     assert "MARKETING_BUDGET_URL" in text
     assert sentence in text
     assert "s3cret" not in text or "?s3cret" in url  # the name of an option is none
-    assert not counted(service).accepted
+    assert Sandbox(service).count == 0
 
 
 def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(
@@ -383,7 +312,7 @@ def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(
     print(text)
     assert (code, text.count("\n")) == (2, 1)
     assert f"the Redis at 127.0.0.1:{redis_server.port} cannot be used (Timeout reading from" in text
-    assert not counted(service).accepted
+    assert Sandbox(service).count == 0
 
 
 def test_a_server_that_is_no_redis_is_a_sentence(service: str, tmp_path: Path) -> None:
@@ -409,14 +338,14 @@ def test_a_wrong_password_ends_every_command_before_any_request(
             )[0]
             == 0
         )
-    before = counted(service).accepted.total()
+    before = Sandbox(service).count
     code, text = run(words, service, f"redis://:s3cret@127.0.0.1:{redis_server.port}/0", tmp_path)
     print(text)
     assert code == 2
     assert f"MARKETING_BUDGET_URL: the Redis at 127.0.0.1:{redis_server.port} cannot be used" in text
     assert "s3cret" not in text
     assert "Traceback" not in text
-    assert counted(service).accepted.total() == before
+    assert Sandbox(service).count == before
 
 
 def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_path: Path) -> None:
@@ -429,14 +358,14 @@ def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_p
         )[0]
         == 0
     )
-    before = counted(service).accepted.total()
+    before = Sandbox(service).count
     (tmp_path / "rows.csv").write_text("email,list_id\nann@example.com,1801\n")
     words = ["push", "contacts", "--from", "rows.csv", "--apply"]
     code, text = run(words, service, "redis://:s3cret@127.0.0.1:1/0", tmp_path)
     print(text)
     assert code == 2
     assert "MARKETING_BUDGET_URL: the Redis at 127.0.0.1:1 cannot be used" in text
-    assert counted(service).accepted.total() == before
+    assert Sandbox(service).count == before
 
 
 def test_a_missing_package_is_named(service: str, tmp_path: Path, missing_package: str) -> None:

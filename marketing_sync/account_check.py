@@ -1,6 +1,6 @@
-"""Whether an account's address, key and business are the right ones, by one cheap request.
+"""Checks an account's address, key and business with one cheap request.
 
-Requests are paced like all others; none of them is kept in the archive."""
+Requests are paced like all others, and aren't archived."""
 
 import datetime as dt
 import sys
@@ -20,43 +20,45 @@ from marketing_api.exchange import Response
 from marketing_api.operations import account
 from marketing_api.parsing import business_of
 from marketing_api.redaction import plain
-from marketing_sync.commands import print_error, says_yes
-from marketing_sync.commands.call import client_by_hand
+from marketing_sync.commands import ask_yes_no, print_error
+from marketing_sync.commands.call import open_client
 from write_back.outbox.outbox import open_outbox
 
-#: What a finding is about that says that the home holds another business's data, or is of the other
-#: kind.
+#: The subject of findings about whose data the home contains, and whether it is the sandbox's.
 IDENTITY = "identity"
 
 
 def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -> int:
-    """Note that the account is another business now, or has another address, once a person agreed:
-    by `is_agreed`, or asked on the terminal. Returns the exit code, 1 when nobody agreed. Raises
+    """Record that the account is another business now, or has another address, if the user agrees:
+    by `is_agreed`, or on the terminal. Returns the exit code, 1 when they don't agree. Raises
     SettingsError."""
     with open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, account_name)
         known = known_owner(settings, connection.account)
-        with client_by_hand(connection) as (client, _):
+        with open_client(connection) as (client, _):
             found = owner_in(client.fetch(account.ME.bind()), settings, connection)
-    if not (why := find_difference(known, found)):
+    difference = find_difference(known, found)
+    if not difference:
         print(
             f"{connection.account}: this is {found}, as the home knows it: there is nothing to "
             "confirm"
         )
         return exits.DONE
     with open_outbox(settings.home) as outbox:
-        if left := outbox.open_count(connection.account):
+        open_count = outbox.open_count(connection.account)
+        if open_count:
             raise SettingsError(
-                f"{left:,} requests to {known} are still open: send them with its key and address, "
-                "or drop them with `marketing-sync push cancel`"
+                f"{open_count:,} requests to {known} are still open: send them with its key and "
+                "address, or drop them with `marketing-sync push cancel`"
             )
     print(
-        f"{connection.account}: {why}: the home holds the data of {known}, and {found} responds",
+        f"{connection.account}: {difference}: the home holds the data of {known}, and {found} "
+        "responds",
         file=sys.stderr,
     )
     if not is_agreed and not sys.stdin.isatty():
         raise SettingsError("this has to be confirmed: run it on a terminal, or with --yes")
-    if not (is_agreed or says_yes("Go on under the same name with this one? [y/N] ")):
+    if not (is_agreed or ask_yes_no("Go on under the same name with this one? [y/N] ")):
         return print_error("nothing was changed", exits.INCOMPLETE)
     with open_archive(settings.home) as archive:
         Checkpoints(archive).end_assets(SOURCE_ASSETS)  # a sync of the other one is not resumed
@@ -68,17 +70,17 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
 def check_account(
     connection: Connection, accept: Callable[[Response], object] = lambda _: None
 ) -> tuple[Finding, dt.timedelta]:
-    """One cheap request: whether address and key are right, and what to do where they are not; how
+    """Sends one cheap request. Returns whether address and key are right, or what to do, and how
     far the service's clock is ahead."""
-    what, skew = "account", dt.timedelta()
+    subject, skew = "account", dt.timedelta()
     try:
-        with client_by_hand(connection, accept) as (client, limiter):
+        with open_client(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
             name = business.business_name if business else "an account without a name"
             text = f"connected as {name}, limit {limiter.limit:,.15g}/s"
-            return Finding(what, True, f"{connection.account}: {plain(text)}"), client.clock.skew
-    except OtherBusiness as problem:
-        what, text = IDENTITY, str(problem)
-    except MarketingApiError as problem:
-        text = f"not connected: {explain_refusal(connection, problem)}"
-    return Finding(what, False, f"{connection.account}: {plain(text)}"), skew
+            return Finding(subject, True, f"{connection.account}: {plain(text)}"), client.clock.skew
+    except OtherBusiness as error:
+        subject, text = IDENTITY, str(error)
+    except MarketingApiError as error:
+        text = f"not connected: {explain_refusal(connection, error)}"
+    return Finding(subject, False, f"{connection.account}: {plain(text)}"), skew

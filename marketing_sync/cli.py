@@ -1,8 +1,8 @@
-"""The command line: which commands there are, and exit codes of wrong usage. Each command is a file
-of its name in `commands/`, which opens with what it does.
+"""The command line: the commands, and exit codes of wrong usage. Each command is a file of its name
+in `commands/`, whose docstring begins with what the command does.
 
-Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the
-command needs."""
+Imports here are few. Everything else is imported once Ctrl-C is handled, and only what the command
+needs."""
 
 import ast
 import codecs
@@ -19,24 +19,29 @@ from home import exits, interrupts
 from marketing_api import __version__
 from marketing_sync.usage import WithExamples
 
-#: In the order of use.
+#: The commands in the order of use.
 COMMANDS = (
-    *("init", "doctor", "sync", "push", "status"),
-    *(
-        "publish",
-        "report",
-        "query",
-        "tables",
-        "person",
-        "forget",
-        "rebuild",
-        "backup",
-    ),
-    *("restore", "ui", "call", "sandbox"),
+    "init",
+    "doctor",
+    "sync",
+    "push",
+    "status",
+    "publish",
+    "report",
+    "query",
+    "tables",
+    "person",
+    "forget",
+    "rebuild",
+    "backup",
+    "restore",
+    "ui",
+    "call",
+    "sandbox",
 )
 _FOLDER = Path(__file__).with_name("commands")
 _PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
-#: What most people come for; shown when nothing is typed behind the name.
+#: What is printed when only the program's name is typed: the commands that most people need.
 _FIRST_STEPS = f"""
 {_PURPOSE}
 
@@ -56,13 +61,13 @@ fish_source."""
 
 
 def _read_purpose(name: str) -> str:
-    """The sentence that the command's file begins with, which is not imported for it."""
+    """The first sentence of the command's file, which isn't imported for it."""
     source = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
-class _Listed(click.Command):
-    """A command for the list, suggestions and completion."""
+class _CommandEntry(click.Command):
+    """A command as an entry of the list, of suggestions and of completion."""
 
     def get_short_help_str(self, limit: int = 0) -> str:
         words = _read_purpose(str(self.name))
@@ -70,7 +75,7 @@ class _Listed(click.Command):
 
 
 class _LazyCommands(WithExamples, click.Group):
-    """Imports a command's module when it is typed."""
+    """Imports a command's module only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of use
@@ -82,23 +87,23 @@ class _LazyCommands(WithExamples, click.Group):
         if name is not None:
             command = getattr(import_module(f"marketing_sync.commands.{name}"), name)
             assert isinstance(command, click.Command)
-            begins = f"{_read_purpose(name)}\n\n"
-            command.help = begins + (command.help or "").removeprefix(begins)
+            purpose = f"{_read_purpose(name)}\n\n"
+            command.help = purpose + (command.help or "").removeprefix(purpose)
         return name, command, rest
 
 
-def _first_steps() -> None:
+def _print_first_steps() -> None:
     if click.get_current_context().invoked_subcommand is None:
         print(_FIRST_STEPS)
 
 
 PROGRAM = _LazyCommands(
     "marketing-sync",
-    commands={name: _Listed(name) for name in COMMANDS},
+    commands={name: _CommandEntry(name) for name in COMMANDS},
     help=_PURPOSE,
     epilog=_EPILOG,
     invoke_without_command=True,
-    callback=_first_steps,
+    callback=_print_first_steps,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 
@@ -110,15 +115,15 @@ click.version_option(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    # records in millions and no circles among them: looking for some takes a sixth of a large
-    # listing
+    # A large listing has millions of records and no reference cycles; looking for cycles takes a
+    # sixth of its time.
     gc.set_threshold(50_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # data is never escaped
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # never escape data
     with interrupts.end_at_once():
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)
-        except click.ClickException as problem:
-            problem.show()
-            return problem.exit_code
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code

@@ -1,7 +1,7 @@
-"""The service for programs of your own: calls by the name of the operation, validated, under the
-account's rate limit, repeated where that is safe (docs/python.md).
+"""The service's client for your own programs: validated calls by the operation's name, within the
+account's rate limit, retried where that is safe (docs/python.md).
 
-Not here: what a sync adds to it, the archive and the warehouse."""
+Not here: what a sync adds, the archive and the warehouse."""
 
 import datetime as dt
 import os
@@ -21,17 +21,18 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from marketing_api.operations import account
 from marketing_api.paging import Listing
-from marketing_api.parsing import parse_rows
+from marketing_api.parsing import business_of, parse_rows
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.fields import Record
 from marketing_api.service_address import normalize_address
 
-#: Names as in the reference of tables, values as Python has them.
+#: Column names as in the reference of tables, with Python values.
 Row = dict[str, Any]
 _TIMES: dict[Any, Callable[[str], dt.date]] = {
-    kind: read
-    for plain, read in ((dt.datetime, dt.datetime.fromisoformat), (dt.date, dt.date.fromisoformat))
-    for kind in (plain, plain | None)
+    dt.datetime: dt.datetime.fromisoformat,
+    dt.datetime | None: dt.datetime.fromisoformat,
+    dt.date: dt.date.fromisoformat,
+    dt.date | None: dt.date.fromisoformat,
 }
 
 
@@ -43,10 +44,10 @@ class Client:
             for contact in client.rows("emailmarketing/getcontacts", listid=12):
                 print(contact["email"], contact["registered_at"])
 
-    Without address and key, those of `MARKETING_API_URL` and `MARKETING_API_KEY`; one of them alone
-    is refused, so that a key never goes to another address than its own. `max_rate`: requests a
-    second, below the service's limit, which every program of this user on this machine that uses
-    the same key shares, a sync included. `timezone` overrides what the account reports. Raises
+    Without address and key, it uses `MARKETING_API_URL` and `MARKETING_API_KEY`. Pass both or
+    neither, so that a key is never sent to another address than its own. `max_rate`: requests per
+    second, below the service's limit, which all programs of this user on this machine share if
+    they use the same key, also a sync. `timezone` overrides what the account reports. Raises
     errors.InvalidCall."""
 
     def __init__(
@@ -66,8 +67,8 @@ class Client:
             )
         try:
             address = normalize_address(url)
-        except ValueError as problem:
-            raise InvalidCall(f"the address of the service: {problem}", parameter="url") from None
+        except ValueError as error:
+            raise InvalidCall(f"the address of the service: {error}", parameter="url") from None
         connection = Connection("main", address, Secret(key), max_rate, timezone)
         self._open = ExitStack()
         spool = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
@@ -77,7 +78,7 @@ class Client:
         )
 
     def get(self, operation: str | Operation, **parameters: Any) -> Any:
-        """What a read returned, decoded and as the service words it: the payload of its response.
+        """What a read returned: the decoded payload of its response, with the service's names.
 
         Raises errors.InvalidCall before anything is sent when the parameters do not fit; Refused,
         NotAvailable, AuthenticationFailed, or a Transient error after all tries."""
@@ -87,56 +88,49 @@ class Client:
     def rows(
         self, operation: str | Operation, *, record: str = "", **parameters: Any
     ) -> Iterator[Row]:
-        """The entries of a read, of all its pages and each once, in the service's order.
+        """The entries of all pages of a read, without duplicates, in the service's order.
 
-        Values are read from every form in which the service writes them: numbers are numbers, times
-        are datetimes in UTC. Members that have no name here are in `extra`; entries that cannot be
-        read are left out. `record`: which of the operation's records, where a response has several
-        kinds; the first otherwise. Raises as `get`."""
-        found = find_operation(operation, is_read=True)
-        kind = _find_record(found, record)
-        found.bind(**parameters)
-        zone = self.timezone  # first: a wrong key is told there
-        known: set[str] = set()
-        for response in Listing(found, parameters).pages(self._client.fetch):
+        Values are parsed from every form in which the service writes them: numbers are numbers,
+        times are datetimes in UTC. Unknown fields are in `extra`; entries that can't be parsed are
+        left out. `record`: the name of a record of the operation, if its response has several
+        kinds; by default the first. Raises as `get`."""
+        called = find_operation(operation, is_read=True)
+        kind = _find_record(called, record)
+        called.bind(**parameters)
+        zone = self.timezone  # first, since it reports a wrong key
+        seen: set[str] = set()
+        for response in Listing(called, parameters).pages(self._client.fetch):
             today = response.requested_at.astimezone(zone).date()
             for batch in parse_rows(response, zone, today):
-                for each in batch.records if batch.record is kind else ():
-                    text = repr(each) if found.is_paged else ""
-                    if not text or text not in known:
-                        known.add(text)
-                        yield _make_row(each)
+                for entry in batch.records if batch.record is kind else ():
+                    text = repr(entry) if called.is_paged else ""
+                    if not text or text not in seen:
+                        seen.add(text)
+                        yield _make_row(entry)
 
     def send(self, operation: str | Operation, **parameters: Any) -> Any:
-        """What a write returned. It is sent again only where it certainly took no effect.
+        """What a write returned. It is retried only where it certainly took no effect.
 
-        Raises as `get`, and errors.OutcomeUnknown where nobody can tell: look before you send it
-        again. For lists of people `marketing-sync push` keeps an outbox, which does that by
-        itself."""
+        Raises as `get`, and errors.OutcomeUnknown where that is unclear: check before you send it
+        again. For lists of people use `marketing-sync push`, whose outbox checks by itself."""
         call = find_operation(operation, is_read=False).bind(**parameters)
         return self._client.write(call).envelope.decode_payload(call.operation)
 
     @cached_property
     def timezone(self) -> dt.tzinfo:
-        """Of the account: times without a zone are in it. One request, once."""
-        given = self._client.connection.timezone
-        if given is None:
-            response = self._client.fetch(account.ME.bind())
-            rows = parse_rows(response, dt.UTC, response.requested_at.date())
-            businesses = (
-                each
-                for batch in rows
-                for each in batch.records
-                if isinstance(each, account.Business)
-            )
-            given = next((each.timezone for each in businesses), None)
+        """The account's time zone, which its times without a zone are in. Sends one request at
+        most."""
+        name = self._client.connection.timezone
+        if name is None:
+            business = business_of(self._client.fetch(account.ME.bind()))
+            name = business.timezone if business else None
         with suppress(ZoneInfoNotFoundError, ValueError):
-            return ZoneInfo(given or "UTC")
+            return ZoneInfo(name or "UTC")
         return dt.UTC
 
     @property
     def requests(self) -> int:
-        """Sent so far."""
+        """Requests sent so far."""
         return self._client.statistics.requests
 
     @property
@@ -160,17 +154,18 @@ class Client:
 
 
 def _find_record(operation: Operation, name: str) -> type[Record]:
-    kinds = {each.__name__: each for each in operation.records}
+    kinds = {record.__name__: record for record in operation.records}
     if not kinds:
         raise InvalidCall(f"{operation.name} has no records: use `get`")
     if name not in ("", *kinds):
-        had = f"it has {', '.join(kinds)}"
-        raise InvalidCall(f"{operation.name} has no records {name}: {had}", parameter="record")
+        advice = f"it has {', '.join(kinds)}"
+        raise InvalidCall(f"{operation.name} has no records {name}: {advice}", parameter="record")
     return kinds[name] if name else next(iter(kinds.values()))
 
 
 def _make_row(record: Record) -> Row:
-    """Times and dates are texts in a record, since Arrow reads them fastest."""
+    """The record's fields; times and dates are texts in a record, since Arrow reads them
+    fastest."""
     row: Row = {}
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
@@ -181,7 +176,8 @@ def _make_row(record: Record) -> Row:
 
 
 def find_operation(operation: str | Operation, *, is_read: bool) -> Operation:
-    """Raises InvalidCall when there is none of that name, or it is called by another method."""
+    """The operation of that name. Raises InvalidCall when there is none, or when it needs the other
+    method."""
     found = operations.find(operation) if isinstance(operation, str) else operation
     if found.is_read and not is_read:
         raise InvalidCall(

@@ -1,9 +1,9 @@
-"""Programs that end with the process that started them, however that ends, with all that they
-started in turn.
+"""Starts programs that end with the process that started them, even if it is killed, together with
+all their own subprocesses.
 
-Between both stands a process of this file alone (standard library, 10 MB): it starts a program for
-each line of its standard input, and ends them all when the input ends, which a kill of the other
-side brings about, too. Not here: which programs (`commands.ui`)."""
+This file also runs as a process between them (standard library only, 10 MB). It starts a program
+per line of its standard input, and ends all programs when that input ends, which it also does when
+the starting process is killed. Not here: which programs (`commands.ui`)."""
 
 import contextlib
 import json
@@ -15,13 +15,13 @@ import threading
 import time
 from typing import Self
 
-#: How long programs may take to end on each of the signals.
+#: How long programs may take to end after a signal.
 _GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
-    """The other side, for the length of a `with`, with the environment as of its beginning:
-    `process` ends when a program does."""
+    """Runs the process between for the length of a `with`. `process` ends when one of the programs
+    does."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-IS", __file__]
@@ -51,9 +51,8 @@ class Keeper:
 def _main() -> None:
     """Leader of the process group in which everything runs."""
     for number in _GRACE_S:
-        signal.signal(
-            number, lambda *_: None
-        )  # meant for the others; a handler, since ignoring would be passed on to them
+        # The signal is for the programs. A handler, since they would inherit SIG_IGN.
+        signal.signal(number, lambda *_: None)
     programs: list[subprocess.Popen[bytes]] = []
     over = threading.Event()
 
@@ -63,7 +62,7 @@ def _main() -> None:
 
     def read_commands() -> None:
         for line in sys.stdin:
-            programs.append(subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL))  # noqa: S603 (what our other side wrote)
+            programs.append(subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL))  # noqa: S603 (what Keeper wrote)
             threading.Thread(target=watch_program, args=(programs[-1],), daemon=True).start()
         over.set()
 
@@ -74,7 +73,7 @@ def _main() -> None:
         until = time.monotonic() + grace
         while time.monotonic() < until and any(program.poll() is None for program in programs):
             time.sleep(0.1)
-    os.killpg(0, signal.SIGKILL)  # what the programs left behind, and this process
+    os.killpg(0, signal.SIGKILL)  # subprocesses that are left, and this process
 
 
 if __name__ == "__main__":

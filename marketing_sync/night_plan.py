@@ -1,9 +1,9 @@
-"""Plans a night for `sync --dry-run`: its requests, how long they take, whether the maximum age is
-kept.
+"""Plans a night for `sync --dry-run`: its requests, how long they take, and whether the maximum age
+is kept.
 
-It goes by what the last sync left: what only the listings will show is not in it."""
+The plan goes by the last sync. What only tonight's listings will show isn't in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,31 +19,50 @@ from home.folder import prepare_home
 from home.identity import check_kind
 from home.output import AccountPlan, Plan, Planned, print_json
 from home.progress import format_clock
-from home.settings import Settings, estimated_rate
+from home.settings import Settings
+from marketing_api.operation import Operation
 from marketing_api.operations import ALL
 from marketing_api.rate_limit import RateLimiter
-from marketing_sync.commands import Arguments
 from marketing_sync.texts import make_grid, text_template
-from pipelines.reading import Planners, budget_of, named_assets, needed_too
+from pipelines.reading import (
+    NightLimits,
+    Planners,
+    ReadOptions,
+    add_needed_assets,
+    make_budget,
+    read_night_limits,
+)
 
-_OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
-#: What is not planned contact by contact. Nothing else is requested before it is there.
+_LISTING_COUNT = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
+#: The requests that aren't planned per contact; they are sent before all others.
 LISTINGS = "listings"
-#: Parameters that name one campaign, contact or the like.
+#: Parameters that name a single campaign, contact or the like.
 _OF_ONE = ("id", "email")
 
 
-def show_plan(arguments: Arguments, settings: Settings) -> int:
+def show_plan(
+    settings: Settings, chosen: Sequence[SourceAsset], options: ReadOptions, *, is_json: bool
+) -> int:
     """Print the plan; returns the exit code. Raises SettingsError."""
     check_kind(settings)
-    chosen = named_assets(arguments.only)
-    plans = (
-        list(_plan_accounts(arguments, settings, chosen))
-        if settings.warehouse_path.exists()
-        else []
-    )
+    plans: list[AccountPlan] = []
+    if settings.warehouse_path.exists():
+        prepare_home(settings.home, settings.lock_seconds)
+        accounts = known_accounts(settings)
+        night = read_night_limits(settings, accounts)
+        budget = make_budget(settings, options)
+        with open_archive(settings.home) as archive:
+            warehouse = warehouse_of(settings, archive)
+            # once for all accounts, after the tables have the columns of this version
+            with warehouse.open_for_reading():
+                assets = add_needed_assets(chosen, accounts, warehouse)
+                planners = Planners(warehouse, assets, night, budget, options.requests_all)
+                for connection in accounts:
+                    limiter = RateLimiter.share_limit(connection)
+                    planner = planners.make_planner(connection.account, limiter)
+                    plans.append(plan_account(night, assets, planner))
     console = Console(highlight=False, soft_wrap=True)
-    if arguments.json:
+    if is_json:
         print_json(Plan(plans))
     elif not plans:
         console.print(
@@ -51,39 +70,20 @@ def show_plan(arguments: Arguments, settings: Settings) -> int:
             "run `marketing-sync sync`"
         )
     else:
-        for number, each in enumerate(plans):
+        for number, plan in enumerate(plans):
             console.print(end="\n" if number else "")
-            _print_plan(console, each)
+            _print_plan(console, plan)
     return exits.DONE
 
 
-def _plan_accounts(
-    arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsset]
-) -> Iterator[AccountPlan]:
-    prepare_home(settings.home, settings.lock_seconds)
-    with open_archive(settings.home) as archive:
-        warehouse = warehouse_of(settings, archive)
-        # once for all, after the tables are as this version declares them
-        with warehouse.open_for_reading():
-            accounts = known_accounts(settings)
-            assets = needed_too(chosen, accounts, warehouse)
-            budget = budget_of(settings, arguments.max_requests, arguments.until)
-            names = [connection.account for connection in accounts]
-            planners = Planners(settings, warehouse, assets, names, budget, arguments.all)
-            for connection in accounts:
-                planner = planners.make_planner(
-                    connection.account, RateLimiter.share_limit(connection)
-                )
-                yield plan_account(settings, assets, planner)
-
-
 def plan_account(
-    settings: Settings, assets: Sequence[SourceAsset], planner: Planner
+    night: NightLimits, assets: Sequence[SourceAsset], planner: Planner
 ) -> AccountPlan:
-    """The requests in the order in which a sync sends them: the limit is used up by the first."""
+    """The account's requests in the order in which a sync sends them: a limit leaves out the last
+    ones."""
     rules = planner.find_rules()
     params = {"account": planner.account, "operations": _nightly_operations(assets)}
-    listings = int(planner.warehouse.run_query(_OTHERS, params).column(0)[0].as_py())
+    listings = int(planner.warehouse.run_query(_LISTING_COUNT, params).column(0)[0].as_py())
     campaigns = planner.make_campaign_plan() if campaign_stats in assets else None
     lines = [_limit_line(LISTINGS, listings, rules.limit)]
     if campaigns:
@@ -104,22 +104,23 @@ def plan_account(
         )
         for name, entry in plan.entries.items()
     ]
-    requests, rate = sum(line.requests for line in lines), estimated_rate(settings, planner.account)
+    requests, rate = sum(line.requests for line in lines), night.rates[planner.account]
     words = text_template(__file__, clock=format_clock).render(
         requests=requests,
         seconds=requests / rate,
         rate=rate,
         plan=plan,
         left_out={line.what: line.left_out for line in lines if line.left_out},
-        settings=settings,
+        night=night,
         LISTINGS=LISTINGS,
     )
     return AccountPlan(planner.account, requests, requests / rate, rate, lines, words.splitlines())
 
 
-def _limit_line(what: str, wanted: int, limit: int | None) -> Planned:
-    sent = wanted if limit is None else min(wanted, limit)
-    return Planned(what, sent, wanted - sent, None, {})
+def _limit_line(what: str, due: int, limit: int | None) -> Planned:
+    """The line of requests of one kind: `due`, of which `limit` may be sent."""
+    sent = due if limit is None else min(due, limit)
+    return Planned(what, sent, due - sent, None, {})
 
 
 def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
@@ -127,17 +128,20 @@ def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
 
 
 def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:
-    """Those that fill tables of the assets and are requested every night. What names one thing is
-    requested when that is due or new."""
+    """The operations that fill the assets' tables and are requested every night. An operation that
+    requests a single thing isn't: it is sent when that thing is due or new."""
     records = {table.record for asset in assets for table in asset.tables}
     return [
-        each.name
-        for each in ALL.values()
-        if records.intersection(each.records)
-        and not any(
-            parameter.name in _OF_ONE and parameter.required for parameter in each.parameters
-        )
+        operation.name
+        for operation in ALL.values()
+        if records.intersection(operation.records) and not _requests_single_thing(operation)
     ]
+
+
+def _requests_single_thing(operation: Operation) -> bool:
+    return any(
+        parameter.name in _OF_ONE and parameter.required for parameter in operation.parameters
+    )
 
 
 def _print_plan(console: Console, plan: AccountPlan) -> None:
@@ -156,10 +160,8 @@ def _print_plan(console: Console, plan: AccountPlan) -> None:
 
 
 def _plan_cells(line: Planned) -> tuple[str, ...]:
-    left_out, total = (
-        f"{line.left_out:,}" if line.left_out else "",
-        "" if line.of is None else f"{line.of:,}",
-    )
+    left_out = f"{line.left_out:,}" if line.left_out else ""
+    total = "" if line.of is None else f"{line.of:,}"
     return line.what, f"{line.requests:,}", left_out, total, _describe_reasons(line)
 
 

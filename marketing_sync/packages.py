@@ -15,8 +15,8 @@ def use_packages() -> None:
     """Put them first, here and in the processes that this one starts, such as Dagster's code
     server: an installed version and a clone in the working folder never mix."""
     sys.path.insert(0, str(ROOT))
-    others = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(ROOT), *(path for path in others if path != str(ROOT))]
+        [str(ROOT), *(path for path in paths if path != str(ROOT))]
     )
     os.environ["PYTHONSAFEPATH"] = "1"  # not the working folder

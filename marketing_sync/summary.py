@@ -1,4 +1,4 @@
-"""What a sync came to, as one value (`output.SyncResult`), and how it reads on a terminal."""
+"""The outcome of a sync as a value (`output.SyncResult`), and the summary that it prints."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from home.settings import Settings
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from marketing_sync.texts import make_grid, text_template
-from pipelines.publishing import custom_table_problems, what_is_published
+from pipelines.publishing import describe_current_copy, list_failed_custom_tables
 from warehouse.models import BuildReport, Status
 
 if TYPE_CHECKING:
-    from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
+    from pipelines.definitions import LaterSteps  # brings Dagster, which takes seconds to import
 
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
 def result_of(
-    reader: Reader, settings: Settings, following: Following, failed: Mapping[str, str]
+    reader: Reader, settings: Settings, later_steps: LaterSteps, failed: Mapping[str, str]
 ) -> SyncResult:
-    """What was read, built, published and sent back. `failed`: steps after the reading, with the
-    reasons."""
+    """What was read, built, published and sent back. `failed`: the reasons of later steps that
+    failed, by step."""
     with reader.warehouse.open_for_reading():
         tables = list(_summarize_tables(reader))
-    report, reports = following.models.report, following.reports
-    is_published = following.publishing.published is not None
+    report, reports = later_steps.models.report, later_steps.reports
+    is_published = later_steps.publishing.published is not None
     days = {
         key: [f"days read: {result.days_in_words}"]
         for key, result in reader.results.items()
@@ -53,18 +53,18 @@ def result_of(
         notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,
         is_published=is_published,
-        published=what_is_published(settings, reader.now()),
+        published=describe_current_copy(settings, reader.now()),
         mail=mail,
-        activations=following.activations.lines,
+        activations=later_steps.activations.lines,
         problems=[
             *(f"{step}: {reason}" for step, reason in failed.items()),
-            *(custom_table_problems(settings) if is_published else ()),
+            *(list_failed_custom_tables(settings) if is_published else ()),
         ],
     )
 
 
 def print_summary(result: SyncResult, settings: Settings) -> None:
-    """Tables, requests, what could not be read, the models, and where the files are."""
+    """Print tables, requests, what could not be read, the models, and where the files are."""
     console = Console(highlight=False, soft_wrap=True)
     columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
     names = [account.account for account in result.accounts]
@@ -72,7 +72,7 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     console.print(f"read from {few if settings.accounts else 'the sandbox'}")
     console.print(make_grid("", columns, map(_table_cells, result.tables)))
     places = {"report": report_of(settings.home), "warehouse": settings.warehouse_path}
-    template = text_template(__file__, _as_it_is, clock=format_clock)
+    template = text_template(__file__, _escape_value, clock=format_clock)
     console.print(
         template.render(result=result, places=places, is_sandbox=not settings.accounts),
         end="",
@@ -80,21 +80,20 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     )
 
 
-def _as_it_is(value: Any) -> str:
-    """What the template is filled with is displayed, whatever is in it."""
+def _escape_value(value: Any) -> str:
+    """Values are displayed unchanged: rich's markup in them is escaped."""
     return escape(plain(value))
 
 
 def _summarize_models(report: BuildReport) -> Built:
-    done = report.with_status(Status.OK)
-    tests = sum(each.node.is_test for each in done)
-    problems = list(filter(None, [report.failure_summary]))
+    succeeded = report.with_status(Status.OK)
+    test_count = sum(outcome.node.is_test for outcome in succeeded)
     return Built(
-        len(done) - tests,
-        tests,
+        len(succeeded) - test_count,
+        test_count,
         len(report.with_status(Status.UNCHANGED)),
         report.warnings,
-        problems,
+        [report.failure_summary] if report.failure_summary else [],
     )
 
 
@@ -143,7 +142,7 @@ def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterato
 
 
 def _schema_changes(reader: Reader) -> Iterator[str]:
-    """How the service's responses differ from what they were."""
+    """How the service's responses differ from earlier ones."""
     for result in reader.results.values():
         for loaded in result.reports:
             for report in loaded.tables.values():
@@ -151,11 +150,11 @@ def _schema_changes(reader: Reader) -> Iterator[str]:
 
 
 def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
-    """Texts by (asset, account) → a line per account and text: an account that cannot be reached
-    has one for all assets."""
+    """Texts by (asset, account) → a line per account and text, which names all assets with the
+    text, such as those of an account that can't be reached."""
     by_text: dict[tuple[str, str], list[str]] = {}
-    for (asset, account), several in texts.items():
-        for text in several:
+    for (asset, account), asset_texts in texts.items():
+        for text in asset_texts:
             by_text.setdefault((account, text), []).append(asset)
     yield from (
         f"{', '.join(names)}, account {account}: {text}"

@@ -1,4 +1,4 @@
-"""What commands print that is longer than a sentence: templates of plain text, and tables."""
+"""Text templates and tables that commands print."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -13,17 +13,18 @@ from rich.table import Table
 def text_template(
     module: str, finalize: Callable[[Any], Any] | None = None, **filters: Callable[..., Any]
 ) -> Template:
-    """The template beside this file. What it names has to be there."""
-    made = Environment(  # noqa: S701 (plain text)
+    """The template next to the module's file, with the same name. Undefined names in it are
+    errors."""
+    environment = Environment(  # noqa: S701 (plain text)
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize
     )
-    made.filters |= {"number": "{:,}".format, **filters}
-    return made.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
+    environment.filters |= {"number": "{:,}".format, **filters}
+    return environment.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
 def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
-    """A table with these columns, like `table, >rows`: those with `>` are flush right."""
-    made = Table(
+    """A table with these columns, like `table, >rows`; a `>` aligns a column to the right."""
+    table = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -33,7 +34,7 @@ def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
     )
     for column in columns.split(", "):
         name = column.removeprefix(">")
-        made.add_column(name, justify="left" if name == column else "right", overflow="fold")
+        table.add_column(name, justify="left" if name == column else "right", overflow="fold")
     for row in rows:
-        made.add_row(*row)
-    return made
+        table.add_row(*row)
+    return table

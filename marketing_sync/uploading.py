@@ -1,9 +1,9 @@
 """Uploads what a home has published, for readers elsewhere: the DuckDB file as one object, and the
 home's status file beside it.
 
-fsspec talks to object storage and takes credentials and endpoints from the environment, as that
-storage's own tools do. There an object appears whole or not at all; in a folder a finished file
-takes its name. Not here: publishing (`warehouse.publish`)."""
+fsspec talks to object storage and takes credentials and endpoints from the environment, as the
+storage's own tools do. An object appears there complete or not at all; in a folder, a complete file
+is moved into place. Not here: publishing (`warehouse.publish`)."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from warehouse.status_file import NAME, HomeStatus, decode, read_status
 
 def upload_published(settings: Settings, url: str) -> str:
     """Upload the published file and the status file into the folder `url`; returns the file's
-    address. Raises WrongUse (also where another home's files are) and Incomplete."""
+    address. Raises WrongUse, also when another home's files are there, and Incomplete."""
     home_id = identity_of(settings.home).home_id
     status = msgspec.structs.replace(read_status(settings.home) or HomeStatus(), home_id=home_id)
     with (
@@ -41,8 +41,8 @@ def upload_published(settings: Settings, url: str) -> str:
 
 
 def _open_storage(url: str) -> tuple[Any, str]:
-    """The storage, and the folder there."""
-    import fsspec  # which takes long
+    """The storage, and the folder in it."""
+    import fsspec  # slow to import
 
     if "://" not in url:
         url = str(Path(url).expanduser().absolute())
@@ -51,13 +51,13 @@ def _open_storage(url: str) -> tuple[Any, str]:
 
 
 def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
-    """Raises WrongUse where another home has uploaded."""
+    """Raises WrongUse when another home has uploaded there."""
     with suppress(FileNotFoundError):
         try:
-            there = decode(files.cat_file(f"{folder}/{NAME}")).home_id
+            uploader_id = decode(files.cat_file(f"{folder}/{NAME}")).home_id
         except msgspec.DecodeError:
-            there = "unknown"
-        if there not in ("", home_id):
+            uploader_id = "unknown"
+        if uploader_id not in ("", home_id):
             raise WrongUse(
                 f"{url} holds what another home has published: give each home a folder of its own"
             )
@@ -78,16 +78,16 @@ def _put_file(files: Any, source: Path, path: str) -> None:
 
 @contextmanager
 def _explain_errors(url: str) -> Iterator[None]:
-    """Each storage has errors of its own."""
+    """Every storage has its own errors; they become WrongUse or Incomplete."""
     try:
         yield
     except (WrongUse, KeyboardInterrupt):
         raise
-    except Exception as problem:
-        reason = " ".join(str(problem).split())[:200] or type(problem).__name__
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
         is_wrong = isinstance(
-            problem, ImportError | FileNotFoundError | PermissionError | NotADirectoryError
+            error, ImportError | FileNotFoundError | PermissionError | NotADirectoryError
         )
         raise (WrongUse if is_wrong else Incomplete)(
             f"published, but not uploaded: {url} cannot be used ({reason})"
-        ) from problem
+        ) from error

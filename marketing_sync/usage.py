@@ -1,5 +1,5 @@
-"""What the program and all of its commands have in common on the command line: examples below the
-help. Imported before Ctrl-C is taken care of, so it imports next to nothing."""
+"""Examples below the help of the program and its commands. It is imported before Ctrl-C is handled,
+so it imports almost nothing."""
 
 import tomllib
 from pathlib import Path
@@ -10,13 +10,13 @@ _EXAMPLES = Path(__file__).with_name("commands") / "examples.toml"
 
 
 def load_examples() -> dict[str, list[str]]:
-    """Command lines by what is typed behind the program's name to call the command."""
+    """Example command lines by command, such as `push contacts`."""
     return tomllib.loads(_EXAMPLES.read_text(encoding="utf-8"))
 
 
-def in_words(called: str) -> str:
-    """The examples of the command that is called so, as its help shows them."""
-    return "\n  ".join(["Examples:", *load_examples()[called]])
+def format_examples(command: str) -> str:
+    """The examples of the command, as its help displays them."""
+    return "\n  ".join(["Examples:", *load_examples()[command]])
 
 
 class WithExamples(click.Command):
@@ -24,5 +24,5 @@ class WithExamples(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # not wrapped, since they are copied
-        formatter.write(f"\n{in_words(ctx.command_path.partition(' ')[2])}\n")
+        formatter.write(f"\n{format_examples(ctx.command_path.partition(' ')[2])}\n")
         super().format_epilog(ctx, formatter)

@@ -28,7 +28,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from report.figures import TIERS as TIERS
 from report.figures import write_headline
-from report.queries import report_of
+from report.queries import read_accounts
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_query import SEAL, bounded_memory
@@ -139,7 +139,7 @@ def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
 
 def news(con: duckdb.DuckDBPyConnection) -> list[str]:
     """What the report would say first, of every account."""
-    found = report_of(con, facts(con), utc_now()).accounts
+    found = read_accounts(con, facts(con), utc_now()).accounts
     return [
         f"{account.title}: {sentence}" if len(found) > 1 else sentence
         for account in found

@@ -1,13 +1,13 @@
 """Dagster: assets, jobs, schedules, sensors, resources."""
 
-#: The code location: its module, and its name in the UI, under which schedules and runs are filed.
+#: The code location: its module, and its name in the UI, which schedules and runs belong to.
 CODE_MODULE, CODE_LOCATION = "marketing_sync.definitions", "marketing-sync"
 
-#: Set by `marketing-sync ui` for the code that it loads: its address serves the report, see
-#: `report_address`.
+#: The environment variable by which `marketing-sync ui` tells the code server that it serves the
+#: report at `report_address`.
 SERVES_REPORT = "MARKETING_SYNC_UI"
 
 
 def report_address(shard: str = "") -> str:
-    """Where the UI has a shard's report."""
+    """The path of a shard's report in the UI."""
     return f"/report/{shard}".rstrip("/")

@@ -1,8 +1,8 @@
-"""The only module that reaches into what Dagster does not document; each entry states why no public
+"""The only module that uses undocumented parts of Dagster. Each entry states why no public
 interface will do.
 
 `tests/pipelines/test_dagster_internals.py` names the version that this was written for, and fails
-when a part of it has moved."""
+when a part has moved."""
 
 import datetime as dt
 import logging
@@ -51,36 +51,36 @@ _KEPT_FILES = 8  # a file per run, and the index
 _BUSY_S = 60
 _MOST_PRUNED = 500  # at a time
 
-#: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the
-#: failure alert look for runs of it.
+#: Dagster's name of the code location that `marketing-sync ui` loads. The UI's timeline and a job's
+#: list of runs show only runs with it.
 _CODE_LOCATION = RemoteRepositoryOrigin(
     location_origin_from_module_name(CODE_MODULE, None, None, CODE_LOCATION), "__repository__"
 )
-#: Tags of our runs.
-OURS = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
-#: What the UI shows as whoever launched a run, instead of "Manually launched". The daemon leaves it
-#: alone.
-BY_THE_COMMAND = {"user": "marketing-sync sync", MAX_RETRIES_TAG: "0"}
+#: The tags that all runs of this project have.
+PROJECT_TAGS = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
+#: Tags of the runs of `marketing-sync sync`: the UI displays this user instead of "Manually
+#: launched", and the daemon doesn't retry them.
+COMMAND_TAGS = {"user": "marketing-sync sync", MAX_RETRIES_TAG: "0"}
 
-#: Within so many seconds of its start a run has noted its process.
+#: How long after its start a run may take to record its process.
 _NOTED_S = 60.0
 _DEAD = (
     "the process of this run is gone: it was killed, ran out of memory, or its machine or "
     "container was stopped. What it received is kept, and the next attempt resumes from there"
 )
-#: Classes of errors by which a run's step fails when Dagster's database goes away.
+#: Error classes that a step fails with when Dagster's database is gone.
 _OUTAGE = {"OperationalError", "InterfaceError", "DagsterPostgresException"}
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
-    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the
-    same; returns what a person has to know."""
-    lost = {
+    """Begin a new history where Dagster's files are damaged, so that runs are still recorded.
+    Returns messages for the user."""
+    losses = {
         "history": "the runs before now are not in the UI any more",
         "schedules": "turn its schedules and sensors on again in the UI",
     }
     notices = []
-    for name, what in lost.items():
+    for name, loss in losses.items():
         folder = dagster_home / name
         if folder.exists() and not all(
             _is_whole(path)
@@ -88,14 +88,14 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
         ):
             notices.append(
                 f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: "
-                f"{what}"
+                f"{loss}"
             )
     return notices
 
 
 def _is_whole(path: Path) -> bool:
-    """A folder, or a SQLite file without damage; one that is locked, or that the system does not
-    let us read now, is not called damaged."""
+    """Whether it is a folder, or an undamaged SQLite file. A file that is locked or can't be read
+    now doesn't count as damaged."""
     if path.suffix != ".db" or not path.is_file():
         return path.suffix != ".db" and path.is_dir()
     try:
@@ -106,9 +106,9 @@ def _is_whole(path: Path) -> bool:
             return bool(
                 is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
             )
-    except sqlite3.OperationalError as problem:
+    except sqlite3.OperationalError as error:
         return (
-            getattr(problem, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+            getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
         )  # which a header of another format raises
     except sqlite3.Error:
         return False
@@ -116,41 +116,41 @@ def _is_whole(path: Path) -> bool:
 
 @contextmanager
 def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance. One process at a time opens it: two that create Dagster's databases at
-    the same moment fail, and a database that is half created looks damaged.
+    """Opens Dagster's instance, one process at a time: two that create its databases at the same
+    moment fail, and a half created database looks damaged.
 
-    HomeError when Dagster's settings are none.
+    Raises HomeError when Dagster's settings are invalid.
     """
-    own = Path(os.environ["DAGSTER_HOME"])
-    with hold_lock(own):
-        for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
-            log.warning(line)
+    dagster_home = Path(os.environ["DAGSTER_HOME"])
+    with hold_lock(dagster_home):
+        if dagster_home.is_relative_to(home):
+            for line in set_damaged_history_aside(dagster_home):
+                log.warning(line)
         try:
             opened = dg.DagsterInstance.get()
-        except Exception as problem:  # whatever a setting makes it import or read
-            reason = " ".join(str(problem.__cause__ or problem).split())[:200]
+        except Exception as error:  # a setting may make it import or read anything
+            reason = " ".join(str(error.__cause__ or error).split())[:200]
             raise HomeError(
-                f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, and see "
-                "that its database can be reached. One in the home is written again once you move "
-                "it away"
-            ) from problem
+                f"Dagster cannot begin with {dagster_home / 'dagster.yaml'} ({reason}): correct "
+                "it, and see that its database can be reached. One in the home is written again "
+                "once you move it away"
+            ) from error
     with opened as instance:
         yield instance
 
 
 @contextmanager
-def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
-    """The instance, which files runs of this process under the UI's code location:
+def open_run_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Opens the instance for runs of this process, which it assigns to the UI's code location:
     `execute_in_process` has no parameter for that. Raises HomeError."""
     with open_instance(home) as instance:
         create = instance.create_run_for_job
 
-        def create_filed(job_def: dg.JobDefinition, **given: Any) -> dg.DagsterRun:
-            return create(
-                job_def, remote_job_origin=_CODE_LOCATION.get_job_origin(job_def.name), **given
-            )
+        def create_in_location(job_def: dg.JobDefinition, **arguments: Any) -> dg.DagsterRun:
+            origin = _CODE_LOCATION.get_job_origin(job_def.name)
+            return create(job_def, remote_job_origin=origin, **arguments)
 
-        setattr(instance, "create_run_for_job", create_filed)  # noqa: B010 (a plain assignment to a method is no type)
+        setattr(instance, "create_run_for_job", create_in_location)  # noqa: B010 (a plain assignment to a method is no type)
         yield instance
 
 
@@ -162,10 +162,11 @@ def execute_here(
     tags: Mapping[str, str],
     config: Mapping[str, Any],
 ) -> str:
-    """Run the selected assets of a job (all when there are none) in this process; the run's id.
+    """Run the selected assets of a job (all if `selection` is empty) in this process; returns the
+    run's id.
 
-    `JobDefinition.execute_in_process` does the same, but for the job's own executor: that one alone
-    runs what is behind a step that failed after it had brought its outputs."""
+    `JobDefinition.execute_in_process` doesn't use the job's executor, and only that one runs the
+    steps after a step that failed when its outputs were there."""
     chosen = frozenset(selection)
     result = core_execute_in_process(
         run_config=config,
@@ -180,16 +181,16 @@ def execute_here(
 
 
 def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Set[str]) -> None:
-    """Show these partitions of an asset as materialized, by no run: such events stay when runs are
-    pruned.
+    """Show these partitions of an asset as materialized, without a run, so that the events stay
+    when runs are pruned.
 
-    Dagster's own call takes milliseconds for each: of many it writes one, and the others are copies
-    of that row."""
+    Dagster's own call takes milliseconds per partition, so it writes the last one, and the earlier
+    ones are copies of that row."""
     storage = instance.event_log_storage
-    *others, last = sorted(partitions - storage.get_materialized_partitions(key)) or [""]
+    *earlier, last = sorted(partitions - storage.get_materialized_partitions(key)) or [""]
     if last:
         instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=last))
-    if others and isinstance(storage, SqlEventLogStorage):
+    if earlier and isinstance(storage, SqlEventLogStorage):
         events = SqlEventLogStorageTable
         newest = events.select().where(
             events.c.asset_key == key.to_string(), events.c.partition == last
@@ -200,15 +201,15 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
             )
             del row["id"]
             copies = [
-                row | {"partition": other, "event": row["event"].replace(last, other)}
-                for other in others
+                row | {"partition": partition, "event": row["event"].replace(last, partition)}
+                for partition in earlier
             ]
             connection.execute(events.insert(), copies)
 
 
 def find_settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
-    """The assets that Dagster shows something of, and no failed check: no public call says either
-    of all at once."""
+    """The assets that Dagster has an event of and no failed check. No public call returns either
+    for all assets."""
     storage, checks = instance.event_log_storage, AssetCheckExecutionsTable.c
     failed = set[str]()
     if isinstance(storage, SqlEventLogStorage):
@@ -222,20 +223,21 @@ def find_settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
 
 
 def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> int:
-    """Fail our started runs in these homes (by shard) that no process executes, so that Dagster
-    tries them again; how many. Dagster's default launcher cannot look: only the code server that
-    started a process sees it end. A home that is not there is on another machine, whose launcher
-    looks."""
-    # Not above: it brings DuckDB, 60 MB to the daemon, which imports this module for its event log
-    # only.
+    """Fail this project's started runs that no process executes any more, so that Dagster tries
+    them again; returns how many there were. `homes`: by shard.
+
+    Dagster's default launcher can't check this: only the code server that started a process sees
+    it end. A home that doesn't exist here is on another machine, whose launcher checks it."""
+    # imported here, since it imports DuckDB: 60 MB in the daemon, which needs this module only for
+    # its event log
     from home.folder import list_running
 
-    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=OURS)
+    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=PROJECT_TAGS)
     count, now_s = 0, unix_now()
     for record in instance.get_run_records(started):
         run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
-        # one that a clock dated ahead began at an unknown moment, and has noted its process long
-        # ago
+        # a start in the future is from a clock that was ahead: such a run has recorded its process
+        # long ago
         is_new = record.start_time is None or abs(now_s - record.start_time) < _NOTED_S
         if is_new or not (home and home.is_dir()) or run.run_id in list_running(home):
             continue
@@ -247,15 +249,14 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
 
 
 def redate_ticks(instance: dg.DagsterInstance) -> int:
-    """Date our ticks that are still to come now; how many. A clock that was ahead noted them, and
-    until then Dagster makes no other: schedules continue after their newest tick, sensors after
-    their last one."""
+    """Set the time of this project's ticks that are in the future to now; returns how many there
+    were. They are from a clock that was ahead, and Dagster makes no tick before the newest one."""
     now_s = unix_now()
     latest_s, count = now_s + TOLERANCE.total_seconds(), 0
     for state in instance.all_instigator_state():
         data: Any
-        data, whose = state.instigator_data, state.origin.repository_origin
-        if data is None or whose.get_label() != _CODE_LOCATION.get_label():
+        data, location = state.instigator_data, state.origin.repository_origin
+        if data is None or location.get_label() != _CODE_LOCATION.get_label():
             continue
         moments = {name: getattr(data, name) for name in data._fields if name.endswith("timestamp")}
         ahead = {name: now_s for name, moment in moments.items() if moment and moment > latest_s}
@@ -270,8 +271,9 @@ def redate_ticks(instance: dg.DagsterInstance) -> int:
 
 
 def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Have Dagster try a run again of which a step failed by its database: otherwise it leaves
-    alone what a step refused (`retry_on_asset_or_op_failure`). To be called before the run ends."""
+    """Have Dagster retry a run in which a step failed because Dagster's database was gone. Other
+    runs with failed steps it doesn't retry (`retry_on_asset_or_op_failure`). Call it before the
+    run ends."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
         error = entry.get_dagster_event().step_failure_data.error
         while error and error.cls_name not in _OUTAGE:
@@ -281,13 +283,13 @@ def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def prune_runs(home: Path, before: dt.datetime) -> int:
-    """Delete our ended runs from before then, with their logs; how many. Dagster has no such
-    setting."""
+    """Delete this project's ended runs older than `before`, with their logs; returns how many.
+    Dagster has no setting for it."""
     with open_instance(home) as instance:
-        ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=OURS)
+        ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=PROJECT_TAGS)
         runs = instance.get_runs(ended, limit=_MOST_PRUNED)
         events = instance.event_log_storage
-        for run in runs:  # events first: a run whose events are gone is found again
+        for run in runs:  # events first, so that an interrupted deletion finds the run again
             events.delete_events(run.run_id)
             instance.run_storage.delete_run(run.run_id)
         if runs and isinstance(events, SqlEventLogStorage):
@@ -300,31 +302,30 @@ def prune_runs(home: Path, before: dt.datetime) -> int:
 
 
 def delete_runs(home: Path) -> int:
-    """Delete all ended runs of ours, and leave nothing of them in free pages of the home's
-    databases; return how many there were. Raises HomeError where another program uses these."""
+    """Delete all ended runs of this project, also from free pages of the home's databases; returns
+    how many there were. Raises HomeError when another program uses a database."""
     count = 0
     while pruned := prune_runs(home, utc_now()):
         count += pruned
-    own = Path(os.environ["DAGSTER_HOME"])
-    for path in own.rglob("*.db") if own.is_relative_to(home) else ():
+    dagster_home = Path(os.environ["DAGSTER_HOME"])
+    for path in dagster_home.rglob("*.db") if dagster_home.is_relative_to(home) else ():
         try:
             with closing(sqlite3.connect(path, timeout=_BUSY_S)) as connection:
                 connection.execute("vacuum")
                 connection.execute("pragma wal_checkpoint(truncate)")
-        except sqlite3.OperationalError as problem:
+        except sqlite3.OperationalError as error:
             raise HomeError(
-                f"{path} is in use ({problem}): end `marketing-sync ui`, and try again"
+                f"{path} is in use ({error}): end `marketing-sync ui`, and try again"
             ) from None
     return count
 
 
 @contextmanager
 def web_server(home: Path, workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
-    """The application of `dagster-webserver`, which as a program takes requests of other web pages,
-    too."""
-    from dagster._core.workspace.context import (
-        WorkspaceProcessContext,
-    )  # each takes seconds to import, and one command needs them
+    """The application of `dagster-webserver`. That program itself would accept requests of other
+    web pages, too."""
+    # these take seconds to import, and one command needs them
+    from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import WorkspaceFileTarget
     from dagster_webserver.app import create_app_from_workspace_process_context
 
@@ -340,11 +341,11 @@ class KeptOpenEventLog(SqliteEventLogStorage):
     """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home
     names this class.
 
-    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more
-    processor time of a night of 600 contacts. In WAL mode `synchronous = normal` cannot corrupt a
-    file; after a power loss the last events may be missing: what must not be lost is in the
-    archive, not here. A connection per file, used by one thread at a time (the base class's
-    lock)."""
+    By default Dagster opens, commits and closes a SQLite file for every event, which costs a night
+    of 600 contacts 22 to 45 % more processor time. In WAL mode `synchronous = normal` can't corrupt
+    a file. After a power loss the last events may be missing, but nothing that matters: responses
+    are in the archive. Every file has one connection, which one thread uses at a time (the base
+    class's lock)."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
@@ -352,8 +353,8 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:
-        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster gives its
-        storage nothing else of its place."""
+        """A relative `base_dir` is inside Dagster's home, which Dagster doesn't pass to its
+        storage."""
         return cls(
             str(Path(os.environ.get("DAGSTER_HOME", ""), config_value["base_dir"])), inst_data
         )
@@ -387,7 +388,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
         return self._engines[shard]
 
     def delete_events(self, run_id: str) -> None:
-        """The run's file goes, too: Dagster empties it."""
+        """Deletes the run's file, too; Dagster would only empty it."""
         super().delete_events(run_id)
         self._initialized_dbs.discard(run_id)
         if engine := self._engines.pop(run_id, None):

@@ -1,5 +1,5 @@
-"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync`
-runs it: in its own process."""
+"""The Dagster code location, and the nightly job as `marketing-sync sync` runs it: in its own
+process."""
 
 import logging
 import os
@@ -20,9 +20,9 @@ from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
 from pipelines import SERVES_REPORT, report_address
 from pipelines.dagster_internals import (
-    BY_THE_COMMAND,
+    COMMAND_TAGS,
     execute_here,
-    instance_of_the_ui,
+    open_run_instance,
     redate_ticks,
 )
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
@@ -30,7 +30,7 @@ from pipelines.publishing import (
     MODELS_STEP,
     Models,
     Publishing,
-    custom_table_problems,
+    list_failed_custom_tables,
     model_settings,
 )
 from pipelines.push_jobs import AudienceSyncs, explain_failures, push_jobs, standing_order
@@ -42,75 +42,83 @@ from warehouse.errors import WarehouseError
 
 log = logging.getLogger(__name__)
 
-#: Of a clone; a wheel has none.
+#: The notebooks of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-#: A step begins when what it needs is made, also by a step that failed in the end: a table that
-#: could not be read whole costs the night no models, and the run ends as failed all the same.
+#: A step begins when its inputs exist, even if the step that made them failed in the end: a table
+#: that could not be read completely doesn't stop the models, and the run still ends as failed.
 _EXECUTOR = dg.in_process_executor.configured(
     {"step_dependency_config": {"require_upstream_step_success": False}}, name="in_process"
 )
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-class Following:
-    """What comes behind the reads, with what came of it: models, what is made of them for people
-    and, where that is on, audience syncs."""
+class LaterSteps:
+    """The steps after the reads, with their outcomes: models, the published copy, the report and,
+    where they are on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
-        self.models, self.reports = Models(), Reports()
-        self.activations, self.publishing = AudienceSyncs(settings), Publishing()
+        self.models = Models()
+        self.publishing = Publishing()
+        self.reports = Reports()
+        self.activations = AudienceSyncs(settings)
 
     def build_assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
-        handled = explain_failures(WarehouseError)  # by the steps, some of which are tried again
-        made = model_assets(
+        explained = explain_failures(WarehouseError)
+        models = model_assets(
             MODELS_STEP,
             explain_failures()(self.models.build_models),
             model_settings(settings).list_nodes(),
         )
         published = published_asset(
-            handled(self.publishing.publish_copy),
-            custom_table_problems,
-            [key for key in made.keys if key.path[0] != "staging"],
+            explained(self.publishing.publish_copy),
+            list_failed_custom_tables,
+            [key for key in models.keys if key.path[0] != "staging"],
         )
-        assets = [made, published, report_asset(handled(self.reports.make_report))]
-        return (
-            [*assets, self.activations.build_asset(made.keys)] if settings.activations else assets
-        )
+        assets = [models, published, report_asset(explained(self.reports.make_report))]
+        if settings.activations:
+            assets.append(self.activations.build_asset(models.keys))
+        return assets
 
 
 def build_definitions(
     settings: Settings | None = None,
-    following: Following | None = None,
+    later_steps: LaterSteps | None = None,
     *,
     has_models: bool = True,
     now: Clock = utc_now,
     **resources: Any,
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads
-    alone, which load seconds faster."""
+    """Everything that Dagster displays. `resources` replace the resources of the same name. With
+    `has_models` False only the reads, which load seconds faster."""
     settings = settings or load_settings(Path.cwd())
-    partitions, of_run = daily_partitions(settings.history_start), SettingsOfRun(at_start=settings)
+    partitions = daily_partitions(settings.history_start)
+    run_settings = SettingsOfRun(at_start=settings)
     with warnings.catch_warnings():
-        # One run for a range of days is marked beta; the pinned version is tested with it.
+        # A single run for a range of days is a beta feature; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets: list[Any] = [read_step(partitions)]
         jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild]
         if has_models:
-            assets += [*(following or Following(settings)).build_assets(settings), *sync_tables()]
+            steps = later_steps or LaterSteps(settings)
+            assets += [*steps.build_assets(settings), *sync_tables()]
             jobs += [REFRESH_MODELS, PUBLISH, *push_jobs()]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_complete_spec, settings), assets)),
         jobs=jobs,
         schedules=[nightly_schedule(settings)],
         sensors=[dead_runs(settings), alert_sensor(settings, now)],
-        resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
+        resources={
+            "settings": run_settings,
+            "reader": Reads(settings=run_settings, now=now),
+            **resources,
+        },
         executor=_EXECUTOR,
     )
 
 
 def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """At the report, where it and the notebooks are: a link in the UI that serves it, paths
-    elsewhere, since browsers follow no link from a page to a file."""
+    """Adds to the report's spec where the report and the notebooks are: links where the UI serves
+    the report, and paths, since browsers don't follow links from a page to a file."""
     if spec.key != REPORT:
         return spec
     lines = [spec.description or ""]
@@ -127,7 +135,7 @@ def _complete_spec(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """What the UI's code server loads: settings from the folder they are started in."""
+    """What the UI's code server loads, with the settings of its working folder."""
     settings = load_settings(Path.cwd())
     start_logging(settings, "dagster")
     if os.environ.get("DAGSTER_HOME"):
@@ -143,33 +151,34 @@ def _continue_schedules() -> None:
                     "%d ticks of schedules and sensors were dated in the future, and are dated now",
                     count,
                 )
-    except Exception as problem:  # without its database the location loads, too
+    except Exception as error:  # the location loads without Dagster's database, too
         log.warning(
-            "ticks that are dated in the future were not looked for: %s", type(problem).__name__
+            "ticks that are dated in the future were not looked for: %s", type(error).__name__
         )
 
 
 def run_in_dagster(
     settings: Settings,
     reader: Reader,
-    following: Following,
+    later_steps: LaterSteps,
     has_models: bool,
 ) -> tuple[str, dict[str, str]]:
-    """Returns the run's id, and which steps behind the reading failed, with the reasons."""
+    """Returns the run's id, and the reasons of later steps that failed, by step."""
     tags = {DAYS_TAG: str(reader.days_of_run() or ALL_DUE)} | shard_tags(settings, settings.shard)
+    selection: list[dg.AssetKey] = []
+    if not has_models:
+        selection = [asset_key(table) for asset in reader.chosen for table in asset.tables]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(
-            settings, following, has_models=has_models, reader=RunReader(settings, reader=reader)
+            settings, later_steps, has_models=has_models, reader=RunReader(settings, reader=reader)
         )
-        with instance_of_the_ui(settings.home) as instance:
+        with open_run_instance(settings.home) as instance:
             run_id = execute_here(
                 definitions.resolve_job_def("nightly_sync"),
                 instance,
-                []
-                if has_models
-                else [asset_key(table) for asset in reader.chosen for table in asset.tables],
-                tags=tags | BY_THE_COMMAND,
+                selection,
+                tags=tags | COMMAND_TAGS,
                 config=_QUIET | (standing_order(settings) if has_models else {}),
             )
             return run_id, failures_behind(instance, run_id)

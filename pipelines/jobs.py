@@ -1,4 +1,5 @@
-"""The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
+"""The jobs: which assets run together. Not here: when they run (`schedules`), and their resources
+(`resources`)."""
 
 import dagster as dg
 
@@ -11,17 +12,17 @@ from home.settings import Settings
 from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
 from write_back.writebacks_export import try_to_export
 
-#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost
-#: more than the reading.
+#: Asset jobs run in one process (see `definitions`): a process per step would cost more than the
+#: reading.
 NIGHTLY_SYNC = dg.define_asset_job(
     "nightly_sync",
     tags=DEFERRED,
-    # its steps evaluate and log them: 592 events less
+    # the steps evaluate and log their checks themselves: 592 events fewer
     selection=dg.AssetSelection.all().without_checks(),
     description=(
-        "Every readable part of every account into the warehouse, then the models, the published "
-        "copy and the report. By hand it needs days, as partitions: those that are read again of "
-        "what is requested by date."
+        "Reads every account into the warehouse, then builds the models, the published copy and "
+        "the report. Started manually, it needs days as partitions: operations with a date range "
+        "are read again for these days."
     ),
 )
 REFRESH_CONTACTS = dg.define_asset_job(
@@ -39,14 +40,14 @@ REFRESH_MODELS = dg.define_asset_job(
     "refresh_models",
     selection=dg.AssetSelection.all() - dg.AssetSelection.key_prefixes("source"),
     description=(
-        "The models and what is made of them, over what the warehouse holds; nothing is read."
+        "Builds the models, the published copy and the report from the warehouse; nothing is read."
     ),
 )
 PUBLISH = dg.define_asset_job(
     "publish",
     selection=dg.AssetSelection.groups("published"),
     description=(
-        "The copy for analysts and the report anew, over what the models hold; nothing is read or "
+        "Publishes the copy for analysts and the report again; nothing is read, and no model is "
         "built."
     ),
 )
@@ -54,7 +55,7 @@ PUBLISH = dg.define_asset_job(
 
 @dg.op(pool="warehouse", required_resource_keys={"settings"})
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
-    """Write the warehouse anew from the archive; no request is sent."""
+    """Rebuild the warehouse from the archive; no request is sent."""
     settings: Settings = context.resources.settings
     with in_use(settings.home), begin_stage("rebuild"):
         report = rebuild_warehouse(settings.home, **waiting_options(settings))
@@ -70,5 +71,5 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
 
 @dg.job(executor_def=dg.in_process_executor)
 def rebuild() -> None:
-    """Write the warehouse anew from the archive, e.g. after a parser gained a column."""
+    """Rebuild the warehouse from the archive, e.g. after a parser gained a column."""
     rebuild_from_archive()

@@ -1,5 +1,5 @@
-"""The options of sync and push as Dagster's launchpad has them. Apart from `options`, since Dagster
-takes seconds to import."""
+"""The options of sync and push as config in Dagster's launchpad. They aren't in `home.options`,
+since Dagster takes seconds to import."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -14,12 +14,12 @@ from home.values import join_choices
 
 
 def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Config) -> type[Any]:
-    """The class of a step's or a resource's config: a field for each option that the UI has;
-    `read_values` reads what a person made of it."""
+    """The class of a step's or a resource's config, with a field per option that the UI offers.
+    `read_values` reads its values."""
 
     def config_type(option: Option) -> Any:
         if option.choices:
-            # Its name is what Dagster says that a wrong value is not.
+            # Dagster's message about a wrong value contains this name.
             title = join_choices(option.choices)
             return StrEnum(title, [(choice, choice) for choice in option.choices])
         if option.holds is list:
@@ -38,13 +38,13 @@ def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Conf
 
 def read_values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config) -> dict[str, Any]:
     """A run config's values by name. Raises SettingsError."""
-    given = dict(config)
-    return {option.name: option.read_config(given.get(option.name)) for option in options}
+    values = dict(config)
+    return {option.name: option.read_config(values.get(option.name)) for option in options}
 
 
 def check_confirmed(chosen: Mapping[str, Any]) -> None:
-    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click
-    types. Raises SettingsError."""
+    """Raises SettingsError unless the config contains the word that confirms sending, which nobody
+    types by mistake."""
     if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
         raise SettingsError(
             f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the "

@@ -1,5 +1,5 @@
-"""What is known of every account, for monitoring: by the status files of the homes that are here.
-Nothing is locked, and nothing is requested of the service."""
+"""What monitoring knows of every account, from the status files of the homes on this machine.
+Nothing is locked, and nothing is requested from the service."""
 
 import datetime as dt
 from collections import defaultdict
@@ -14,7 +14,7 @@ from warehouse.status_file import AccountStatus, HomeStatus, read_status
 
 
 class Shard(NamedTuple):
-    """`accounts` are all that there should be, those that were never read included."""
+    """`accounts` are all configured ones, also those never read."""
 
     accounts: list[AccountStatus]
     run: Run | None
@@ -22,7 +22,7 @@ class Shard(NamedTuple):
 
 
 def read_shards(settings: Settings) -> dict[str, Shard]:
-    """By name; one without a name where there are none."""
+    """Name → shard; without shards one with an empty name."""
     names = _account_names(settings)
     return {
         shard: _make_shard(read_status(home), names[shard])
@@ -31,36 +31,33 @@ def read_shards(settings: Settings) -> dict[str, Shard]:
 
 
 def _account_names(settings: Settings) -> defaultdict[str, list[str]]:
-    """Shard → the accounts that there should be."""
+    """Shard → the configured accounts."""
     found = defaultdict[str, list[str]](list)
     for name, table in declared_accounts(settings.folder / "accounts.toml").items():
         found[table.get("shard", "")].append(name)
     if not found:
-        found[""] = [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT]
+        found[""] = [account.account for account in settings.accounts] or [SANDBOX_ACCOUNT]
     return found
 
 
 def _make_shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
     known = status or HomeStatus()
-    read = {each.account: each for each in known.accounts}
-    return Shard(
-        [read.get(name, AccountStatus(name)) for name in names], known.run, status is not None
-    )
+    by_name = {account.account: account for account in known.accounts}
+    accounts = [by_name.get(name, AccountStatus(name)) for name in names]
+    return Shard(accounts, known.run, is_here=status is not None)
 
 
 def find_silent(
     settings: Settings, shard: Shard, now: dt.datetime, began: dt.datetime | None = None
 ) -> dict[str, str]:
-    """Account → how long no part of it was read completely, where that is longer than it should be.
-    `began`: an account that never was is given time from then on."""
+    """Account → for how long no part of it was read completely, where that is too long.
+    `began`: from when on an account that was never read counts as waiting."""
     late = {}
-    for each in shard.accounts:
-        read_at = each.read_at or began
-        words = (
-            describe_standstill(read_at, now, settings.alert_after)
-            if read_at
-            else "it was never read"
-        )
-        if words:
-            late[each.account] = words
+    for account in shard.accounts:
+        read_at = account.read_at or began
+        reason = "it was never read"
+        if read_at:
+            reason = describe_standstill(read_at, now, settings.alert_after)
+        if reason:
+            late[account.account] = reason
     return late

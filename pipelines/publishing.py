@@ -1,5 +1,5 @@
-"""Models and published copy with a home's settings. Not here: how they are made
-(`warehouse.models`, `warehouse.publish`)."""
+"""Builds the models and publishes the copy with a home's settings. Not here: how they are built
+(`warehouse.models`) and published (`warehouse.publish`)."""
 
 import datetime as dt
 import os
@@ -35,7 +35,7 @@ from warehouse.publish import (
 )
 from warehouse.sealed_query import QueryLimits
 
-#: Their step in Dagster's runs.
+#: The name of the models' step in Dagster's runs.
 MODELS_STEP = "models"
 
 
@@ -50,21 +50,21 @@ def model_settings(settings: Settings) -> ModelSettings:
 
 
 class Models:
-    """`report` is what came of building them last; None before."""
+    """`report` is the outcome of the last build; None before the first one."""
 
     report: BuildReport | None = None
 
     def build_models(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
-        """Build and test them, see `warehouse.models.build_models`."""
-        how = {"select": select, "on_node": note_progress, **waiting_options(settings)}
+        """Build and test the models, see `warehouse.models.build_models`."""
+        options = {"select": select, "on_node": note_progress, **waiting_options(settings)}
         with in_use(settings.home), begin_stage("models and tests"):
             let_go_of_rows(settings)
-            self.report = build_models(settings.warehouse_path, model_settings(settings), **how)
+            self.report = build_models(settings.warehouse_path, model_settings(settings), **options)
         return self.report
 
 
 class Publishing:
-    """`published` is what the last call has published; None before, and when it could not."""
+    """`published` is what the last call published; None before it, and when it failed."""
 
     published: Published | None = None
 
@@ -87,17 +87,23 @@ def publish_home(settings: Settings) -> Published:
         zones=settings.zones,
         memory_setting="MARKETING_MODELS_MEMORY",
     )
-    how = {"limits": limits, **waiting_options(settings)}
     with in_use(settings.home), begin_stage("publishing"):
-        return publish_copy(settings.home, masking, check=publish_blockers, **how)
+        return publish_copy(
+            settings.home,
+            masking,
+            check=publish_blockers,
+            limits=limits,
+            **waiting_options(settings),
+        )
 
 
 @contextmanager
 def note_run(settings: Settings, run_id: str, job: str) -> Iterator[None]:
-    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it,
-    and with its outcome after."""
+    """Records in `sync.runs` a run that publishes and reads nothing: before it publishes, so that
+    the copy contains the run, and again with its outcome."""
     note_running(settings.home, run_id)
-    run, before = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, ""), _copy_version(settings)
+    run = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, "")
+    before = _copy_version(settings)
     _write_run(settings, run)
     try:
         yield
@@ -108,7 +114,7 @@ def note_run(settings: Settings, run_id: str, job: str) -> Iterator[None]:
 
 
 def _copy_version(settings: Settings) -> tuple[int, int] | None:
-    """Tells apart the copies that are published one after another; None without one."""
+    """Identifies the published file: inode and time of change; None when there is none."""
     with suppress(FileNotFoundError):
         stat = published_path(settings.home).stat()
         return stat.st_ino, stat.st_mtime_ns
@@ -121,41 +127,44 @@ def _write_run(settings: Settings, run: Run) -> None:
             write_run(connection, run)
 
 
-def custom_table_problems(settings: Settings) -> list[str]:
-    """The custom tables that the current copy lacks, a line each."""
+def list_failed_custom_tables(settings: Settings) -> list[str]:
+    """The custom tables that the current copy lacks, with the reason: a line per table."""
     return [plain(line) for line in list_custom_failures(published_path(settings.home))]
 
 
-def what_is_published(settings: Settings, now: dt.datetime) -> str:
-    """That in a line, also when there is nothing, or when another program keeps it locked."""
+def describe_current_copy(settings: Settings, now: dt.datetime) -> str:
+    """What is published, in a line, also when nothing is or another program keeps it locked."""
     try:
         published = read_published_facts(published_path(settings.home))
-    except PublishedLocked as problem:
-        return str(problem)
-    return (
-        in_words(published, now)
-        if published
-        else "nothing yet; a whole `marketing-sync sync` publishes"
-    )
+    except PublishedLocked as error:
+        return str(error)
+    if published is None:
+        return "nothing yet; a whole `marketing-sync sync` publishes"
+    return describe_published(published, now)
 
 
 def published_document(
     settings: Settings, published: Published | None = None
 ) -> output.Published | None:
     """What is published for `--json`; None when nothing is, or another program keeps it locked."""
-    path, found = published_path(settings.home), published
-    with suppress(PublishedLocked):
-        found = found or read_published_facts(path)
-    if found is None:
+    path = published_path(settings.home)
+    if published is None:
+        with suppress(PublishedLocked):
+            published = read_published_facts(path)
+    if published is None:
         return None
-    counts = (found.table_count, found.row_count)
     return output.Published(
-        str(path), found.published_at, found.data_as_of, str(found.personal_data), *counts
+        str(path),
+        published.published_at,
+        published.data_as_of,
+        str(published.personal_data),
+        published.table_count,
+        published.row_count,
     )
 
 
-def in_words(published: Published, now: dt.datetime) -> str:
-    """What is published, in a line."""
+def describe_published(published: Published, now: dt.datetime) -> str:
+    """Size, age and kind of a published copy, in a line."""
     data = f", newest data {format_age(published.data_as_of, now)}" if published.data_as_of else ""
     personal = {
         PersonalData.KEEP: "personal data unmasked",
@@ -170,8 +179,8 @@ def in_words(published: Published, now: dt.datetime) -> str:
 
 
 def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
-    """What is made of the warehouse, by place: made again by these calls, which return how many
-    rows or files that are. What was there before goes."""
+    """Place → the call that rebuilds what it contains, and returns how many rows or files that are.
+    The previous content of the place is deleted."""
     home, published = settings.home, published_path(settings.home)
     steps: dict[str, Callable[[], int]] = {}
     if published.parent.exists():
@@ -193,11 +202,11 @@ def _delete_runs(home: Path) -> int:
 
 
 def _publish_alone(settings: Settings) -> int:
-    """Of what was published before nothing stays, also where models do not let it be published."""
+    """Publish again; the previous copy is deleted even when the models block publishing."""
     try:
         return publish_home(settings).row_count
-    except WarehouseError as problem:
+    except WarehouseError as error:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(
-            f"what was published before had them and is removed; {problem}"
+            f"what was published before had them and is removed; {error}"
         ) from None

@@ -1,5 +1,5 @@
-"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed
-after it. Not here: which accounts."""
+"""Opens the reader of a run, with the sessions of all accounts and the home's archive and
+warehouse, and closes them after it. Not here: which accounts there are (`home.accounts`)."""
 
 import datetime as dt
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
@@ -48,36 +48,55 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Once one account has responded, the others have so long before it is read without waiting for
+#: How long the other accounts have to respond once the first has, before reading begins without
 #: them.
 _OPENED_TOGETHER_S = 2.0
+
+
+class ReadOptions(NamedTuple):
+    """The options of a sync that its reader takes; None where the settings apply."""
+
+    requests_all: bool = False
+    accept_shrink: bool = False
+    max_requests: int | None = None
+    until: dt.time | None = None
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """`values`: by name of the options in `home.options.SYNC`."""
+        return cls(values["all"], values["accept_shrink"], values["max_requests"], values["until"])
+
+
+_NO_OPTIONS = ReadOptions()
 
 
 @contextmanager
 def open_reader(
     settings: Settings,
     chosen: Sequence[SourceAsset],
-    options: Mapping[str, Any] = {},
+    options: ReadOptions = _NO_OPTIONS,
     *,
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Reader]:
-    """A reader of the chosen assets, and of what they need, over all accounts, by the chosen
-    `options.SYNC`. Raises a MarketingApiError when none responds."""
-    now, shrink_limit = (
-        SteadyClock(now),
-        None if options.get("accept_shrink") else settings.shrink_limit,
-    )
+    """A reader of the chosen assets, and of the assets that they need, for all accounts. Raises a
+    MarketingApiError when no account responds."""
+    now = SteadyClock(now)
+    shrink_limit = None if options.accept_shrink else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_backup(settings)
         accounts = stack.enter_context(open_connections(settings))
         warehouse = _open_warehouse(settings, stack.enter_context(open_archive(settings.home)))
-        picked, chosen = chosen, needed_too(chosen, accounts, warehouse)
+        assets = add_needed_assets(chosen, accounts, warehouse)
         spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
-        budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
-        names = [connection.account for connection in accounts]
+        budget = make_budget(settings, options, now)
         planners = Planners(
-            settings, warehouse, chosen, names, budget, bool(options.get("all")), now
+            warehouse,
+            assets,
+            read_night_limits(settings, accounts),
+            budget,
+            requests_all=options.requests_all,
+            now=now,
         )
         checkpoints = Checkpoints(warehouse.archive)
         sessions = []
@@ -97,18 +116,18 @@ def open_reader(
                 accepts_shrinking=shrink_limit is None,
             )
             stack.enter_context(session.client)
-            session.prepare_reuse([asset.name for asset in chosen], checkpoints)
+            session.prepare_reuse([asset.name for asset in assets], checkpoints)
             sessions.append(session)
         _open_all(sessions)
         reader = Reader(
             sessions,
-            chosen,
+            assets,
             warehouse,
             checkpoints,
             FetchSettings(settings.history_start, settings.lookback_days, settings.goal_domains),
             chosen_days=chosen_days,
             shrink_limit=shrink_limit,
-            needed=[asset for asset in chosen if asset not in picked],
+            needed=[asset for asset in assets if asset not in chosen],
             now=now,
         )
         try:
@@ -116,135 +135,153 @@ def open_reader(
         finally:
             reader.stop()
     tidy_home(settings, _prune_runs)
-    if problem := back_up_run(settings):
-        raise WarehouseError(problem)
+    if reason := back_up_run(settings):
+        raise WarehouseError(reason)
 
 
 def named_assets(names: Sequence[str]) -> list[SourceAsset]:
-    """The assets of these names, or which fill tables of these names; all when none is named.
+    """The assets with one of these names, or that fill a table with one; all when `names` is empty.
     Raises SettingsError."""
     by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables}
     by_name |= SOURCE_ASSETS
-    wanted = [name.removeprefix("source.") for name in names]
-    if unknown := [name for name in wanted if name not in by_name]:
+    requested = [name.removeprefix("source.") for name in names]
+    unknown = [name for name in requested if name not in by_name]
+    if unknown:
         near = "".join(did_you_mean(name, by_name) for name in unknown)
         raise SettingsError(
             f"no asset or table is named {', '.join(unknown)}{near}; there are "
             f"{', '.join(sorted(by_name))}"
         )
-    picked = {by_name[name].name for name in wanted or by_name}
-    return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
+    asset_names = {by_name[name].name for name in requested or by_name}
+    return [asset for asset in SOURCE_ASSETS.values() if asset.name in asset_names]
 
 
-def needed_too(
+def add_needed_assets(
     chosen: Sequence[SourceAsset], accounts: Sequence[Connection], warehouse: Warehouse
 ) -> list[SourceAsset]:
-    """With what they need and was never read of one of the accounts."""
+    """The chosen assets, and the assets they need that were never read for one of the accounts."""
     names = {connection.account for connection in accounts}
     return with_needed(chosen, lambda asset: names <= warehouse.accounts_read(asset.tables[0]))
 
 
 def _prune_runs(home: Path, before: dt.datetime) -> None:
     if os.environ.get("DAGSTER_HOME"):
-        # Dagster takes seconds to import: a run that shows in it has done so
+        # Dagster takes seconds to import; a run that it records has imported it already
         from pipelines.dagster_internals import prune_runs
 
         prune_runs(home, before)
 
 
 def _open_warehouse(settings: Settings, archive: Archive) -> Warehouse:
-    """Made anew from the archive when its file is gone."""
+    """The home's warehouse, rebuilt from the archive when its file is gone."""
     if not settings.warehouse_path.exists() and can_rebuild(archive):
         log.warning(
-            "%s is gone: it is made anew from the archive, the models with this sync",
+            "%s is gone: it is rebuilt from the archive, the models with this sync",
             settings.warehouse_path,
         )
         rebuild_warehouse(settings.home, archive=archive, **waiting_options(settings))
     return warehouse_of(settings, archive)
 
 
-def budget_of(
-    settings: Settings,
-    max_requests: int | None = None,
-    until: dt.time | None = None,
-    now: Clock = utc_now,
+def make_budget(
+    settings: Settings, options: ReadOptions = _NO_OPTIONS, now: Clock = utc_now
 ) -> RequestBudget | None:
-    """As chosen for this run, else the settings; None when neither limits it."""
-    most, end = max_requests or settings.max_requests, until or settings.until
-    if most is None and end is None:
+    """The budget of a run, from its options or else the settings; None when neither sets one."""
+    request_limit = options.max_requests or settings.max_requests
+    end_time = options.until or settings.until
+    if request_limit is None and end_time is None:
         return None
-    moment = next_moment(end, settings.schedule_timezone, now()) if end else None
-    return RequestBudget(most, until=moment, now=now)
+    ends_at = next_moment(end_time, settings.schedule_timezone, now()) if end_time else None
+    return RequestBudget(request_limit, until=ends_at, now=now)
+
+
+class NightLimits(NamedTuple):
+    """What a night's plan goes by. `rates`: account → the requests per second expected of it, for
+    all accounts of the run."""
+
+    minutes: int
+    max_age_days: int
+    rates: Mapping[str, float]
+
+
+def read_night_limits(settings: Settings, accounts: Sequence[Connection]) -> NightLimits:
+    names = [connection.account for connection in accounts]
+    rates = {name: estimated_rate(settings, name) for name in names}
+    return NightLimits(settings.night_minutes, settings.max_age_days, rates)
 
 
 @dataclass(frozen=True)
 class Planners:
-    """The planners of a run's accounts, which share a budget and a machine."""
+    """Makes the planners of a run's accounts, which share a budget and a night."""
 
-    settings: Settings
     warehouse: Warehouse
-    chosen: Sequence[SourceAsset]
-    accounts: Sequence[str]
+    assets: Sequence[SourceAsset]
+    night: NightLimits
     budget: RequestBudget | None
     requests_all: bool
     now: Clock = utc_now
 
     def make_planner(self, account: str, limiter: RateLimiter) -> Planner:
-        planned = {asset.name for asset in self.chosen} & {TIMELINES, COUPONS}
+        planned = {asset.name for asset in self.assets} & {TIMELINES, COUPONS}
 
         def find_rules() -> Rules:
-            left, until = (self.budget.left, self.budget.until) if self.budget else (None, None)
-            return Rules(
-                self.settings.max_age_days,
-                self._find_room(account, len(planned)),
-                find_allowance(left, until, self.now(), limiter.rate, accounts=len(self.accounts)),
-                requests_all=self.requests_all,
+            left = self.budget.left if self.budget else None
+            until = self.budget.until if self.budget else None
+            allowance = find_allowance(
+                left, until, self.now(), limiter.rate, accounts=len(self.night.rates)
             )
+            room = self._find_room(account, len(planned))
+            return Rules(self.night.max_age_days, room, allowance, requests_all=self.requests_all)
 
         return Planner(self.warehouse, account, find_rules, planned, self.now)
 
     def _find_room(self, account: str, per_contact: int) -> float:
-        wanted = {
+        """How many requests for timelines and coupons fit into the account's part of the night."""
+        request_counts = {
             name: count * per_contact for name, count in self.warehouse.count_contacts().items()
         }
-        rates = {name: estimated_rate(self.settings, name) for name in self.accounts}
-        night_s = self.settings.night_minutes * 60
-        return share_night(wanted, rates, night_s, self.warehouse.measure_rate())[account]
+        shares = share_night(
+            request_counts, self.night.rates, self.night.minutes * 60, self.warehouse.measure_rate()
+        )
+        return shares[account]
 
 
 def _open_all(sessions: Sequence[AccountSession]) -> None:
-    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with
-    the home, or why none responds."""
+    """Open all sessions in parallel, so that a slow or failing one delays no other. Raises what is
+    wrong with the home, or why no account responds."""
     for session in sessions:
         threading.Thread(
             target=session.request_identity, name=f"{session.account}/open", daemon=True
         ).start()
     _wait_for(sessions)
     if all(session.error for session in sessions):
-        raise _none_responds(sessions)
+        raise _explain_silence(sessions)
 
 
 def _wait_for(sessions: Sequence[AccountSession]) -> None:
-    """Until each has opened or failed; from the first that has opened on, only so long."""
+    """Wait until every session has opened or failed, but only `_OPENED_TOGETHER_S` after the first
+    has opened."""
     until = math.inf
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
-            if until == math.inf and any(
-                each.opened.is_set() and not each.error for each in sessions
-            ):
+            if until == math.inf and any(map(_is_open, sessions)):
                 until = time.monotonic() + _OPENED_TOGETHER_S
 
 
-def _none_responds(sessions: Sequence[AccountSession]) -> Exception:
-    """What is wrong with the home, else why none responds."""
-    problems = [session.error for session in sessions if session.error]
-    for problem in problems:
-        if not isinstance(problem, MarketingApiError):
-            return problem
+def _is_open(session: AccountSession) -> bool:
+    return session.opened.is_set() and not session.error
+
+
+def _explain_silence(sessions: Sequence[AccountSession]) -> Exception:
+    """The error of a home that is damaged, else one with the reason of every account."""
+    errors = [session.error for session in sessions if session.error]
+    for error in errors:
+        if not isinstance(error, MarketingApiError):
+            return error
     text = "; ".join(
-        f"account {each.account}: {explain_refusal(each.client.connection, problem)}"
-        for each, problem in zip(sessions, problems, strict=True)
+        f"account {session.account}: {explain_refusal(session.client.connection, error)}"
+        for session, error in zip(sessions, errors, strict=True)
     )
-    is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems)
-    is_refused = all(isinstance(problem, AuthenticationFailed) for problem in problems)
+    is_foreign = any(isinstance(error, OtherBusiness) for error in errors)
+    is_refused = all(isinstance(error, AuthenticationFailed) for error in errors)
     return AuthenticationFailed(text) if is_foreign or is_refused else MarketingApiError(text)

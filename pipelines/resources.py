@@ -1,5 +1,5 @@
-"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and
-`reader`. Not here: a reader (`reading`)."""
+"""Dagster's resources, which all steps of a run share: `settings`, for the run's shard, and
+`reader`. Not here: what a reader consists of (`reading`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
@@ -31,16 +31,16 @@ from pipelines.dagster_internals import (
 from pipelines.launchpad import config_class, read_values
 from pipelines.publishing import note_run
 from pipelines.push_jobs import explain_failures
-from pipelines.reading import open_reader
-from pipelines.schedules import chosen_days
+from pipelines.reading import ReadOptions, open_reader
+from pipelines.schedules import read_days_tag
 from warehouse.tables import Table
 from write_back.writebacks_export import try_to_export
 
 
 @dataclass(eq=False, repr=False)
 class RunReader:
-    """The reader of a run's steps: the command line's, or one that is opened at the run's first
-    step for all that it will read."""
+    """The reader of a run's steps: the one of the command line, or one that the first step opens
+    for all assets of the run."""
 
     settings: Settings
     reader: Reader | None = None
@@ -50,8 +50,8 @@ class RunReader:
     _settled: Set[dg.AssetKey] = frozenset()
 
     def reader_of(self, context: dg.AssetExecutionContext) -> Reader:
-        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be
-        opened."""
+        """The run's reader, which begins all chosen assets together. Raises dg.Failure when it
+        cannot be opened."""
         with explain_failures():
             self.reader = self.reader or self._open_reader(context)
             self.reader.note_begun(
@@ -60,7 +60,7 @@ class RunReader:
         return self.reader
 
     def find_settled(self, context: dg.AssetExecutionContext) -> Set[dg.AssetKey]:
-        """The assets that Dagster does not hear of in this run while nothing changes."""
+        """The assets that this run doesn't report to Dagster unless they change."""
         if is_deferred(context):
             self._settled = self._settled or find_settled(context.instance)
         return self._settled
@@ -68,12 +68,12 @@ class RunReader:
     def note_days(
         self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]
     ) -> None:
-        """Show the days as materialized that are partitions."""
+        """Show these days, which are partitions, as materialized."""
         for table in tables:
             note_partitions(instance, asset_key(table), days)
 
     def note_in_sync(self, context: dg.AssetExecutionContext) -> None:
-        """Note the run in `sync`, for the copy that it publishes."""
+        """Record the run in `sync.runs`, so that the copy it publishes contains it."""
         run = context.run.run_id, context.run.job_name
         if self.reader is not None:
             self.reader.note_run(*run, is_publishing=True)
@@ -87,21 +87,17 @@ class RunReader:
 
     @property
     def sandbox_url(self) -> str | None:
-        """Address of the sandbox that it reads from; None for a real account, and while nothing is
-        read."""
-        return (
-            self.reader.sessions[0].client.connection.url
-            if self.reader and self.settings.is_sandbox
-            else None
-        )
+        """Address of the sandbox that it reads from; None for a real account, and before the reader
+        is open."""
+        if self.reader is None or not self.settings.is_sandbox:
+            return None
+        return self.reader.sessions[0].client.connection.url
 
     def _open_reader(self, context: dg.AssetExecutionContext) -> Reader:
         prepare_home(self.settings.home, self.settings.lock_seconds)
-        options, days, chosen = (
-            read_values(SYNC, self.config),
-            chosen_days(context.run.tags),
-            chosen_assets(context),
-        )
+        options = ReadOptions.from_values(read_values(SYNC, self.config))
+        days = read_days_tag(context.run.tags)
+        chosen = chosen_assets(context)
         opened = open_reader(self.settings, chosen, options, chosen_days=days, now=self.now)
         reader = self.stack.enter_context(opened)
         self.stack.callback(try_to_export, self.settings)
@@ -112,19 +108,17 @@ class RunReader:
 
 
 def _failed_before(context: dg.AssetExecutionContext) -> set[str]:
-    """The assets that failed in the run which this one repeats from its failure; empty when it
-    repeats none, or one that did not read to the end."""
-    parent, is_part = context.run.parent_run_id, context.run.step_keys_to_execute is not None
-    return (
-        failures_of(context.instance, parent).keys() & SOURCE_ASSETS.keys()
-        if parent and is_part
-        else set()
-    )
+    """The assets that failed in the run which this one retries from its failed steps; empty when it
+    retries no run, or a whole one."""
+    parent_id = context.run.parent_run_id
+    if parent_id is None or context.run.step_keys_to_execute is None:
+        return set()
+    return failures_of(context.instance, parent_id).keys() & SOURCE_ASSETS.keys()
 
 
 class SettingsOfRun(dg.ConfigurableResource[Settings]):
-    """Accounts, home and settings, as they were read at the start; of a run that names a shard,
-    that one's. Nothing of them is displayed, since keys are in them."""
+    """The settings as they were read at the start, or those of the shard that the run names.
+    Dagster displays none of them, since they contain keys."""
 
     at_start: dg.ResourceDependency[Settings]
 
@@ -132,20 +126,20 @@ class SettingsOfRun(dg.ConfigurableResource[Settings]):
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Settings]:
         run, instance = context.run, context.instance
         with explain_failures():
-            found = self.at_start.of_run(run.tags if run else {})
+            settings = self.at_start.of_run(run.tags if run else {})
             if run:
-                note_running(found.home, run.run_id)
-        if found is not self.at_start:
-            start_logging(found, "dagster")  # in its own home, and without its keys
+                note_running(settings.home, run.run_id)
+        if settings is not self.at_start:
+            start_logging(settings, "dagster")  # in the shard's home, with its keys redacted
         if instance:
-            end_dead_runs(instance, found.homes)
-        yield found
+            end_dead_runs(instance, settings.homes)
+        yield settings
         if run and instance:
             retry_after_outage(instance, run.run_id)
 
 
 class _Reads(dg.ConfigurableResource[RunReader]):
-    """Reads the accounts ahead of the steps, under each account's limit."""
+    """Reads the accounts ahead of the steps, within the rate limit of every account."""
 
     settings: dg.ResourceDependency[Settings]
     now: dg.ResourceDependency[Clock]
@@ -156,5 +150,5 @@ class _Reads(dg.ConfigurableResource[RunReader]):
             yield RunReader(self.settings, stack=stack, config=dict(self), now=self.now)
 
 
-#: With the options of a sync as its config.
+#: The resource with the options of a sync as its config.
 Reads = config_class("Reads", SYNC, _Reads)

@@ -1,5 +1,5 @@
-"""What reacts: an alert to a webhook address when a run fails or nothing happens, the end of a run
-whose process is gone."""
+"""Sensors: one posts alerts to a webhook when a run fails or nothing is read, one ends runs whose
+process is gone."""
 
 import datetime as dt
 
@@ -12,23 +12,23 @@ from home.formatting import count_of
 from home.freshness import is_to_come
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import TOLERANCE, Clock, utc_now
-from pipelines.dagster_internals import OURS, end_dead_runs
+from pipelines.dagster_internals import PROJECT_TAGS, end_dead_runs
 from pipelines.monitoring import find_silent, read_shards
 from pipelines.push_jobs import report_push
 
 _Status = dg.DagsterRunStatus
 _HOUR = dt.timedelta(hours=1)
-#: A message at once, then at most one in so long, however many shards fail.
+#: The pause after a message, however many shards fail.
 _QUIET = dt.timedelta(minutes=15)
 #: How long a run may wait in the queue, which is long on a first night.
 _LONGEST_QUEUED = 6 * _HOUR
 _ENDED = {_Status.FAILURE: "failed", _Status.CANCELED: "was cancelled"}
-#: Of a run that failed: whether another attempt is to come.
+#: The tag of a failed run that says whether Dagster tries it again.
 _WILL_RETRY = "dagster/will_retry"
 
 
 def dead_runs(settings: Settings) -> dg.SensorDefinition:
-    """It looks where the code server runs, which has the homes where runs are its processes."""
+    """Evaluated by the code server, which has the homes when runs are its processes."""
 
     @dg.sensor(
         name="dead_runs",
@@ -42,9 +42,11 @@ def dead_runs(settings: Settings) -> dg.SensorDefinition:
     return look
 
 
-class _Told(msgspec.Struct):
-    """The cursor. What is `lasting` ends at some time, which is told, too; `ended` are failed runs
-    of the last days."""
+class _AlertState(msgspec.Struct):
+    """The sensor's cursor: when it began, when it last posted, and what it has already posted.
+
+    `lasting` are the names of conditions whose end is posted, too; `ended` are the ids of runs that
+    failed in the last days."""
 
     began: dt.datetime
     at: dt.datetime | None = None
@@ -53,8 +55,8 @@ class _Told(msgspec.Struct):
 
 
 def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
-    """Posts `{"text", "problems", "count", "over"}`; `text` is what chat services show. It runs
-    where there is an address."""
+    """Posts `{"text", "problems", "count", "over"}`; chat services display `text`. It is off where
+    no address is set."""
 
     @dg.sensor(
         name="alerts",
@@ -72,41 +74,42 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
         moment, instance = now(), context.instance
-        told = _read_cursor(context.cursor, moment)
-        if told.at and moment - told.at < _QUIET:
+        state = _read_cursor(context.cursor, moment)
+        if state.at and moment - state.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
         lasting = _find_stuck(instance, moment) | _find_silences(
-            instance, settings, told.began, moment
+            instance, settings, state.began, moment
         )
-        ended = _find_ended(instance, max(told.began, moment - 48 * _HOUR))
-        problems = {name: lasting[name] for name in sorted(lasting.keys() - told.lasting)}
-        problems |= _describe_failures(instance, ended, told.ended)
-        over = [name for name in told.lasting if name not in lasting]
-        if problems or over:
-            _post_problems(settings, problems, over)
-            told.at = moment
-        told.lasting, told.ended = list(lasting), list(ended)
-        context.update_cursor(msgspec.json.encode(told).decode())
+        ended = _find_ended(instance, max(state.began, moment - 48 * _HOUR))
+        conditions = {name: lasting[name] for name in sorted(lasting.keys() - state.lasting)}
+        conditions |= _describe_failures(instance, ended, state.ended)
+        over = [name for name in state.lasting if name not in lasting]
+        if conditions or over:
+            _post_alert(settings, conditions, over)
+            state.at = moment
+        state.lasting, state.ended = list(lasting), list(ended)
+        context.update_cursor(msgspec.json.encode(state).decode())
         return None
 
     return look
 
 
-def _read_cursor(cursor: str | None, now: dt.datetime) -> _Told:
-    """What was told by then; moments that a clock which was ahead noted are unknown."""
-    told = msgspec.json.decode(cursor, type=_Told) if cursor else _Told(now)
-    told.began = min(told.began, now)
-    if told.at and is_to_come(told.at, now):
-        told.at = None
-    return told
+def _read_cursor(cursor: str | None, now: dt.datetime) -> _AlertState:
+    """The state after the last evaluation. Times in the future, which a clock that was ahead has
+    left, are corrected."""
+    state = msgspec.json.decode(cursor, type=_AlertState) if cursor else _AlertState(now)
+    state.began = min(state.began, now)
+    if state.at and is_to_come(state.at, now):
+        state.at = None
+    return state
 
 
-def _post_problems(settings: Settings, problems: dict[str, str], over: list[str]) -> None:
-    lines = [f"marketing-sync: {count_of(len(problems), 'problem')}, {len(over):,} over"]
-    lines += [f"{name} {text}" for name, text in problems.items()]
+def _post_alert(settings: Settings, conditions: dict[str, str], over: list[str]) -> None:
+    lines = [f"marketing-sync: {count_of(len(conditions), 'problem')}, {len(over):,} over"]
+    lines += [f"{name} {text}" for name, text in conditions.items()]
     lines += [f"over: {name}" for name in over]
-    body = {"text": "\n".join(lines), "problems": problems, "over": over}
-    alerts.post_alert(settings, body | {"count": len(problems)})
+    body = {"text": "\n".join(lines), "problems": conditions, "over": over}
+    alerts.post_alert(settings, body | {"count": len(conditions)})
 
 
 def _run_name(run: dg.DagsterRun) -> str:
@@ -117,7 +120,8 @@ def _run_name(run: dg.DagsterRun) -> str:
 def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str]:
     found = {}
     longest = {_Status.QUEUED: _LONGEST_QUEUED, _Status.STARTED: _longest_run(instance) + _HOUR}
-    for record in instance.get_run_records(dg.RunsFilter(statuses=list(longest), tags=OURS)):
+    watched = dg.RunsFilter(statuses=list(longest), tags=PROJECT_TAGS)
+    for record in instance.get_run_records(watched):
         run, since = record.dagster_run, now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
             found[_run_name(run)] = (
@@ -138,21 +142,22 @@ def _longest_run(instance: dg.DagsterInstance) -> dt.timedelta:
 def _find_silences(
     instance: dg.DagsterInstance, settings: Settings, began: dt.datetime, now: dt.datetime
 ) -> dict[str, str]:
-    """By the homes that are here; of a shard whose home is elsewhere, by its runs."""
+    """Accounts that were not read for too long, and shards with a home on another machine that had
+    no successful run for too long."""
     found: dict[str, str] = {}
-    away = []
+    remote_shards = []
     for name, shard in read_shards(settings).items():
         if shard.is_here:
             late = find_silent(settings, shard, now, began)
             found |= {f"account {account}:": words for account, words in late.items()}
         else:
-            away.append(name)
+            remote_shards.append(name)
     since = now - settings.alert_after
-    if away and began < since:
+    if remote_shards and began < since:
         nights = dg.RunsFilter(
             job_name="nightly_sync",
             statuses=[_Status.SUCCESS],
-            tags=OURS,
+            tags=PROJECT_TAGS,
             updated_after=since,
             updated_before=now + TOLERANCE,
         )
@@ -160,35 +165,38 @@ def _find_silences(
         words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
         found |= {
             f"shard {shard}:" if shard else "the home:": words
-            for shard in away
+            for shard in remote_shards
             if shard not in read
         }
     return found
 
 
 def _find_ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:
-    """Failed and cancelled runs by their ids. Of those that Dagster tries again, which it notes a
-    moment after the end, the last attempt counts."""
-    runs = instance.get_runs(dg.RunsFilter(statuses=list(_ENDED), tags=OURS, updated_after=since))
-    not_noted = str(instance.run_retries_enabled).lower()
+    """Failed and cancelled runs by id. Of a run that Dagster tries again, only the last attempt
+    counts. Dagster sets the tag a moment after the run's end."""
+    ended = dg.RunsFilter(statuses=list(_ENDED), tags=PROJECT_TAGS, updated_after=since)
+    untagged = str(instance.run_retries_enabled).lower()
     return {
         run.run_id: run
-        for run in runs
-        if run.status is _Status.CANCELED or run.tags.get(_WILL_RETRY, not_noted) != "true"
+        for run in instance.get_runs(ended)
+        if run.status is _Status.CANCELED or run.tags.get(_WILL_RETRY, untagged) != "true"
     }
 
 
 def _describe_failures(
-    instance: dg.DagsterInstance, ended: dict[str, dg.DagsterRun], told: list[str]
+    instance: dg.DagsterInstance, ended: dict[str, dg.DagsterRun], posted: list[str]
 ) -> dict[str, str]:
-    """What failed in each that is not told, without what the push itself tells."""
+    """Run → what failed in it, for runs not yet posted; a push reports its own failures."""
     found = {}
-    for run_id in [run_id for run_id in ended if run_id not in told]:
-        run, failed = ended[run_id], failures_of(instance, run_id)
-        if failed.keys() != {report_push.name}:
+    for run_id, run in ended.items():
+        if run_id in posted:
+            continue
+        failed_steps = failures_of(instance, run_id)
+        if failed_steps.keys() == {report_push.name}:
+            continue
+        reasons = [f"{name}: {reason}" for name, reason in failed_steps.items()]
+        if not reasons:
             logged = instance.all_logs(run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
-            reasons = [f"{name}: {reason}" for name, reason in failed.items()] or [
-                entry.get_dagster_event().message or "no reason given" for entry in logged
-            ]
-            found[_run_name(run)] = "\n".join([_ENDED[run.status], *reasons])
+            reasons = [entry.get_dagster_event().message or "no reason given" for entry in logged]
+        found[_run_name(run)] = "\n".join([_ENDED[run.status], *reasons])
     return found

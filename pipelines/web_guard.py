@@ -1,9 +1,9 @@
-"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine,
-not those of other web pages.
+"""Which requests the Dagster UI accepts: requests of its own pages and of programs on this machine,
+but not of other web pages.
 
-A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever
-arrives, a launch in the address of an `<img>` included. Not a log-in: a program on this machine may
-do what the UI may, and needs no browser's headers for it."""
+A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes all of them,
+even a launch in the address of an `<img>`. This isn't a login: any program on this machine may do
+what the UI may, without a browser's headers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,20 +13,27 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Each of them once at most: which of two counts, the guard and the server behind it might see
-#: differently.
-_JUDGED = ("host", "origin", "content-type", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
-#: On every response: not to be framed (clicks stolen through a transparent page), nor read or held
-#: by pages of other origins.
-_RESPONSE = {
+#: The headers that decide. Each may occur once: of two, the guard might use one and the server
+#: behind it the other.
+_CHECKED_HEADERS = (
+    "host",
+    "origin",
+    "content-type",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "sec-fetch-dest",
+)
+#: Headers of every response. They keep pages of other origins from framing it (which steals clicks
+#: through a transparent page) and from reading it.
+_RESPONSE_HEADERS = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-#: On a page that is not of the UI: a file with styles in it and nothing else.
-_PAGE = {
+#: Headers of the report: its own styles and images, no scripts.
+_REPORT_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
     ),
@@ -43,8 +50,8 @@ def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
         (name.decode("latin-1").lower(), value.decode("latin-1").strip())
         for name, value in scope["headers"]
     ]
-    headers = {name: value for name, value in lines if name in _JUDGED}
-    if len(headers) < sum(name in _JUDGED for name, _ in lines):
+    headers = {name: value for name, value in lines if name in _CHECKED_HEADERS}
+    if len(headers) < sum(name in _CHECKED_HEADERS for name, _ in lines):
         return "a header that can stand once stands twice; send it once"
     host = headers.get("host", "").lower()
     if host not in _allowed_hosts(port):
@@ -56,17 +63,16 @@ def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
 
 
 def _allowed_hosts(port: int) -> set[str]:
-    """A name that is none of these may belong to a page whose address was pointed here afterwards
-    (DNS rebinding)."""
-    names = ("127.0.0.1", "localhost", "[::1]")
-    return {f"{name}:{port}" for name in names} | (
-        set(names) if port == 80 else set()
-    )  # browsers leave out the usual port
+    """Any other name may belong to a page whose address was changed to this machine's (DNS
+    rebinding)."""
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    with_port = {f"{name}:{port}" for name in names}
+    return with_port | names if port == 80 else with_port  # browsers leave out port 80
 
 
 def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: str) -> str | None:
-    """Browsers send where a request comes from, and no page can keep them from it: Origin (all),
-    Sec-Fetch-Site (since 2023 all)."""
+    """Why the request is of another page; None when it isn't. Browsers always send where a request
+    comes from: all send Origin, and since 2023 all send Sec-Fetch-Site."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     is_browser = any(name.startswith("sec-fetch-") for name in headers)
     is_own = origin is None or origin.lower() == f"http://{host}"
@@ -81,8 +87,8 @@ def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: st
 
 
 def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Somebody follows a link to the UI. A query string could have filled in a form of the UI
-    already."""
+    """Whether the user follows a link to the UI. A query string isn't allowed, since it could fill
+    in a form of the UI."""
     is_page = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
         "navigate",
         "document",
@@ -91,25 +97,21 @@ def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 
 def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-    """What changes something is a POST of JSON, which no form and no other origin's page can send
-    without a preflight request."""
+    """Why the request is refused by its method and content type; None when it isn't. Only a POST of
+    JSON may change something: no form can send it, and a page of another origin needs a preflight
+    request."""
     if scope["type"] == "websocket":
         return None
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-        is_query = scope["path"].rstrip("/") == "/graphql" and scope.get("query_string")
-        return (
-            "queries are not taken from an address; POST them as application/json"
-            if is_query
-            else None
-        )
+        if scope["path"].rstrip("/") == "/graphql" and scope.get("query_string"):
+            return "queries are not taken from an address; POST them as application/json"
+        return None
     if scope["method"] != "POST":
         return "only GET, HEAD, OPTIONS and POST are accepted"
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return (
-        None
-        if media_type == "application/json"
-        else "only JSON is taken; POST it with the header content-type: application/json"
-    )
+    if media_type == "application/json":
+        return None
+    return "only JSON is taken; POST it with the header content-type: application/json"
 
 
 class Guard:
@@ -119,9 +121,9 @@ class Guard:
         self._app, self._port = app, port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = (
-            find_objection(scope, self._port) if scope["type"] in ("http", "websocket") else None
-        )
+        reason = None
+        if scope["type"] in ("http", "websocket"):
+            reason = find_objection(scope, self._port)
         if scope["type"] == "http":
             response = PlainTextResponse(f"Refused: {reason}.\n", _REFUSED) if reason else self._app
             await response(scope, receive, _with_headers(send))
@@ -132,12 +134,12 @@ class Guard:
 
 
 def report_page(path: Path) -> Response:
-    """The report, as a page of no address and without scripts: whatever got into it can ask nothing
-    of the UI."""
+    """The report, sandboxed and without scripts, so that nothing in it can send requests to the
+    UI."""
     if path.is_file():
-        return FileResponse(path, headers=_PAGE)
+        return FileResponse(path, headers=_REPORT_HEADERS)
     return PlainTextResponse(
-        "There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE
+        "There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_REPORT_HEADERS
     )
 
 
@@ -145,10 +147,9 @@ def _with_headers(send: Send) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            headers.update(_RESPONSE)
-            headers.append(
-                "Content-Security-Policy", "frame-ancestors 'none'"
-            )  # beside the page's own: the stricter of both counts
+            headers.update(_RESPONSE_HEADERS)
+            # in addition to the page's own policy: browsers apply the stricter one
+            headers.append("Content-Security-Policy", "frame-ancestors 'none'")
         await send(message)
 
     return send_with_headers

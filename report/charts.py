@@ -1,5 +1,5 @@
-"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side;
-`templates/charts.html` draws their figures."""
+"""Charts as small SVG pictures, as wide as a phone, so that a page has two per row. The shapes are
+in `templates/charts.html`."""
 
 import datetime as dt
 import math
@@ -30,16 +30,16 @@ Format = Callable[[float], str]
 
 
 class Bar(NamedTuple):
-    """One labelled bar; `value` None is drawn as nothing and shown as the dash that `shown` is."""
+    """One labelled bar; `text` is its value in words, a dash when `value` is None."""
 
     label: str
     value: float | None
-    shown: str
+    text: str
 
 
 class Column(NamedTuple):
-    """One week or month: its name, the mark below it, and its one or two values, None where not
-    known; a running one is paler."""
+    """One week or month: its name, the mark below it, and one or two values, None when unknown. A
+    running one is drawn paler."""
 
     name: str
     mark: str
@@ -63,30 +63,31 @@ def draw_bars(
     unit: float = 1,
     top: int = 0,
 ) -> Markup:
-    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`."""
+    """Labelled bars on one scale from 0. Its ticks are multiples of `unit`, or the integers up to
+    `top`."""
     if not items:
         return Markup()
-    most = max(item.value or 0 for item in items)
-    ticks = (
-        list(map(float, range(top + 1)))
-        if top and most <= top
-        else _round_ticks(0, most, unit=unit)
-    )
-    label = f"{title}: {'; '.join(f'{item.label}: {item.shown}' for item in items)}"
+    largest = max(item.value or 0 for item in items)
+    if top and largest <= top:
+        ticks = [float(value) for value in range(top + 1)]
+    else:
+        ticks = _round_ticks(0, largest, unit=unit)
+    texts = [f"{item.label}: {item.text}" for item in items]
+    label = f"{title}: {'; '.join(texts)}"
     return _draw_picture("bars", title, items, ticks, axis, label)
 
 
-def draw_lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
-    """Up to two values over time, each named at its end. The axis need not begin at 0: it shows
-    change."""
-    series = [each for each in series if len(each.points) > 1]
-    if not series:
+def draw_lines(title: str, series: Sequence[Series], *, format_value: Format) -> Markup:
+    """Up to two lines over time, each named at its end. The axis need not begin at 0, since the
+    chart is about change."""
+    lines = [line for line in series if len(line.points) > 1]
+    if not lines:
         return Markup()
-    values = [value for each in series for _, value in each.points]
+    values = [value for line in lines for _, value in line.points]
     ticks = _round_ticks(min(values), max(values))
-    left = _plot_left(ticks, shown)
-    first = min(each.points[0][0] for each in series)
-    last = max(each.points[-1][0] for each in series)
+    left = _plot_left(ticks, format_value)
+    first = min(line.points[0][0] for line in lines)
+    last = max(line.points[-1][0] for line in lines)
     days = max((last - first).days, 1)
 
     def place_points(points: Sequence[tuple[dt.date, float]]) -> list[tuple[str, str]]:
@@ -99,29 +100,28 @@ def draw_lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup
             for on, value in points
         ]
 
-    drawn = []
-    for name, points in series:
-        is_rising = points[-1][1] >= points[0][1]
-        words = f"{name} {shown(points[-1][1])}"
-        drawn.append((words, is_rising, _draw_track(place_points(points)), place_points(points)))
-    tips = [_of_day(on, series, shown) for on, _ in series[0].points]
-    told = [
-        f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}"
-        for each in series
-    ]
-    label = f"{title}, {format_day(first)} to {format_day(last)}: {'; '.join(told)}"
-    return _draw_picture("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
+    drawn, changes = [], []
+    for name, points in lines:
+        first_value, last_value = points[0][1], points[-1][1]
+        places = place_points(points)
+        end_label = f"{name} {format_value(last_value)}"
+        drawn.append((end_label, last_value >= first_value, _draw_track(places), places))
+        changes.append(f"{name} from {format_value(first_value)} to {format_value(last_value)}")
+    tips = [_describe_day(on, lines, format_value) for on, _ in lines[0].points]
+    label = f"{title}, {format_day(first)} to {format_day(last)}: {'; '.join(changes)}"
+    days_shown = (first, last)
+    return _draw_picture("lines", title, drawn, tips, days_shown, left, ticks, format_value, label)
 
 
-def _of_day(on: dt.date, series: Sequence[Series], shown: Format) -> str:
-    """What all lines say of it."""
-    values = {each.name: dict(each.points).get(on) for each in series}
-    told = [f"{name} {shown(value)}" for name, value in values.items() if value is not None]
-    return f"{format_day(on)}: {', '.join(told)}"
+def _describe_day(on: dt.date, lines: Sequence[Series], format_value: Format) -> str:
+    """The values of all lines on that day."""
+    values = {line.name: dict(line.points).get(on) for line in lines}
+    texts = [f"{name} {format_value(value)}" for name, value in values.items() if value is not None]
+    return f"{format_day(on)}: {', '.join(texts)}"
 
 
 def draw_sparkline(name: str, values: Sequence[float]) -> Markup:
-    """A series without an axis, called by its name; nothing when it never changed."""
+    """A line without an axis; nothing when its values never change."""
     low, high = min(values, default=0), max(values, default=0)
     if low == high:
         return Markup()
@@ -152,22 +152,23 @@ def draw_columns(
     *,
     names: Sequence[str],
     is_inside: bool = False,
-    shown: Format = format_number,
+    format_value: Format = format_number,
     axis: Format = _format_unsigned,
     unit: float = 1,
 ) -> Markup:
-    """One or two values by week or month, each with a name: the second one below the axis, or
-    inside of the first, of which it is a part. From the first on of which either is known; nothing
-    where all are 0."""
+    """One or two values by week or month, each with a name. The second one is drawn below the axis,
+    or inside the first one if it is a part of it. The chart begins with the first known value;
+    nothing when all are 0."""
     items = list(dropwhile(lambda item: item.first is None and item.second is None, items))
     if not any(item.first or item.second for item in items):
         return Markup()
     below = 0 if is_inside else max(item.second or 0 for item in items)
     ticks = _round_ticks(-below, max(item.first or 0 for item in items), unit=unit)
-    tips = [_describe_column(item, names, shown) for item in items]
+    tips = [_describe_column(item, names, format_value) for item in items]
     looks = ("second", "accent") if is_inside else ("accent", "second")
     legend = list(zip(looks, names, strict=False))
-    label, left = f"{title}, from {tips[0]} to {tips[-1]}", _plot_left(ticks, axis)
+    label = f"{title}, from {tips[0]} to {tips[-1]}"
+    left = _plot_left(ticks, axis)
     return _draw_picture(
         "columns",
         title,
@@ -183,16 +184,18 @@ def draw_columns(
     )
 
 
-def _describe_column(item: Column, names: Sequence[str], shown: Format) -> str:
-    """What a column says in words."""
+def _describe_column(item: Column, names: Sequence[str], format_value: Format) -> str:
+    """A column's values in words."""
     values = zip(names, (item.first, item.second), strict=False)
-    told = [f"{name} {UNKNOWN if value is None else shown(value)}" for name, value in values]
-    return f"{item.name}{' so far' if item.is_running else ''}: {', '.join(told)}"
+    texts = [
+        f"{name} {UNKNOWN if value is None else format_value(value)}" for name, value in values
+    ]
+    return f"{item.name}{' so far' if item.is_running else ''}: {', '.join(texts)}"
 
 
 def draw_stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
-    """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest;
-    `draw_swatch` says which is which."""
+    """Parts of a whole in one bar over the full width, from the strongest colour to the faintest.
+    Mark their names with `draw_swatch`."""
     if not parts:
         return Markup()
     whole = sum(value for _, value in parts) or 1
@@ -203,7 +206,7 @@ def draw_stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> 
 
 
 def draw_swatch(colour: str, opacity: float = 1) -> Markup:
-    """A colour of a chart, to stand before the name of what it means."""
+    """A colour of a chart, for a legend."""
     return _draw_picture("swatch", colour, opacity)
 
 
@@ -214,23 +217,23 @@ def stack_opacity(place: int, count: int) -> float:
 
 @cache
 def _load_macros() -> Any:
-    """By name. Every text is escaped by itself."""
-    made = Environment(autoescape=True, undefined=StrictUndefined)
-    made.filters |= {
+    """The macros as attributes. Every text is escaped automatically."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {
         "n": _format_coordinate,
         "y": _place_y,
         "place": _place_value,
         "fitting": _fit_text,
         "day": format_day,
     }
-    made.globals |= {
+    environment.globals |= {
         "WIDTH": WIDTH,
         "ROW": _ROW,
         "PLOT_BOTTOM": _TOP + _PLOT_HEIGHT,
         "strength": stack_opacity,
         "marked": _marked_columns,
     }
-    return made.from_string(re.sub(r"\n\s*", "", _MACROS.read_text(encoding="utf-8"))).module
+    return environment.from_string(re.sub(r"\n\s*", "", _MACROS.read_text(encoding="utf-8"))).module
 
 
 def _draw_picture(picture: str, *values: object) -> Markup:
@@ -241,18 +244,18 @@ def _draw_track(places: Sequence[tuple[str, str]]) -> str:
     return "M" + "L".join(f"{x} {y}" for x, y in places)
 
 
-def _plot_left(ticks: Sequence[float], shown: Format) -> float:
-    """Where the plot begins: behind the longest label."""
-    return max(_LEFT, 8 + max(_text_width(shown(value)) for value in ticks))
+def _plot_left(ticks: Sequence[float], format_value: Format) -> float:
+    """Where the plot begins: right of the longest label."""
+    return max(_LEFT, 8 + max(_text_width(format_value(value)) for value in ticks))
 
 
 def _place_value(value: float, top: float, margin: float = 1) -> float:
-    """Of a value on the scale of `draw_bars`."""
+    """The x coordinate of a value on the scale of `draw_bars`."""
     return min(max(value / top * WIDTH, margin), WIDTH - margin)
 
 
 def _fit_text(words: str, beside: str) -> str:
-    """The text, or as much of its beginning as has room beside the other, with `…`."""
+    """The text, cut with `…` if there is no room for it next to the other one."""
     words, room = " ".join(words.split()), WIDTH - _text_width(beside) - 12
     if _text_width(words) <= room:
         return words
@@ -262,15 +265,14 @@ def _fit_text(words: str, beside: str) -> str:
 
 
 def _text_width(words: str) -> float:
-    """How wide a text is at most, estimated: pictures have no font to ask."""
-    return sum(
-        _WIDEST
-        if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%"
-        else _CAPITAL
-        if letter.isupper()
-        else _LETTER
-        for letter in words
-    )
+    """An upper estimate of a text's width: pictures can't measure their font."""
+    return sum(map(_letter_width, words))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%":
+        return _WIDEST
+    return _CAPITAL if letter.isupper() else _LETTER
 
 
 def _place_y(value: float, ticks: Sequence[float]) -> float:
@@ -279,8 +281,8 @@ def _place_y(value: float, ticks: Sequence[float]) -> float:
 
 
 def _round_ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
-    """Two to six round values that hold the range, multiples of the `unit` in which labels are
-    written, so that no label is rounded."""
+    """Two to six round values that cover the range. They are multiples of the labels' `unit`, so
+    that no label is rounded."""
     first, last = low / unit, high / unit
     if first == last:
         last += 1
@@ -293,11 +295,11 @@ def _round_ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
 
 
 def _marked_columns(count: int) -> list[int]:
-    """The columns below which a mark has room: five at most, the last one of them."""
+    """The columns that have a mark below them: up to five, always with the last one."""
     step = -(-count // 5)
     return [place for place in range(count) if (count - 1 - place) % step == 0]
 
 
 def _format_coordinate(value: float, digits: int = 1) -> str:
-    """A coordinate, short."""
+    """A coordinate with few digits."""
     return f"{value:.{digits}f}".rstrip("0").rstrip(".") or "0"

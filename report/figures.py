@@ -1,5 +1,5 @@
-"""What the report computes: key figures, the headline. Pure. Not here: SQL (`queries`), looks
-(`templates/`)."""
+"""Computes the report's key figures and headline from its rows, without I/O. Not here: SQL
+(`queries`), layout (`templates/`)."""
 
 import datetime as dt
 import math
@@ -25,23 +25,24 @@ from home.formatting import (
 )
 from report.queries import AccountData, Row, Rows
 
-#: A newer campaign is news; how much more or less than usual is worth a word.
+#: The age up to which a campaign is news, and the least difference in its open rate worth
+#: mentioning.
 _NEWS_DAYS, _LEAST_POINTS = dt.timedelta(days=14), 0.01
 #: How many refused listings are named.
-_NAMED = 4
-#: Whole weeks of the key figures, and those that say what is usual.
+_NAMED_LISTINGS = 4
+#: The weeks of a key figure, the weeks that define the usual range, and a year.
 SPAN_WEEKS, _USUAL_WEEKS, _YEAR_WEEKS = 13, 8, 52
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-#: Tiers in the order of worth, with their rule in words.
+#: Tier → its rule in words, the best tier first.
 TIERS: Mapping[str, str] = _TEXTS["tiers"]
-#: Column → its name and what it counts of whom, in the order of the page.
+#: Column → its name and what it counts, in the order of the page.
 MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
 
 class Figure(NamedTuple):
-    """One large number: its name, the number as shown, of whom and when, what to compare it with,
-    and a series beside it, oldest first, with what that is."""
+    """A large number with its name. `below`: of whom, and when; `trend`: a series, the oldest value
+    first, with `trend_name` as its period."""
 
     name: str
     value: str
@@ -52,9 +53,9 @@ class Figure(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A measure in the last whole week, the one before, 52 weeks before, and so far in the running
-    one, as shown; which whole numbers are usual, and how far the last week is outside of that, in
-    its widths."""
+    """A measure in the last whole week, the week before, 52 weeks before, and so far in the running
+    week, as texts. `usual`: the usual range; `surprise`: how far the last week is outside of it, in
+    widths of the range."""
 
     name: str
     last: str
@@ -73,28 +74,22 @@ def last_week(account: AccountData) -> dt.date:
 
 
 def format_measure(column: str, value: float | None) -> str:
-    """A measure in words."""
-    return (
-        format_share(value)
-        if column.endswith("_rate")
-        else format_rating(value)
-        if column == "average_rating"
-        else format_number(value)
-    )
+    """A measure's value as text."""
+    if column.endswith("_rate"):
+        return format_share(value)
+    return format_rating(value) if column == "average_rating" else format_number(value)
 
 
 def show_measure(row: Row, column: str) -> str:
-    """A measure of a period in words; a mean rating with the number of its reviews."""
+    """A measure of a period as text; an average rating with the number of its reviews."""
     value = format_measure(column, row.get(column))
-    return (
-        f"{value} ({format_number(row['rating_count'])})"
-        if column == "average_rating" and value != UNKNOWN
-        else value
-    )
+    if column == "average_rating" and value != UNKNOWN:
+        return f"{value} ({format_number(row['rating_count'])})"
+    return value
 
 
-def difference_of(column: str, value: float | None, before: float | None) -> str:
-    """Between two values of a measure, in words."""
+def format_difference(column: str, value: float | None, before: float | None) -> str:
+    """The difference between two values of a measure as text."""
     if value is None or before is None:
         return UNKNOWN
     if column.endswith("_rate"):
@@ -103,8 +98,8 @@ def difference_of(column: str, value: float | None, before: float | None) -> str
 
 
 def list_changes(account: AccountData) -> list[Change]:
-    """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these
-    nothing is usual."""
+    """The changes of all measures. Rates have no usual range, and neither has what is sent, which
+    the owner decides."""
     weeks = account.rows["weeks"]
     if not weeks:
         return []
@@ -121,7 +116,7 @@ def list_changes(account: AccountData) -> list[Change]:
                 name,
                 show_measure(weeks[1], column),
                 show_measure(weeks[2], column),
-                difference_of(column, last, before),
+                format_difference(column, last, before),
                 show_measure(weeks[1 + _YEAR_WEEKS], column),
                 show_measure(weeks[0], column),
                 usual,
@@ -133,9 +128,9 @@ def list_changes(account: AccountData) -> list[Change]:
 
 
 def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
-    """Around the middle of earlier weeks, twice their median absolute deviation (1.4826 of which
-    are one standard deviation of a normal distribution) or a count's own root; nothing is usual
-    with less than four weeks."""
+    """The median of earlier weeks, plus and minus twice their standard deviation, estimated as
+    1.4826 median absolute deviations, and at least as large as the median's square root. None with
+    less than four weeks."""
     known = [value for value in values if value is not None]
     if len(known) < _USUAL_WEEKS / 2:
         return None
@@ -145,18 +140,17 @@ def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
     return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
 
 
-#: Measures that follow from what two nights show.
+#: Measures that need data of two nights.
 _NEED_TWO_NIGHTS = ("joined_count", "left_count", "social_click_count", "online_review_count")
 
 
 def explain_unknown(changes: Sequence[Change]) -> list[str]:
-    """Why measures of the last weeks are not known, reason by reason."""
-    unknown = {column: name.lower() for column, (name, _) in MEASURES.items()}
-    shown = {change.name.lower() for change in changes if change.is_known}
+    """Why measures of the last weeks are unknown: a sentence per reason."""
+    known = {change.name for change in changes if change.is_known}
     reasons: dict[str, list[str]] = {}
-    for column, name in unknown.items():
-        if name not in shown:
-            reasons.setdefault(_explain_column(column), []).append(name)
+    for column, (name, _) in MEASURES.items():
+        if name not in known:
+            reasons.setdefault(_explain_column(column), []).append(name.lower())
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
 
@@ -183,10 +177,11 @@ def describe_refusals(account: AccountData) -> str:
     names = [_name_listing(row) for row in account.rows["refused"]]
     if not names:
         return ""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    hidden_count = len(names) - _NAMED_LISTINGS
+    more = f" and {hidden_count} more" if hidden_count > 0 else ""
     return (
-        f"Most rows of {', '.join(names[:_NAMED])}{more} were suddenly gone, so the rows from "
-        "before are still counted. Compare this with the service. If it is correct, run "
+        f"Most rows of {', '.join(names[:_NAMED_LISTINGS])}{more} were suddenly gone, so the rows "
+        "from before are still counted. Compare this with the service. If it is correct, run "
         "marketing-sync sync --accept-shrink."
     )
 
@@ -197,13 +192,13 @@ def _name_listing(row: Row) -> str:
 
 
 def write_headline(account: AccountData) -> list[str]:
-    """What a person would say first: last week in figures, what of it was unusual, and the newest
+    """The sentences at the top: last week in figures, what was unusual, and the newest
     campaign."""
     return [*_describe_week(account), *_describe_unusual(account), *_describe_newest(account)]
 
 
 def _describe_week(account: AccountData) -> Iterator[str]:
-    """What happened in the last whole week, of what is known."""
+    """The known figures of the last whole week."""
     row = account.rows["weeks"][1] if account.rows["weeks"] else {}
     parts = _describe_messages(row)
     pairs = (
@@ -243,8 +238,8 @@ def _describe_messages(row: Row) -> list[str]:
 
 
 def _describe_unusual(account: AccountData) -> Iterator[str]:
-    """What left its usual range most, in up to two sentences. Visits and the like follow from
-    campaigns."""
+    """The measures farthest outside their usual range, in up to two sentences. A campaign is
+    mentioned, since it causes visits and the like."""
     known = [change for change in list_changes(account) if change.usual]
     moved = sorted(
         (change for change in known if change.surprise), key=lambda change: -change.surprise
@@ -267,7 +262,7 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
 
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
-    """Of the newest campaign, when it is new and its openings are known."""
+    """A sentence about the newest campaign if it is news and its open rate is known."""
     if row := find_newest_campaign(account):
         sent, over = row["sent_at"], row["open_rate_over_median"]
         age = account.today - sent.astimezone(ZoneInfo(account.zone)).date()
@@ -281,12 +276,12 @@ def _describe_newest(account: AccountData) -> Iterator[str]:
 
 
 def key_figures(account: AccountData) -> list[Figure]:
-    """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks
-    to last Sunday."""
-    return [_contacts_figure(account), *_of_span(account)]
+    """Four numbers: active contacts, and open rate, rating and coupons of the 13 weeks to last
+    Sunday."""
+    return [_make_contacts_figure(account), *_make_span_figures(account)]
 
 
-def _contacts_figure(account: AccountData) -> Figure:
+def _make_contacts_figure(account: AccountData) -> Figure:
     days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
     first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
     trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
@@ -310,16 +305,16 @@ def _contacts_figure(account: AccountData) -> Figure:
     )
 
 
-def span_words(account: AccountData) -> str:
+def describe_span(account: AccountData) -> str:
     return f"{SPAN_WEEKS} weeks to {short_day(last_week(account) + dt.timedelta(days=6))}"
 
 
-def _of_span(account: AccountData) -> Iterator[Figure]:
-    """Each with the 13 weeks before, and the same a year before."""
+def _make_span_figures(account: AccountData) -> Iterator[Figure]:
+    """The figures of 13 weeks, compared with the 13 weeks before and with a year before."""
     spans = account.rows["spans"] or [{}] * 3
-    ends = span_words(account)
+    ends = describe_span(account)
     weeks = account.rows["weeks"][SPAN_WEEKS:0:-1]
-    for column, of, one in (
+    for column, count_column, unit in (
         ("open_rate", "campaign_count", "campaign"),
         ("average_rating", "rating_count", "review"),
         ("redeemed_count", "", "coupon"),
@@ -328,8 +323,8 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
         _, before, year = (
             show_measure({**span, column: _read_value(span, column)}, column) for span in spans
         )
-        count = spans[0].get(of)
-        below = f"{ends}: {count_of(int(count), one)}" if count is not None else ends
+        count = spans[0].get(count_column)
+        below = f"{ends}: {count_of(int(count), unit)}" if count is not None else ends
         trend = tuple(row[column] for row in weeks if row[column] is not None)
         compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
         yield Figure(
@@ -338,15 +333,14 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
             below,
             compared,
             trend,
-            f"each week with a {one}" if of else "each week",
+            f"each week with a {unit}" if count_column else "each week",
         )
 
 
 def _read_value(span: Row, column: str) -> float | None:
     if column == "open_rate":
-        return (
-            span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
-        )
+        delivered = span.get("delivered_count")
+        return span["opened_count"] / delivered if delivered else None
     value: float | None = span.get(column)
     return value
 
@@ -355,20 +349,18 @@ def sum_column(rows: Rows, column: str) -> float:
     return sum(row[column] or 0 for row in rows)
 
 
-def tiers_of(account: AccountData) -> dict[str, int]:
-    """How many addresses are in each tier, in the order of worth; tiers that this version does not
-    know come last."""
+def count_tiers(account: AccountData) -> dict[str, int]:
+    """Tier → number of addresses, the best tier first and unknown tiers last."""
     counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
     return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
 
 
 def is_lacking(row: Row) -> bool:
-    """Whether something of it was not read, cannot be read, is late, or has a date that can't be
-    right."""
+    """Whether a subject's data is incomplete, rejected, late, or has impossible dates."""
     flaws = (row["rejected_count"], row["is_overdue"], row["odd_date_count"])
     return (row["coverage_rate"] or 0) < 1 or any(flaws)
 
 
 def is_mostly_unread(row: Row) -> bool:
-    """Whether less than half of it was read."""
+    """Whether less than half of a subject was read."""
     return (row["coverage_rate"] or 0) < 0.5

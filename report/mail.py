@@ -1,5 +1,5 @@
-"""The report behind each publishing: made, mailed at most once a night or week; unusual days are
-posted. Not here: texts (`figures`)."""
+"""Makes the report after publishing, mails it at most once a night or week, and posts unusual days
+and schema changes. Not here: texts (`figures`)."""
 
 import datetime as dt
 import hashlib
@@ -34,12 +34,13 @@ from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
 
-#: How long each step of the conversation may take; what the file is called that notes the night of
-#: a mail.
-_STEP_S, _MARK = 20.0, "mailed-"
-#: How old an unusual day or a schema change may be that is new.
+#: The time-out of a step of the conversation with the mail server.
+_STEP_S = 20.0
+#: The prefix of the empty file whose name has the night of a mail.
+_MARK = "mailed-"
+#: The age up to which an unusual day or a schema change is news.
 _RECENT = dt.timedelta(days=3)
-#: The server said that it does not take the mail; after other errors it may have.
+#: Errors by which the server refuses the mail. After other errors it may have accepted it.
 _REFUSED = (
     smtplib.SMTPResponseException,
     smtplib.SMTPRecipientsRefused,
@@ -48,14 +49,14 @@ _REFUSED = (
 
 
 class Reports:
-    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when
-    something went wrong with it."""
+    """`mailed` is the outcome of the newest report's mail, empty when none was due; `is_lost` is
+    whether it failed."""
 
     def __init__(self) -> None:
         self.mailed, self.is_lost = "", False
 
     def make_report(self, settings: Settings) -> tuple[Path, str, str]:
-        """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
+        """The report's path, a preview in Markdown, and `mailed`. Raises NothingPublished."""
         path, report = write_report(settings.home)
         if settings.alert_url:
             _post_unusual_days(settings, report, path.parent)
@@ -63,15 +64,15 @@ class Reports:
         try:
             if settings.mail_url:
                 self.mailed = _send_report(settings, settings.mail_url, report, path.parent)
-        except Exception as problem:  # whatever it is, the report is made
-            reason = _describe_failure(settings.mail_url, settings.mail_to, problem)
+        except Exception as error:  # the report is made, whatever fails here
+            reason = _describe_failure(settings.mail_url, settings.mail_to, error)
             self.mailed, self.is_lost = f"the report was not mailed: {reason}", True
             log.warning("%s", self.mailed)
         return path, render_preview(report), self.mailed
 
 
 def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> None:
-    """The anomalies of the last days."""
+    """Post the anomalies of the last days."""
     found = [
         (row["day_on"], f"{account.name}\0{row['figure']}", f"{account.name}: {row['sentence']}")
         for account in report.accounts
@@ -85,7 +86,7 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
 
 
 def _post_schema_changes(settings: Settings, folder: Path) -> None:
-    """How the service's responses differed in the last days from what they were before."""
+    """Post how the service's responses changed in the last days."""
     oldest = utc_now().date() - _RECENT
     changes = schema_changes(published_path(settings.home), oldest)
     found = [(at.date(), line, f"account {account}, {line}") for account, at, line in changes]
@@ -99,21 +100,17 @@ def _post_once(
     found: Sequence[tuple[dt.date, str, str]],
     oldest: dt.date,
 ) -> None:
-    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message.
-    Marks are set before, as of mails."""
-    prefix, new = (
-        {"unusual days": "unusual-", "schema changes": "changed-"}[title],
-        dict[Path, str](),
-    )
+    """Post the new ones of (day, key, sentence) to the alert address, in one message. Marks are set
+    before, as for mails."""
+    prefix = {"unusual days": "unusual-", "schema changes": "changed-"}[title]
+    new: dict[Path, str] = {}
     for day_on, key, sentence in found:
-        mark = (
-            folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
-        )
+        digest = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        mark = folder / f"{prefix}{day_on}-{digest}"
         if _is_first(mark):
             new[mark] = sentence
-    if new and not try_to_post(
-        settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}
-    ):
+    text = "\n".join([f"marketing-sync: {title}", *new.values()])
+    if new and not try_to_post(settings, {"text": text}):
         for mark in new:
             mark.unlink(missing_ok=True)
     for mark in folder.glob(f"{prefix}*"):
@@ -122,7 +119,7 @@ def _post_once(
 
 
 def _is_first(mark: Path) -> bool:
-    """Sets the mark; False where it is set already, perhaps by another process."""
+    """Set the mark; False when it is set already, perhaps by another process."""
     try:
         os.close(create_file(mark))
     except FileExistsError:
@@ -131,11 +128,11 @@ def _is_first(mark: Path) -> bool:
 
 
 def _send_report(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
-    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather
-    sends nothing than the same twice."""
+    """Send the report if a mail is due; returns the outcome. The mark is set before sending, so
+    that a killed process sends nothing rather than the same mail twice."""
     before, period = sorted(folder.glob(f"{_MARK}*")), _find_period(settings, report)
     mark, is_sending = folder / f"{_MARK}{period}", False
-    # a later one is of a clock that was ahead
+    # a later mark is from a clock that was ahead
     last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"
     if period is None or any(mark.name <= path.name <= last for path in before):
         return ""
@@ -146,10 +143,10 @@ def _send_report(settings: Settings, server: MailServer, report: ReportData, fol
         with _open_smtp(server) as connection:
             is_sending = True
             refused = connection.send_message(message)
-    except Exception as problem:
-        if is_sending and not isinstance(problem, _REFUSED):
-            why = _describe_failure(server, settings.mail_to, problem)
-            raise OSError(f"{why}; it may have arrived, so it is not sent again") from None
+    except Exception as error:
+        if is_sending and not isinstance(error, _REFUSED):
+            reason = _describe_failure(server, settings.mail_to, error)
+            raise OSError(f"{reason}; it may have arrived, so it is not sent again") from None
         mark.unlink()
         raise
     for older in before:
@@ -160,8 +157,8 @@ def _send_report(settings: Settings, server: MailServer, report: ReportData, fol
 
 
 def _find_period(settings: Settings, report: ReportData) -> dt.date | None:
-    """The night of the newest data, by the calendar of the schedule; the weekday at or before it
-    where mails are weekly."""
+    """The night of the newest data in the schedule's time zone; for weekly mails the last mail day
+    up to it. None without data."""
     newest = max((account.as_of for account in report.accounts if account.as_of), default=None)
     night = newest.astimezone(ZoneInfo(settings.schedule_timezone)).date() if newest else None
     if night is None or settings.mail_on not in WEEKDAYS:
@@ -184,26 +181,24 @@ def _open_smtp(server: MailServer) -> Iterator[smtplib.SMTP]:
         if server.password:
             connection.login(server.user, server.password.reveal())
         yield connection
-        with suppress(OSError):  # it has the mail
+        with suppress(OSError):  # the server has the mail already
             connection.quit()
 
 
 def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
     accounts, message, templates = report.accounts, EmailMessage(), load_environment()
-    whose = count_of(len(accounts), "account")
+    subject = count_of(len(accounts), "account")
     if len(accounts) == 1:
-        whose = " ".join(plain(accounts[0].title).split())
-    newest, domain = (
-        max(account.today for account in accounts),
-        settings.mail_from.rpartition("@")[2],
-    )
+        subject = " ".join(plain(accounts[0].title).split())
+    newest = max(account.today for account in accounts)
+    domain = settings.mail_from.rpartition("@")[2]
     headers = {
         "From": settings.mail_from,
         "To": ", ".join(settings.mail_to),
-        "Subject": f"{cut_text(whose, 60)}: marketing report for {format_day(newest)}",
+        "Subject": f"{cut_text(subject, 60)}: marketing report for {format_day(newest)}",
         "Date": format_datetime(utc_now()),
         "Message-ID": make_msgid(domain=domain),
-        "Auto-Submitted": "auto-generated",  # nobody's holiday note answers it
+        "Auto-Submitted": "auto-generated",  # no holiday note answers it
     }
     for name, value in headers.items():
         message[name] = value
@@ -216,21 +211,19 @@ def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
 
 
 def _describe_failure(
-    server: MailServer | None, recipients: Sequence[str], problem: Exception
+    server: MailServer | None, recipients: Sequence[str], error: Exception
 ) -> str:
-    """In a line, without the password and addresses, whatever the server says."""
-    refusals = (
-        list(problem.recipients.values())
-        if isinstance(problem, smtplib.SMTPRecipientsRefused)
-        else []
-    )
-    code, said = getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem))
+    """The error in a line, without the password and addresses."""
+    refusals = []
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        refusals = list(error.recipients.values())
+    code, response = getattr(error, "smtp_code", ""), getattr(error, "smtp_error", str(error))
     if refusals:
         addresses = count_of(len(recipients), "address", "addresses")
-        code, said = refusals[0]
+        code, response = refusals[0]
         code = f"refused for {len(refusals)} of {addresses}: {code}"
-    words = said.decode(errors="replace") if isinstance(said, bytes) else said
-    line = " ".join(plain(f"{code} {words or type(problem).__name__}").split())
+    text = response.decode(errors="replace") if isinstance(response, bytes) else response
+    line = " ".join(plain(f"{code} {text or type(error).__name__}").split())
     if server and server.password:
         line = Redactor(server.password).redact(line.encode()).decode()
     return mask_addresses(cut_text(line, 300))

@@ -1,5 +1,5 @@
-"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures
-(`figures`), looks (`templates/`)."""
+"""Reads the report's rows from the published file, by the queries in `sql/`. Not here: figures
+(`figures`), layout (`templates/`)."""
 
 import datetime as dt
 from collections import Counter
@@ -20,21 +20,22 @@ from warehouse.sql import fetch_records, fetch_rows, quote_text
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: Name → the query for the rows of one `$account`; the variables `today` and `zone` are its date
-#: of today and its time zone.
+#: Name → the query for the rows of one `$account`. The variables `today` and `zone` are its date
+#: and time zone.
 QUERIES = {
     path.stem: path.read_text(encoding="utf-8")
     for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))
 }
 
-#: Columns of these queries that are personal.
+#: The personal columns of these queries.
 _PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
 
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
-    """Everything that the report shows of one account, `made_at`; `today` is the account's date of
-    its newest response."""
+    """The report's data of one account. `today`: the account's date of its newest response;
+    `made_at`: when the report is made; `has_texts`: whether it contains personal texts;
+    `is_namesake`: whether another account has the same business name."""
 
     name: str
     as_of: dt.datetime | None
@@ -47,55 +48,55 @@ class AccountData:
 
     @property
     def title(self) -> str:
-        """The business's name, else the account's; both, where another account has the same
-        business name."""
+        """The business's name, or else the account's; both for namesakes."""
         names = (str(row["business_name"]) for row in self.rows["business"] if row["business_name"])
         title = next(names, self.name)
         return f"{title} ({self.name})" if self.is_namesake else title
 
     def is_read(self, subject: str, *parts: str) -> bool:
-        """Whether the subject, and what there is of its parts, was read completely: only then an
-        absence is known."""
-        read = {row["subject"]: row["coverage_rate"] for row in self.rows["freshness"]}
-        return read.get(subject) == 1 and all(read.get(part) in (1, None) for part in parts)
+        """Whether the subject and its existing parts were read completely. Only then is something
+        known to be absent."""
+        coverage = {row["subject"]: row["coverage_rate"] for row in self.rows["freshness"]}
+        is_whole = all(coverage.get(part) in (1, None) for part in parts)
+        return coverage.get(subject) == 1 and is_whole
 
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """Of the whole file. Without accounts nothing was ever read."""
+    """The report's data of a published file; without accounts, nothing was read yet."""
 
     published: Published
     accounts: Sequence[AccountData]
 
 
 def read_report(path: Path, now: dt.datetime) -> ReportData:
-    """The report's data from the published file, as it is `now`; a model not in it has no rows.
-    NothingPublished when there is none."""
+    """The report's data from the published file. A model that isn't in it has no rows. Raises
+    NothingPublished when there is no file."""
     published = read_published_facts(path)
     if published is None:
         raise NothingPublished(path)
     with open_published(path) as connection:
-        return report_of(connection, published, now)
+        return read_accounts(connection, published, now)
 
 
-#: By account, without what a clock that was ahead dated after the publishing.
+#: The newest reading by account, without times after publishing, from a clock that was ahead.
 _NEWEST = (
     "select account, coalesce(max(as_of) filter (as_of <= $1 + interval 5 minute), max(as_of)) "
     "from sync.coverage group by account order by account"
 )
 
 
-def report_of(
+def read_accounts(
     connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime
 ) -> ReportData:
-    """The same from a connection whose time zone is UTC."""
+    """The report's data from a connection whose time zone is UTC."""
     newest = fetch_rows(connection, _NEWEST, [published.published_at])
     accounts = [_read_account(connection, name, as_of, published, now) for name, as_of in newest]
     return ReportData(published, mark_namesakes(accounts))
 
 
 def mark_namesakes(accounts: Sequence[AccountData]) -> list[AccountData]:
-    """The accounts, those marked whose business has the name of another one."""
+    """The accounts, with `is_namesake` set where several have the same business name."""
     counts = Counter(account.title for account in accounts)
     return [replace(account, is_namesake=counts[account.title] > 1) for account in accounts]
 
@@ -107,40 +108,34 @@ def _read_account(
     published: Published,
     now: dt.datetime,
 ) -> AccountData:
-    zone = next(
-        (
-            str(row["timezone"])
-            for row in _fetch_rows(connection, QUERIES["business"], name)
-            if row["timezone"]
-        ),
-        "UTC",
-    )
+    businesses = _fetch_rows(connection, QUERIES["business"], name)
+    zones = (str(row["timezone"]) for row in businesses if row["timezone"])
+    zone = next(zones, "UTC")
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
     fetch_rows(connection, f"set variable today = date '{today}'")
     fetch_rows(connection, f"set variable zone = {quote_text(zone)}")
-    found = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
-    return AccountData(
-        name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP
-    )
+    rows = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
+    has_texts = published.personal_data is PersonalData.KEEP
+    return AccountData(name, as_of, today, zone, rows, now, has_texts)
 
 
 def drop_personal(report: ReportData) -> ReportData:
-    """The same without personal data, whatever is published: to leave this machine."""
+    """The report without personal data, so that it may leave this machine."""
 
     def clean_row(row: Row) -> Row:
-        kept = {
+        masked = {
             name: mask_addresses(value) if isinstance(value, str) else value
             for name, value in row.items()
         }
-        return kept | dict.fromkeys(_PERSONAL & row.keys())
+        return masked | dict.fromkeys(_PERSONAL & row.keys())
 
     accounts = [
         replace(
-            each,
+            account,
             has_texts=False,
-            rows={key: [*map(clean_row, found)] for key, found in each.rows.items()},
+            rows={key: [*map(clean_row, rows)] for key, rows in account.rows.items()},
         )
-        for each in report.accounts
+        for account in report.accounts
     ]
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 

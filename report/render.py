@@ -1,5 +1,5 @@
-"""The whole page, from the data of all accounts to one HTML document: the templates, what they may
-call, and each account's charts."""
+"""Renders the report's data as one HTML document: the templates, the functions that they call, and
+the charts of every account."""
 
 import base64
 import datetime as dt
@@ -32,13 +32,12 @@ from home.freshness import describe_standstill
 from home.progress import begin_stage
 from marketing_api.clock import utc_now
 from report import charts, figures
-from report.figures import key_figures
 from report.queries import AccountData, ReportData, Row, Rows, read_report
 from warehouse.disk import create_file, move_into_place, no_folder, open_scratch
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 
-#: What no document may hold, and what turns the direction of all text behind it.
+#: Characters that an HTML document must not contain, and those that change the text direction.
 _UNFIT = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -46,7 +45,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = re.sub(
     r"^\s+|^//.*\n", "", (_TEMPLATES / "page.js").read_text(encoding="utf-8"), flags=re.MULTILINE
 )
-#: Of a chart.
+#: The weeks of a chart.
 _WEEKS = 27
 _FILTERS = {
     "number": formatting.format_number,
@@ -65,8 +64,8 @@ _FILTERS = {
 
 
 def render_report(report: ReportData) -> str:
-    """A document of its own: no font, picture, style or script from elsewhere, and no script but
-    ours."""
+    """The page as a self-contained document: it loads no font, picture, style or script, and runs
+    only its own script."""
     published_at = report.published.published_at.astimezone(dt.UTC)
     return drop_unreadable(
         load_environment()
@@ -76,13 +75,13 @@ def render_report(report: ReportData) -> str:
 
 
 def drop_unreadable(text: str) -> str:
-    """Without what no document may hold: nothing of markup is made of it, since every text is
-    escaped before."""
+    """The HTML without characters that a document must not contain. No markup can result, since all
+    texts are escaped before."""
     return _UNFIT.sub("", text)
 
 
 class _Unindented(Extension):
-    """Blanks before a template's lines are for whoever writes it."""
+    """Removes indentation and empty lines of templates."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         return re.sub(r"^[ \n]+", "", source, flags=re.MULTILINE)
@@ -90,8 +89,8 @@ class _Unindented(Extension):
 
 @cache
 def load_environment() -> Environment:
-    """Every value is escaped by itself; what a template names has to be there."""
-    made = Environment(
+    """The templates' environment: values are escaped automatically, undefined names are errors."""
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -99,22 +98,22 @@ def load_environment() -> Environment:
         finalize=lambda value: "" if value is None else value,
         extensions=[_Unindented],
     )
-    made.filters |= _FILTERS
-    made.filters |= {
+    environment.filters |= _FILTERS
+    environment.filters |= {
         "measure": lambda column: figures.MEASURES[column][0],
         "short_month": lambda value: f"{value:%b %y}",
     }
-    made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    drawn = (
+    environment.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
+    chart_functions = (
         rank_accounts,
         charts.draw_swatch,
         charts.stack_opacity,
         charts.draw_sparkline,
-        pictures_of,
-        campaign_pictures,
+        draw_account_charts,
+        draw_campaign_charts,
     )
-    told = (
-        key_figures,
+    text_functions = (
+        figures.key_figures,
         figures.write_headline,
         figures.describe_refusals,
         figures.list_changes,
@@ -122,24 +121,27 @@ def load_environment() -> Environment:
         figures.find_newest_campaign,
         figures.last_week,
         figures.show_measure,
-        figures.tiers_of,
-        as_of,
+        figures.count_tiers,
+        describe_data_age,
         describe_standstill,
     )
-    made.globals |= {function.__name__: function for function in (*drawn, *told)}
-    made.globals |= {
+    environment.globals |= {
+        function.__name__: function for function in (*chart_functions, *text_functions)
+    }
+    environment.globals |= {
         "TIERS": figures.TIERS,
         "MEASURES": figures.MEASURES,
         "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)
     }
-    made.globals["script_hash"] = base64.b64encode(
+    environment.globals["script_hash"] = base64.b64encode(
         hashlib.sha256(_SCRIPT.encode()).digest()
     ).decode()
-    return made
+    return environment
 
 
 def rank_accounts(report: ReportData) -> list[tuple[AccountData, str]]:
-    """The accounts with what needs attention in each; those where something does come first."""
+    """The accounts with what needs attention in them (empty: nothing); accounts that need attention
+    come first."""
     found = [(account, _find_attention(account)) for account in report.accounts]
     return sorted(found, key=lambda pair: not pair[1])
 
@@ -151,35 +153,32 @@ def _find_attention(account: AccountData) -> str:
         return "not updated"
     if any(map(figures.is_mostly_unread, account.rows["freshness"])):
         return "not all data is there"
-    return (
-        "unusual week" if any(change.surprise for change in figures.list_changes(account)) else ""
-    )
+    is_unusual = any(change.surprise for change in figures.list_changes(account))
+    return "unusual week" if is_unusual else ""
 
 
-def as_of(account: AccountData) -> str:
+def describe_data_age(account: AccountData) -> str:
     if account.as_of is None:
         return "no data yet"
-    local, until = (
-        moment.astimezone(ZoneInfo(account.zone))
-        for moment in (account.as_of, account.as_of + FRESH_FOR)
-    )
-    shown = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
-    return f"{shown}, current until {short_day(until)}, {until:%H:%M}"
+    local = account.as_of.astimezone(ZoneInfo(account.zone))
+    until = (account.as_of + FRESH_FOR).astimezone(ZoneInfo(account.zone))
+    age = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
+    return f"{age}, current until {short_day(until)}, {until:%H:%M}"
 
 
-def pictures_of(account: AccountData) -> dict[str, Markup]:
-    """Every chart of the account; empty where it has nothing to show."""
+def draw_account_charts(account: AccountData) -> dict[str, Markup]:
+    """Name → chart of the account; empty where there is nothing to draw."""
     rows = account.rows
-    stated = [row for row in rows["channels"] if row["average_rating"] is not None]
+    rated = [row for row in rows["channels"] if row["average_rating"] is not None]
     ratings = [
         charts.Bar(row["channel"], row["average_rating"], format_rating(row["average_rating"]))
-        for row in stated
+        for row in rated
     ]
     regained = [
         charts.Bar(row["message"], row["won_back"], format_number(row["won_back"]))
         for row in rows["lifecycle_regained"]
     ]
-    tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
+    tiers = [(tier.capitalize(), people) for tier, people in figures.count_tiers(account).items()]
     months = _draw_months(account)
     span = rows["spans"][0] if rows["spans"] else {}
     issued, redeemed = (
@@ -187,7 +186,9 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
     )
     return {
         "rates": _draw_rates(account),
-        "funnel": _shares(f"Campaigns of {figures.span_words(account)}", **_steps(span)),
+        "funnel": _draw_shares(
+            f"Campaigns of {figures.describe_span(account)}", **_list_steps(span)
+        ),
         "sent": charts.draw_columns(
             "Messages sent and opened, by month of sending",
             months("sent_count", "opened_count"),
@@ -202,7 +203,7 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
         "tiers": charts.draw_stack("People by tier", tiers, unit="people"),
         "reacting": charts.draw_columns(
             "People who began and stopped to react, by week",
-            list(_by_week(account, rows["lifecycle_weeks"], "gained", "lost")),
+            list(_make_week_columns(account, rows["lifecycle_weeks"], "gained", "lost")),
             names=("began or came back", "turned at risk"),
         ),
         "regained": charts.draw_bars(
@@ -224,32 +225,33 @@ def pictures_of(account: AccountData) -> dict[str, Markup]:
         "redeemed": charts.draw_columns(
             "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
         ),
-        "coupons": _shares("Coupons of all time", Issued=issued, Redeemed=redeemed),
+        "coupons": _draw_shares("Coupons of all time", Issued=issued, Redeemed=redeemed),
     }
 
 
 def _draw_growth(account: AccountData) -> Markup:
-    """Contacts once a week, up to today, of a year."""
-    days = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0][
-        -53:
-    ]
+    """Contacts once a week, for a year up to today."""
+    weekly = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0]
+    days = weekly[-53:]
     series = [
         charts.Series(
             name, [(row["day_on"], row[column]) for row in days if row[column] is not None]
         )
         for name, column in (("all contacts", "member_count"), ("active", "active_member_count"))
     ]
-    return charts.draw_lines("Contacts, once a week", series, shown=format_number)
+    return charts.draw_lines("Contacts, once a week", series, format_value=format_number)
 
 
 def _draw_weeks(account: AccountData, title: str, *columns: str) -> Markup:
-    """Of half a year."""
+    """A chart of half a year."""
     weeks = account.rows["weeks"][:_WEEKS]
     names = [figures.MEASURES[column][0].lower() for column in columns]
-    return charts.draw_columns(title, list(_by_week(account, weeks[::-1], *columns)), names=names)
+    return charts.draw_columns(
+        title, list(_make_week_columns(account, weeks[::-1], *columns)), names=names
+    )
 
 
-def _by_week(account: AccountData, weeks: Rows, *columns: str) -> Iterator[charts.Column]:
+def _make_week_columns(account: AccountData, weeks: Rows, *columns: str) -> Iterator[charts.Column]:
     for row in weeks:
         begins_on = row["begins_on"]
         is_running = begins_on > figures.last_week(account)
@@ -292,12 +294,18 @@ def _draw_rates(account: AccountData) -> Markup:
     names = ("opened", "clicked")
     title = "Opened and clicked, of delivered messages, by campaign"
     return charts.draw_columns(
-        title, items, names=names, is_inside=True, shown=format_share, axis=whole_share, unit=0.01
+        title,
+        items,
+        names=names,
+        is_inside=True,
+        format_value=format_share,
+        axis=whole_share,
+        unit=0.01,
     )
 
 
-def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
-    """What became of one campaign's messages, and how its openings grew."""
+def draw_campaign_charts(account: AccountData, campaign: Row) -> list[Markup]:
+    """The outcome of a campaign's messages, and how its openings grew."""
     days = [
         row
         for row in account.rows["campaign_days"]
@@ -305,18 +313,18 @@ def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
     ]
     opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
     return [
-        _shares("From sent to clicked", Sent=campaign["sent_count"], **_steps(campaign)),
-        charts.draw_lines("Opened by each night’s reading", [opened], shown=format_number),
+        _draw_shares("From sent to clicked", Sent=campaign["sent_count"], **_list_steps(campaign)),
+        charts.draw_lines("Opened by each night’s reading", [opened], format_value=format_number),
     ]
 
 
-def _steps(row: Row) -> dict[str, float | None]:
+def _list_steps(row: Row) -> dict[str, float | None]:
     columns = {"Delivered": "delivered_count", "Opened": "opened_count", "Clicked": "clicker_count"}
     return {name: row.get(column) for name, column in columns.items()}
 
 
-def _shares(title: str, **counts: float | None) -> Markup:
-    """Each count, and what share of the first one it is; nothing without any."""
+def _draw_shares(title: str, **counts: float | None) -> Markup:
+    """A bar per count, with its share of the first one; nothing when that is 0."""
     whole = next(iter(counts.values()))
     items = [
         charts.Bar(
@@ -330,37 +338,33 @@ def _shares(title: str, **counts: float | None) -> Markup:
     return charts.draw_bars(title, items, axis=format_number)
 
 
-# ---- into the home, whole or not at all, and a few lines of Markdown for the Dagster UI
+# ---- the file in the home, and a preview in Markdown for the Dagster UI
 
 
 def write_report(home: Path) -> tuple[Path, ReportData]:
-    """Make the report of what is published: where it stands, and what it is made of. Raises
+    """Write the report of the published file; returns its path and its data. Raises
     NothingPublished."""
     with begin_stage("report"):
         report, path = read_report(published_path(home), utc_now()), report_of(home)
         html = render_report(report)
     with open_scratch(home, "report") as workspace:
         temporary = workspace.place_file(path.name)
-        with os.fdopen(
-            create_file(temporary), "w", encoding="utf-8"
-        ) as file:  # for the owner only from the first
+        # readable by the owner only, from the beginning
+        with os.fdopen(create_file(temporary), "w", encoding="utf-8") as file:
             file.write(html)
         move_into_place(temporary, no_folder(path))
     return path, report
 
 
 def render_preview(report: ReportData) -> str:
-    """Per account, by its name in the settings, its figures and what changed: nothing that the
-    service's texts could bring in."""
+    """The figures and changes of every account, without any text of the service. Accounts have
+    their names of the settings."""
     parts = []
     for account in report.accounts:
         lines = [f"**{account.name}**, {format_day(account.today)}", ""]
-        for figure in key_figures(account):
-            lines.append(
-                f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}".rstrip(
-                    "; "
-                )
-            )
+        for figure in figures.key_figures(account):
+            line = f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}"
+            lines.append(line.rstrip("; "))
         week = days_of(figures.last_week(account))
         lines += ["", f"|  | {week} | week before | change |", "| --- | --: | --: | --: |"]
         for change in figures.list_changes(account):

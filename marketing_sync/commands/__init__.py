@@ -1,5 +1,5 @@
-"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there
-are (`cli`), options (`options`), examples (`usage`)."""
+"""What all commands share: settings, log, errors as a sentence. Not here: the list of commands
+(`cli`), options (`home.options`), examples (`usage`)."""
 
 import inspect
 import signal
@@ -21,14 +21,15 @@ from marketing_api.redaction import plain
 from marketing_sync.usage import WithExamples
 
 Arguments = SimpleNamespace
-#: What a command does; returns the exit code.
+#: The function of a command; returns the exit code.
 Work = Callable[[Arguments, Settings], int]
 _IN_SANDBOX = (
     "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects "
     "your account"
 )
-#: What is written has no reader, as with `| head`: as of a program that does not handle the signal.
-_NOBODY_READS = 128 + signal.SIGPIPE
+#: The exit code when the output has no reader any more, as with `| head`: the one of a program that
+#: doesn't handle the signal.
+_BROKEN_PIPE = 128 + signal.SIGPIPE
 _VERBOSE = click.Option(
     ["-v", "--verbose"],
     is_flag=True,
@@ -37,30 +38,26 @@ _VERBOSE = click.Option(
 
 
 class Group(WithExamples, click.Group):
-    """Lists its commands in the order in which they were added."""
+    """A group of commands, listed in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
 
 class Command(WithExamples):
-    """An option of several values takes them all at once, too: `--only lists users` is `--only
-    lists --only users`."""
+    """A command whose options of several values accept them after one flag: `--only lists users` is
+    `--only lists --only users`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._spread_values(args)))
 
     def _spread_values(self, words: Sequence[str]) -> Iterator[str]:
-        several = {
-            flag
-            for each in self.params
-            if isinstance(each, click.Option) and each.multiple
-            for flag in each.opts
-        }
+        options = [parameter for parameter in self.params if isinstance(parameter, click.Option)]
+        repeatable = {flag for option in options if option.multiple for flag in option.opts}
         flag, is_first = "", False
         for word in words:
             if word.startswith("--"):
-                flag, is_first = (word if word in several else ""), True
+                flag, is_first = (word if word in repeatable else ""), True
             elif flag and not is_first:
                 yield flag
             else:
@@ -74,12 +71,13 @@ def declare_command(
     is_for_all_shards: bool = False,
     needs_keys: bool = True,
     uses_home: bool = True,
-    **how: Any,
+    **command_arguments: Any,
 ) -> Callable[[Work], Command]:
-    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard
-    of accounts.toml has to be picked. A command that sends no request does without keys
-    (`needs_keys`). One that neither a home nor an account concerns has no `--sandbox`
-    (`uses_home`)."""
+    """Makes the function a command called `name`, or as the function.
+
+    `is_for_all_shards`: it works without a shard of accounts.toml being picked. `needs_keys`: False
+    for a command that sends no request. `uses_home`: False for a command without a home or an
+    account, which has no `--sandbox`. `command_arguments` are click's."""
 
     def make_command(work: Work) -> Command:
         def check_and_work(arguments: Arguments, settings: Settings) -> int:
@@ -87,18 +85,22 @@ def declare_command(
                 settings = _choose_sandbox(arguments, settings, needs_keys=needs_keys)
             return work(arguments, settings if is_for_all_shards else settings.of_one_shard())
 
-        how["callback"] = partial(_run_command, check_and_work, needs_keys)
-        taken = [*options, SANDBOX_OPTION] if uses_home else options
-        how["params"] = [*click_parameters(taken), _VERBOSE]
-        return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
+        all_options = [*options, SANDBOX_OPTION] if uses_home else options
+        return Command(
+            name or work.__name__,
+            callback=partial(_run_command, check_and_work, needs_keys),
+            params=[*click_parameters(all_options), _VERBOSE],
+            **{"help": inspect.getdoc(work)} | command_arguments,
+        )
 
     return make_command
 
 
 def _choose_sandbox(arguments: Arguments, settings: Settings, *, needs_keys: bool) -> Settings:
-    """The settings of the account that is configured, or of a sandbox that a person has chosen or
-    sees. A scheduled command that has lost its folder would succeed in the sandbox forever. What
-    sends no request may look at a home that MARKETING_HOME names. Raises SettingsError."""
+    """The settings of the configured account, or of the sandbox if the user chose it or sees a
+    terminal: without that, a scheduled command that lost its folder would succeed in the sandbox
+    forever. A command that sends no request may read a home that MARKETING_HOME names. Raises
+    SettingsError."""
     if arguments.sandbox and not settings.is_sandbox:
         raise SettingsError(
             "--sandbox is for folders without a key, and an account is configured here: leave the "
@@ -121,21 +123,23 @@ def _holds_sandbox(settings: Settings) -> bool:
 
     try:
         return identity_of(settings.home).kind == SANDBOX or not settings.warehouse_path.exists()
-    except HomeError:  # the command says what is wrong
+    except HomeError:  # the command reports it
         return False
 
 
-def _run_command(work: Work, needs_keys: bool, /, **given: object) -> int:
-    import home.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
+def _run_command(work: Work, needs_keys: bool, /, **values: object) -> int:
+    import home.failures  # noqa: F401 (imported here, since Ctrl-C could get lost in it later)
 
     with interrupts.raise_in_main():
         try:
-            return _in_a_sentence(work, needs_keys, Arguments(**given))
+            return _work_in_log(work, needs_keys, Arguments(**values))
         except KeyboardInterrupt:
             return print_error(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
 
 
-def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
+def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
+    """Loads the settings and does the work, logging to the home; errors are printed as a
+    sentence."""
     import logging
 
     from home.failures import explain_error
@@ -143,10 +147,10 @@ def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
 
     try:
         settings = load_settings(Path.cwd(), reads_keys=needs_keys)
-    except SettingsError as problem:
-        return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
-    for wrong in settings.unknown:
-        print_error(f"marketing-sync: {wrong}")
+    except SettingsError as error:
+        return print_error(f"marketing-sync: {error}", exits.WRONG_USE)
+    for message in settings.unknown:
+        print_error(f"marketing-sync: {message}")
     if arguments.verbose:
         settings = replace(settings, log_level="DEBUG")
     name = str(click.get_current_context().find_root().invoked_subcommand)
@@ -158,21 +162,21 @@ def _in_a_sentence(work: Work, needs_keys: bool, arguments: Arguments) -> int:
         except click.UsageError:
             raise
         except BrokenPipeError:
-            code = _NOBODY_READS
-        except Exception as problem:  # a traceback helps nobody who cannot read it
-            text, code = explain_error(problem)
+            code = _BROKEN_PIPE
+        except Exception as error:  # users can't read tracebacks
+            text, code = explain_error(error)
             print_error(f"marketing-sync: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
         return code
 
 
 def print_error(text: str, code: int = exits.DONE) -> int:
-    """On standard error; returns the code."""
+    """Print to standard error; returns the code."""
     print(plain(text), file=sys.stderr)
     return code
 
 
-def says_yes(question: str) -> bool:
+def ask_yes_no(question: str) -> bool:
     try:
         return input(question).strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # no terminal, or standard input is closed

@@ -1,6 +1,6 @@
 """Call any operation of the service, validated; writes ask first.
 
-Requests by hand are paced like all others, and no part of the archive."""
+Manual requests are paced like all others, and aren't archived."""
 
 import json
 import sys
@@ -26,12 +26,13 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
-from marketing_sync.commands import Arguments, declare_command, print_error, says_yes
+from marketing_sync.commands import Arguments, ask_yes_no, declare_command, print_error
 from write_back.refusals import find_refusal
 from write_back.single_write import find_raised
 
-#: Seconds; all tries together take less than two, since a person waits.
-_FIRST_PAUSE = 0.03
+#: The first pause before a retry. All tries together take less than two seconds, since the user
+#: waits.
+_FIRST_PAUSE_S = 0.03
 
 
 @declare_command(
@@ -54,29 +55,30 @@ def call(arguments: Arguments, settings: Settings) -> int:
     call = operations.find(arguments.operation).bind(**_read_parameters(arguments.parameters))
     with in_use(settings.home), open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, arguments.account)
-        with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
+        with open_client(connection, Recognition(settings, connection)) as (client, _):
             try:
                 if not call.operation.is_read:
                     raised = find_raised(call, Directory(client.fetch))
-                    if why := _why_unsent(call, connection, arguments, raised):
-                        return print_error(why, exits.INCOMPLETE)
+                    reason = _find_unsent_reason(call, connection, arguments, raised)
+                    if reason:
+                        return print_error(reason, exits.INCOMPLETE)
                     client.fetch(account.ME.bind())
                 return _print_response(client, call)
-            except MarketingApiError as problem:
-                refusal = None if call.operation.is_read else find_refusal(str(problem))
+            except MarketingApiError as error:
+                refusal = None if call.operation.is_read else find_refusal(str(error))
                 remedy = f"\nto do: {refusal.remedy}" if refusal else ""
                 return print_error(
-                    f"marketing-sync: {explain_refusal(connection, problem)}{remedy}",
-                    explain_error(problem)[1],
+                    f"marketing-sync: {explain_refusal(connection, error)}{remedy}",
+                    explain_error(error)[1],
                 )
 
 
 def _print_response(client: Client, call: Call) -> int:
     try:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
-    except OutcomeUnknown as problem:
+    except OutcomeUnknown as error:
         return print_error(
-            f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.",
+            f"marketing-sync: {error}\nCheck whether it took effect before you send it again.",
             exits.INCOMPLETE,
         )
     print(json.dumps(response.envelope.document, indent=2, ensure_ascii=False))
@@ -84,11 +86,12 @@ def _print_response(client: Client, call: Call) -> int:
 
 
 @contextmanager
-def client_by_hand(
+def open_client(
     connection: Connection,
     accept: Callable[[Response], object] = lambda _: None,
 ) -> Iterator[tuple[Client, RateLimiter]]:
-    """Paced as all, with short pauses before another try; its requests leave nothing behind."""
+    """A client for manual requests: paced like all, with short pauses before retries; nothing is
+    archived."""
     limiter = RateLimiter.share_limit(connection)
     with (
         tempfile.TemporaryDirectory() as spool,
@@ -98,7 +101,7 @@ def client_by_hand(
             record=lambda _: None,
             spool=Path(spool),
             accept=accept,
-            first_pause=_FIRST_PAUSE,
+            first_pause=_FIRST_PAUSE_S,
         ) as client,
     ):
         yield client, limiter
@@ -122,11 +125,10 @@ def _read_parameters(words: Sequence[str]) -> dict[str, object]:
     return values
 
 
-def _why_unsent(
+def _find_unsent_reason(
     call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]
 ) -> str:
-    """Why the write is not sent; empty when somebody has agreed to it. `raised`: as `find_raised`
-    has it."""
+    """Why the write isn't sent; empty when the user agrees to it. `raised`: see `find_raised`."""
     statuses = " and ".join(sorted(raised))
     if arguments.yes:
         if not raised or arguments.resubscribe:
@@ -135,12 +137,12 @@ def _why_unsent(
             f"nothing was sent: this person is {statuses} on some list, and the request would "
             "subscribe them again. Add --resubscribe if they have asked for it"
         )
-    shown = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
+    parameters = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
     lines = [
         f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: "
-        f"{shown}"
+        f"{parameters}"
     ]
     if raised:
         lines.append(f"This person is {statuses} on some list: the request subscribes them again.")
     print(*lines, sep="\n", file=sys.stderr)
-    return "" if says_yes("Send it? [y/N] ") else "nothing was sent"
+    return "" if ask_yes_no("Send it? [y/N] ") else "nothing was sent"

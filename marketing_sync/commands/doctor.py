@@ -1,6 +1,6 @@
-"""Look at everything that could keep a sync from working, with what to do about it.
+"""Check everything that could keep a sync from working, and say what to do about it.
 
-It makes the home where there is none, and changes nothing else."""
+It creates a missing home, and changes nothing else."""
 
 import datetime as dt
 import shutil
@@ -24,7 +24,7 @@ from marketing_api.redaction import plain
 from marketing_sync.account_check import IDENTITY, accept_business, check_account
 from marketing_sync.commands import Arguments, declare_command
 from pipelines.monitoring import find_silent, read_shards
-from pipelines.publishing import custom_table_problems, what_is_published
+from pipelines.publishing import describe_current_copy, list_failed_custom_tables
 from upkeep.backup import backup_folder, read_snapshot
 from warehouse.bookkeeping import died_condition
 from warehouse.errors import WarehouseError, WarehouseLocked
@@ -32,11 +32,12 @@ from warehouse.publish import NEWEST_READING, published_path
 from warehouse.sql import fetch_rows, fetch_value
 from write_back.audience_syncs import FILE, check_nightly
 
-Look = Callable[[Settings], Iterator[Finding]]
-#: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
+Check = Callable[[Settings], Iterator[Finding]]
+#: The disk space that a night needs: this, and the warehouse with the two copies that publishing
+#: makes for a moment.
 _LEAST_DISK = 1_000_000_000
 _COPIES = 3
-#: Nightly backups: a night may be missed.
+#: The age of a late backup: a single night may be missed.
 _LATE = dt.timedelta(days=2)
 #: How long to wait for a warehouse that another program has open.
 _WAIT_S = 2
@@ -63,8 +64,8 @@ def doctor(arguments: Arguments, settings: Settings) -> int:
             settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes
         )
     findings = []
-    for look in (_readings,) if settings.shards else _LOOKS:
-        for finding in _run_look(look, settings):
+    for check in (_check_readings,) if settings.shards else _CHECKS:
+        for finding in _run_check(check, settings):
             findings.append(finding)
             if not arguments.json:
                 print(
@@ -83,44 +84,43 @@ def _exit_code(findings: Sequence[Finding]) -> int:
     return exits.INCOMPLETE if failed else exits.DONE
 
 
-def _run_look(look: Look, settings: Settings) -> Iterator[Finding]:
-    """What the system refuses to one look keeps none of the others from looking."""
+def _run_check(check: Check, settings: Settings) -> Iterator[Finding]:
+    """The findings of a check; an error of the system is a finding, so that the other checks still
+    run."""
     try:
-        yield from look(settings)
-    except OSError as problem:
-        yield Finding(look.__name__.strip("_"), False, explain_error(problem)[0])
+        yield from check(settings)
+    except OSError as error:
+        yield Finding(check.__name__.removeprefix("_check_"), False, explain_error(error)[0])
 
 
-def _readings(settings: Settings) -> Iterator[Finding]:
-    """Of every shard whether its accounts are read in time, by the status file of its home."""
+def _check_readings(settings: Settings) -> Iterator[Finding]:
+    """Whether the accounts of every shard are read in time, from the status file of its home."""
     if not (settings.shards or settings.warehouse_path.exists()):
         return
     now = utc_now()
     for name, shard in read_shards(settings).items():
         late = find_silent(settings, shard, now)
-        what, read_at = (
-            name or "readings",
-            [each.read_at for each in shard.accounts if each.read_at],
-        )
+        subject = name or "readings"
+        read_at = [account.read_at for account in shard.accounts if account.read_at]
         if not shard.is_here:
             yield Finding(
-                what, False, "its home is not here: run `doctor` where it is, or sync it here"
+                subject, False, "its home is not here: run `doctor` where it is, or sync it here"
             )
         elif late:
             for account, words in late.items():
                 advice = "is the schedule on? `marketing-sync sync` reads now"
-                yield Finding(what, False, f"account {account}: {words}: {advice}")
+                yield Finding(subject, False, f"account {account}: {words}: {advice}")
         else:
             yield Finding(
-                what,
+                subject,
                 True,
                 f"{count_of(len(read_at), 'account')}, read {format_age(min(read_at), now)}",
             )
 
 
-def _secrets(settings: Settings) -> Iterator[Finding]:
-    for wrong in settings.unknown:
-        yield Finding("settings", False, wrong)
+def _check_secrets(settings: Settings) -> Iterator[Finding]:
+    for message in settings.unknown:
+        yield Finding("settings", False, message)
     for name in (".env", "accounts.toml"):
         if (file := settings.folder / name).exists():
             is_open = name == ".env" and file.stat().st_mode & 0o077
@@ -130,15 +130,16 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
             yield Finding("secrets", not is_open, f"{file} {text}")
 
 
-def _home(settings: Settings) -> Iterator[Finding]:
+def _check_home(settings: Settings) -> Iterator[Finding]:
     try:
         prepare_home(settings.home, completes=False)
-    except HomeError as problem:
-        yield Finding("home", False, str(problem))
+    except HomeError as error:
+        yield Finding("home", False, str(error))
         return
     yield Finding("home", True, f"{settings.home}, for you alone")
-    if left := unfinished_erasure(settings.home):
-        yield Finding("forgetting", False, left)
+    erasure = unfinished_erasure(settings.home)
+    if erasure:
+        yield Finding("forgetting", False, erasure)
     size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
     free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
@@ -146,7 +147,7 @@ def _home(settings: Settings) -> Iterator[Finding]:
     yield Finding("disk", not advice, f"{room}{advice}")
 
 
-def _warehouse(settings: Settings) -> Iterator[Finding]:
+def _check_warehouse(settings: Settings) -> Iterator[Finding]:
     if not settings.warehouse_path.exists():
         yield Finding(
             "warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it"
@@ -158,11 +159,11 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
             newest = fetch_value(connection, NEWEST_READING)
             is_dead = died_condition(list_running(settings.home))
             dead = fetch_rows(connection, f"from sync.runs select started_at where {is_dead}")
-    except WarehouseLocked as problem:
-        yield Finding("warehouse", True, f"in use by {problem.holder}, which others wait for")
+    except WarehouseLocked as error:
+        yield Finding("warehouse", True, f"in use by {error.holder}, which others wait for")
         return
-    except WarehouseError as problem:
-        yield Finding("warehouse", False, str(problem))
+    except WarehouseError as error:
+        yield Finding("warehouse", False, str(error))
         return
     yield Finding(
         "warehouse",
@@ -174,22 +175,22 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("runs", False, f"{when}: `marketing-sync sync` resumes it")
 
 
-def _published(settings: Settings) -> Iterator[Finding]:
+def _check_published(settings: Settings) -> Iterator[Finding]:
     is_there = published_path(settings.home).exists() or not settings.warehouse_path.exists()
-    yield Finding("published", is_there, what_is_published(settings, utc_now()))
-    for problem in custom_table_problems(settings):
+    yield Finding("published", is_there, describe_current_copy(settings, utc_now()))
+    for message in list_failed_custom_tables(settings):
         yield Finding(
-            "custom", False, f"{problem}; correct the file and run `marketing-sync publish`"
+            "custom", False, f"{message}; correct the file and run `marketing-sync publish`"
         )
 
 
-def _activations(settings: Settings) -> Iterator[Finding]:
+def _check_activations(settings: Settings) -> Iterator[Finding]:
     if not (settings.activations or (settings.folder / FILE).exists()):
         return
     try:
         count = check_nightly(settings)
-    except SettingsError as problem:
-        yield Finding("activations", False, str(problem))
+    except SettingsError as error:
+        yield Finding("activations", False, str(error))
         return
     nightly = (
         "every night"
@@ -201,12 +202,12 @@ def _activations(settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _backup(settings: Settings) -> Iterator[Finding]:
+def _check_backup(settings: Settings) -> Iterator[Finding]:
     if settings.backup_dir:
         try:
             snapshot, now = read_snapshot(backup_folder(settings)), utc_now()
-        except WarehouseError as problem:
-            yield Finding("backup", False, str(problem))
+        except WarehouseError as error:
+            yield Finding("backup", False, str(error))
             return
         is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
         made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
@@ -215,11 +216,11 @@ def _backup(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _accounts(settings: Settings) -> Iterator[Finding]:
+def _check_accounts(settings: Settings) -> Iterator[Finding]:
     try:
         check_kind(settings)
-    except (SettingsError, HomeError) as problem:
-        yield Finding(IDENTITY, False, str(problem))
+    except (SettingsError, HomeError) as error:
+        yield Finding(IDENTITY, False, str(error))
         return
     yield Finding(IDENTITY, True, plain(str(identity_of(settings.home))))
     with open_connections(settings) as accounts:
@@ -238,13 +239,13 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
                 yield Finding("clock", False, f"{differs}: set it right, or let the system keep it")
 
 
-_LOOKS = (
-    _secrets,
-    _home,
-    _warehouse,
-    _readings,
-    _published,
-    _activations,
-    _backup,
-    _accounts,
+_CHECKS = (
+    _check_secrets,
+    _check_home,
+    _check_warehouse,
+    _check_readings,
+    _check_published,
+    _check_activations,
+    _check_backup,
+    _check_accounts,
 )

@@ -49,25 +49,25 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         return _lift_people(settings, people)
     if not arguments.apply:
         return _show_places(settings, people)
-    # whatever is killed resumes; an exception would come out of a library's callback as another
+    # A killed erasure is resumed. An exception would be lost in a library's callback.
     with interrupts.end_at_once():
         places = forget_people(settings, people, after_erasure(settings))
-    for each in places:
-        print(f"{each.place}: {each.rows:,} {each.outcome}")
+    for place in places:
+        print(f"{place.place}: {place.rows:,} {place.outcome}")
     print(_NOT_REACHED)
-    if all(each.is_reached for each in places):
+    if all(place.is_reached for place in places):
         print("forgotten; sync.erasures has the receipt")
         return exits.DONE
-    again = "`marketing-sync forget --apply` tries again"
-    return print_error(f"not everything could be erased: {again}", exits.INCOMPLETE)
+    advice = "`marketing-sync forget --apply` tries again"
+    return print_error(f"not everything could be erased: {advice}", exits.INCOMPLETE)
 
 
 def _show_places(settings: Settings, people: Sequence[Person]) -> int:
     places = count_places(settings, people)
-    for each in places:
-        print(f"{each.place}: {each.rows:,}")
-    found = count_of(sum(each.rows for each in places), "row")
-    print(f"{found} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
+    for place in places:
+        print(f"{place.place}: {place.rows:,}")
+    rows = count_of(sum(place.rows for place in places), "row")
+    print(f"{rows} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
     return exits.DONE
 
 
@@ -81,7 +81,7 @@ def _lift_people(settings: Settings, people: Sequence[Person]) -> int:
 
 
 def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
-    """Who is to be forgotten; nobody further where an interrupted erasure is to be finished."""
+    """The people to forget; nobody when only an interrupted erasure is to be finished."""
     addresses = list(_read_addresses(arguments.address, vars(arguments)["from"]))
     contacts = [] if arguments.contact_id is None else [arguments.contact_id]
     if addresses or contacts:
@@ -96,9 +96,9 @@ def _read_addresses(typed: str | None, path: Path | None) -> Iterator[str]:
     """Raises SettingsError, or click.UsageError."""
     try:
         text = path.read_text(encoding="utf-8-sig") if path else ""
-    except (OSError, UnicodeDecodeError) as problem:
+    except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} cannot be read ({problem}): it takes text with one address per line"
+            f"{path} cannot be read ({error}): it takes text with one address per line"
         ) from None
     for line in filter(None, [typed, *map(str.strip, text.splitlines())]):
         check_address(line)

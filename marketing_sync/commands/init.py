@@ -47,7 +47,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
         raise SettingsError(
             "address and key are set in the environment, which overrides .env: unset them first"
         )
-    # A script says what it wants.
+    # A script isn't asked.
     if (
         settings.accounts
         and sys.stdin.isatty()
@@ -57,8 +57,8 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return exits.INCOMPLETE
     connection = Connection(
         "main",
-        read_address("the address", _asked_url(arguments.url)),
-        Secret(_asked_key()),
+        read_address("the address", _ask_url(arguments.url)),
+        Secret(_ask_key()),
         budget_url=settings.budget_url,
     )
     found, _ = check_account(connection)
@@ -79,7 +79,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-def _asked_url(url: str | None) -> str:
+def _ask_url(url: str | None) -> str:
     if url is None and not sys.stdin.isatty():
         raise SettingsError(
             "there is no terminal to ask on: give the address with --url URL; the key is read from "
@@ -88,7 +88,7 @@ def _asked_url(url: str | None) -> str:
     return url or str(click.prompt("Address of the service, like https://HOST/1"))
 
 
-def _asked_key() -> str:
+def _ask_key() -> str:
     key = (
         str(click.prompt("API key (is not shown)", hide_input=True))
         if sys.stdin.isatty()
@@ -102,7 +102,7 @@ def _asked_key() -> str:
 
 
 def _write_values(file: Path, values: dict[str, str]) -> None:
-    """Set these in `.env`, and leave its other lines as they are."""
+    """Set these variables in `.env`, and leave its other lines unchanged."""
     file.touch(mode=0o600)
     file.chmod(0o600)
     for name, text in values.items():

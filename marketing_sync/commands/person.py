@@ -14,7 +14,7 @@ from home.values import whole
 from marketing_sync.commands import Arguments, declare_command
 from warehouse.person import find_person, rows_about
 
-#: Who is meant, wherever somebody is looked for.
+#: Options of the commands that find a person.
 ADDRESS = Option(
     "address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True
 )
@@ -47,6 +47,6 @@ def person(arguments: Arguments, settings: Settings) -> int:
 
 
 def check_address(text: str) -> None:
-    """Raises click.UsageError."""
+    """Raises click.UsageError unless the text is an e-mail address."""
     if not all(text.strip().partition("@")):
         raise click.UsageError(f"{text!r} is not an e-mail address; it looks like ann@example.com")

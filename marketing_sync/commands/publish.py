@@ -11,8 +11,8 @@ from marketing_api.clock import utc_now
 from marketing_sync.commands import Arguments, declare_command, print_error
 from marketing_sync.uploading import upload_published
 from pipelines.publishing import (
-    custom_table_problems,
-    in_words,
+    describe_published,
+    list_failed_custom_tables,
     note_run,
     publish_home,
     published_document,
@@ -41,16 +41,16 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         published = publish_home(settings)
     path, _, mailed = Reports().make_report(settings)
     uploaded = upload_published(settings, arguments.to) if arguments.to else None
-    problems = custom_table_problems(settings)
-    code = exits.INCOMPLETE if problems else exits.DONE
+    failed_tables = list_failed_custom_tables(settings)
+    code = exits.INCOMPLETE if failed_tables else exits.DONE
     if arguments.json:
-        made = published_document(settings, published)
-        assert made is not None
-        output.print_json(output.Publication(made, str(path), uploaded, problems))
+        document = published_document(settings, published)
+        assert document is not None
+        output.print_json(output.Publication(document, str(path), uploaded, failed_tables))
         return code
-    print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
+    print(f"{published_path(settings.home)}: {describe_published(published, utc_now())}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
-    for line in problems:
+    for line in failed_tables:
         print_error(line)
     if uploaded:
         print(f"{uploaded}: uploaded")

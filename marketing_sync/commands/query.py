@@ -1,6 +1,6 @@
 """Run one SELECT on what is published, and show its rows.
 
-Not here: what keeps a query to the tables (`warehouse.sealed_query`), the forms of its rows
+Not here: what limits a query (`warehouse.sealed_query`), the formats of its rows
 (`marketing_sync.query_output`)."""
 
 import shutil
@@ -24,7 +24,7 @@ from warehouse.publish import open_published
 from warehouse.sealed_query import QueryFailed, QueryLimits, limit_query, seal_connection
 
 _MEMORY_BYTES = 400_000_000
-#: Columns of a table that is not shown on a terminal.
+#: The width of a table that isn't printed on a terminal.
 _WIDTH = 10_000
 _NOT_PUBLISHED = (
     "nothing is published yet: this reads the warehouse itself, with all personal data, and a "
@@ -70,7 +70,7 @@ def query(arguments: Arguments, settings: Settings) -> int:
 
 
 def _write_result(settings: Settings, sql: str, result: Path, form: str) -> str:
-    """Run the query and write its rows; returns what is to be said of a workbook."""
+    """Run the query and write its rows; returns a message about a workbook."""
     path = published_path(settings.home)
     limits = QueryLimits(
         seconds=settings.query_seconds,
@@ -86,15 +86,15 @@ def _write_result(settings: Settings, sql: str, result: Path, form: str) -> str:
             seal_connection(connection, limits)
             with limit_query(connection, sql, limits):
                 return write_output(connection, sql, result, form, width)
-    except (QueryFailed, PublishedLocked) as failure:
-        raise WrongUse(str(failure)) from None
-    except duckdb.Error as problem:
-        raise WrongUse(f"{path} cannot be read: {problem}") from None
+    except (QueryFailed, PublishedLocked) as error:
+        raise WrongUse(str(error)) from None
+    except duckdb.Error as error:
+        raise WrongUse(f"{path} cannot be read: {error}") from None
 
 
 def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
-    """Hold the warehouse for what reads it as long as nothing is published, and say so."""
-    # half a second to import, for a home that publishes nothing
+    """Open the warehouse instead of the published file, with a warning on standard error."""
+    # takes half a second to import, and only an unpublished home needs it
     from home.door import open_warehouse
 
     opened = open_warehouse(settings, is_unshared=True)
@@ -102,17 +102,18 @@ def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
     return opened
 
 
-def _read_sql(given: str | None) -> str:
-    if not given:
+def _read_sql(text: str | None) -> str:
+    """The query; `text` is the query itself, `-` or the name of a file."""
+    if not text:
         raise click.UsageError(
             'write a query, like marketing-sync query "from marts.list_performance"'
         )
-    if given == "-":
+    if text == "-":
         return sys.stdin.read()
-    path = Path(given)
-    if path.suffix == ".sql" and not given.strip().partition(" ")[2]:
+    path = Path(text)
+    if path.suffix == ".sql" and " " not in text.strip():
         try:
             return path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as problem:
-            raise WrongUse(f"{path} cannot be read as a query: {problem}") from None
-    return given
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongUse(f"{path} cannot be read as a query: {error}") from None
+    return text

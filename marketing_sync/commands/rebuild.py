@@ -46,7 +46,7 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
 
 
 def exit_code(result: RebuildReport) -> int:
-    """Says what could not be applied."""
+    """The exit code of a rebuild; prints how many loads failed."""
     if not result.failed:
         return exits.DONE
     return print_error(

@@ -5,7 +5,7 @@ import click
 from home.settings import Settings
 from marketing_api.sandbox import server
 from marketing_sync.commands import Arguments, declare_command
-from marketing_sync.usage import in_words
+from marketing_sync.usage import format_examples
 
 
 @declare_command(
@@ -14,7 +14,7 @@ from marketing_sync.usage import in_words
     uses_home=False,
 )
 def sandbox(arguments: Arguments, settings: Settings) -> int:
-    return server.main(arguments.words, f"\b\n{in_words('sandbox')}")
+    return server.main(arguments.words, f"\b\n{format_examples('sandbox')}")
 
 
 sandbox.add_help_option = False

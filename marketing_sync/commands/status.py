@@ -20,15 +20,15 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from marketing_sync.commands import Arguments, declare_command
 from marketing_sync.texts import make_grid
-from pipelines.publishing import published_document, what_is_published
+from pipelines.publishing import describe_current_copy, published_document
 from warehouse.bookkeeping import died_condition
 from warehouse.retention import measure_sizes
 from warehouse.sql import fetch_records, load_statements, quote_text
 from warehouse.tables import TABLES
 
-#: By the fields of `Status` that they fill.
+#: Field of `Status` → the query of its rows.
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
-_COUNTED = (
+_COUNT = (
     "select account, {name} as table_name, count(*) as rows from {table} where {live} group by "
     "account"
 )
@@ -39,14 +39,14 @@ def status(arguments: Arguments, settings: Settings) -> int:
     now = utc_now()
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
-        nothing = (
+        notice = (
             f"nothing has been synced yet: there is no {settings.warehouse_path}; run "
             "`marketing-sync sync`"
         )
         if arguments.json:
-            print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[nothing]))
+            print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[notice]))
         else:
-            print(nothing)
+            print(notice)
         return exits.DONE
     with open_for_reading(settings) as connection:
         queries = {
@@ -54,17 +54,18 @@ def status(arguments: Arguments, settings: Settings) -> int:
             "tables": _QUERIES["tables"].format(counted=_count_query()),
             "runs": _QUERIES["runs"].format(died=died_condition(list_running(settings.home))),
         }
-        read = {name: fetch_records(connection, sql) for name, sql in queries.items()}
-    by_account = {each["account"]: each for each in read.pop("accounts")}
-    found = msgspec.convert(read, Status)
+        rows = {name: fetch_records(connection, sql) for name, sql in queries.items()}
+    by_account = {row["account"]: row for row in rows.pop("accounts")}
+    found = msgspec.convert(rows, Status)
     found.accounts = list(_list_accounts(settings, by_account))
-    found.home, found.holds = (
-        _measure_parts(settings.home),
-        plain(str(identity_of(settings.home))),
-    )
-    unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
-    left = filter(None, [unfinished_erasure(settings.home)])
-    found.notices = [*unread, *_list_standstills(found.accounts, now, settings.alert_after), *left]
+    found.home = _measure_parts(settings.home)
+    found.holds = plain(str(identity_of(settings.home)))
+    if not found.tables:
+        found.notices.append("nothing was read yet; run `marketing-sync sync`")
+    found.notices += _list_standstills(found.accounts, now, settings.alert_after)
+    erasure = unfinished_erasure(settings.home)
+    if erasure:
+        found.notices.append(erasure)
     if arguments.json:
         found.published = published_document(settings)
         print_json(found)
@@ -74,30 +75,31 @@ def status(arguments: Arguments, settings: Settings) -> int:
 
 
 def _list_accounts(
-    settings: Settings, read: Mapping[str, Mapping[str, Any]]
+    settings: Settings, rows: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[output.Account]:
-    """The configured accounts and those that the home knows; `read` are the rows of the query."""
+    """The configured accounts and the home's other ones. `rows`: the rows of the query, by
+    account."""
     known = identity_of(settings.home).accounts
-    addresses = {each.account: each.url for each in settings.accounts}
+    addresses = {connection.account: connection.url for connection in settings.accounts}
     for name in dict.fromkeys([*addresses, *known]):
-        owner, row = known.get(name, Owner()), read.get(name, {})
+        owner, row = known.get(name, Owner()), rows.get(name, {})
         address = plain(addresses.get(name) or owner.address or "")
         business = plain(owner.business_name or "")
         yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
 
 
 def _count_query() -> str:
-    """The rows of every table: what was read of it, range by range, overlaps."""
+    """The query for the row count of every table; loads overlap, so their counts can't be added."""
     return " union all ".join(
-        _COUNTED.format(name=quote_text(table.name), table=table.qualified, live=table.is_there)
+        _COUNT.format(name=quote_text(table.name), table=table.qualified, live=table.is_there)
         for table in TABLES.values()
     )
 
 
 def _measure_parts(home: Path) -> list[output.Part]:
-    """The largest first."""
-    sizes = sorted(measure_sizes(home).items(), key=lambda each: -each[1])
-    return [output.Part(part, size) for part, size in sizes if size]
+    """The sizes of the home's parts, the largest first."""
+    parts = [output.Part(part, size) for part, size in measure_sizes(home).items() if size]
+    return sorted(parts, key=lambda part: -part.bytes)
 
 
 def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
@@ -110,11 +112,11 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
         print_line(f"{line}\n", "bold red")
     if len(found.accounts) > 1:
         columns = "account, address, business, read, >incomplete"
-        console.print(
-            make_grid("accounts", columns, (_account_cells(each, now) for each in found.accounts))
-        )
+        cells = (_account_cells(account, now) for account in found.accounts)
+        console.print(make_grid("accounts", columns, cells))
     columns = "account, table, >rows, read, due, complete"
-    console.print(make_grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
+    cells = (_table_cells(table, now) for table in found.tables)
+    console.print(make_grid("tables", columns, cells))
     for contacts in found.contacts:
         print_line(_contact_line(contacts, now))
     for plan in found.plans:
@@ -124,11 +126,9 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
         )
     columns = "started, took, job, outcome, >requests, not read"
     console.print(make_grid("last runs", columns, map(_run_cells, found.runs)))
-    rejected = (
-        (each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected
-    )
     if found.rejected:
-        console.print(make_grid("rejected records", "account, table, >records, reason", rejected))
+        columns = "account, table, >records, reason"
+        console.print(make_grid("rejected records", columns, map(_rejected_cells, found.rejected)))
     else:
         print_line("no rejected records")
     if found.schema_changes:
@@ -137,7 +137,7 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
             make_grid("schema changes", columns, map(_change_cells, found.schema_changes))
         )
     console.print(make_grid("home", "part, >MB", _home_cells(found.home)))
-    print_line(f"published: {what_is_published(settings, now)}")
+    print_line(f"published: {describe_current_copy(settings, now)}")
     print_line(f"holds: {found.holds}")
 
 
@@ -154,12 +154,13 @@ def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
 def _list_standstills(
     accounts: list[output.Account], now: dt.datetime, within: dt.timedelta
 ) -> Iterator[str]:
-    """The accounts that are not read any more, first thing to be seen."""
+    """A notice per account that isn't read any more."""
     for account in accounts:
-        if words := describe_standstill(account.read_at, now, within):
+        standstill = describe_standstill(account.read_at, now, within)
+        if standstill:
             yield (
-                f"account {account.account}: {words}. Is the schedule on (`marketing-sync ui`)? "
-                "`marketing-sync sync` reads now"
+                f"account {account.account}: {standstill}. Is the schedule on (`marketing-sync "
+                "ui`)? `marketing-sync sync` reads now"
             )
 
 
@@ -185,17 +186,21 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
     )
 
 
-def _change_cells(each: output.SchemaChange) -> tuple[str, ...]:
+def _rejected_cells(rejected: output.Rejected) -> tuple[str, ...]:
+    return rejected.account, rejected.table, f"{rejected.records:,}", rejected.reason
+
+
+def _change_cells(change: output.SchemaChange) -> tuple[str, ...]:
     cells = (
-        each.account,
-        each.table,
-        each.change,
-        each.field,
-        each.before,
-        each.after,
-        each.sample,
+        change.account,
+        change.table,
+        change.change,
+        change.field,
+        change.before,
+        change.after,
+        change.sample,
     )
-    return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(plain(cell or "") for cell in cells)
+    return f"{change.noticed_at:%Y-%m-%d %H:%M} UTC", *(plain(cell or "") for cell in cells)
 
 
 def _run_cells(run: output.Run) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Run the nightly sync, or parts of it.
 
-Reading begins before Dagster, which takes seconds to import, is there to record it."""
+Reading begins before Dagster is imported, which takes seconds."""
 
 import datetime as dt
 
@@ -17,7 +17,7 @@ from marketing_api.errors import OtherBusiness
 from marketing_sync.commands import Arguments, declare_command
 from marketing_sync.night_plan import show_plan
 from marketing_sync.summary import print_summary, result_of
-from pipelines.reading import named_assets, open_reader
+from pipelines.reading import ReadOptions, named_assets, open_reader
 from write_back.writebacks_export import try_to_export
 
 
@@ -33,12 +33,14 @@ def _dry_run(arguments: Arguments, settings: Settings) -> int:
         raise SettingsError(
             "--dry-run plans a night: leave out --from and --to, a few requests in any case"
         )
-    return show_plan(arguments, settings)
+    chosen, options = named_assets(arguments.only), ReadOptions.from_values(vars(arguments))
+    return show_plan(settings, chosen, options, is_json=arguments.json)
 
 
 def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
-    chosen, options = named_assets(arguments.only), vars(arguments)
-    days = _choose_days(options["from"], options["to"])
+    chosen = named_assets(arguments.only)
+    options = ReadOptions.from_values(vars(arguments))
+    days = _choose_days(vars(arguments)["from"], arguments.to)
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
     with (
@@ -50,16 +52,16 @@ def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -
         with Progress(reader, is_quiet=arguments.quiet):
             reader.begin_reading()
             # takes seconds to import: reading has begun
-            from pipelines.definitions import Following, run_in_dagster
+            from pipelines.definitions import LaterSteps, run_in_dagster
 
-            following = Following(settings)
+            later_steps = LaterSteps(settings)
             stop.raise_if_stopped()
-            run_id, failed = run_in_dagster(settings, reader, following, has_models)
+            run_id, failed = run_in_dagster(settings, reader, later_steps, has_models)
             if not stop.is_set:
                 reader.finish_reading()
             reader.note_run(run_id, "nightly_sync", failed)
             try_to_export(settings)
-        result = result_of(reader, settings, following, failed)
+        result = result_of(reader, settings, later_steps, failed)
         code = _exit_code(reader, result, has_models=has_models)
         if not stop.is_set and (code or not arguments.quiet):
             print_json(result) if arguments.json else print_summary(result, settings)

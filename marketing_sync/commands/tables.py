@@ -22,7 +22,7 @@ from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, 
 
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _COUNT = "select count(*) from {}.{}"
-_WIDTH = 200  # where nothing says how wide the terminal is
+_WIDTH = 200  # of output that isn't a terminal
 
 
 @declare_command(
@@ -74,7 +74,7 @@ def _first_sentence(comment: str | None) -> str:
 
 
 def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
-    """All tables and views, marts first: rows, and what is in them."""
+    """All tables and views with their row counts and comments, marts first."""
     return [
         ListedTable(
             f"{schema}.{name}",
@@ -86,7 +86,7 @@ def list_tables(connection: duckdb.DuckDBPyConnection) -> list[ListedTable]:
 
 
 def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableColumns:
-    """What is in the table, named with or without its schema, and its columns. Raises WrongUse."""
+    """Comment and columns of a table, named with or without its schema. Raises WrongUse."""
     found = {
         f"{schema}.{name}": (schema, name, comment)
         for schema, name, comment in fetch_rows(connection, _QUERIES["tables"])
@@ -98,9 +98,9 @@ def describe_table(connection: duckdb.DuckDBPyConnection, table: str) -> TableCo
 
 
 def _find_table(table: str, names: Sequence[str]) -> str:
-    """The table that is meant, with or without its schema: the first of that name."""
-    wanted = table.strip().lower().replace('"', "")
+    """The qualified name of a table that is named with or without its schema. Raises WrongUse."""
+    requested = table.strip().lower().replace('"', "")
     for name in names:
-        if wanted in (name, name.partition(".")[2]):
+        if requested in (name, name.partition(".")[2]):
             return name
-    raise WrongUse(f"there is no table {quote_text(table)}{did_you_mean(wanted, names)}")
+    raise WrongUse(f"there is no table {quote_text(table)}{did_you_mean(requested, names)}")

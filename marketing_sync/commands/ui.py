@@ -29,16 +29,16 @@ from marketing_sync.packages import ROOT
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 
 _HOST, PORT = "127.0.0.1", 3000
-#: How the web server and the daemon find the code server, which they share.
+#: Tells the web server and the daemon how to find the code server, which they share.
 _WORKSPACE = (
     'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
 )
-#: What Dagster warns of at each start, and what nobody here can change.
+#: A warning of Dagster at every start that users can't do anything about.
 _IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
 _REFRESH_MS = 2000
-#: How often it is looked whether the clock was set back.
+#: How often to check whether the clock was set back.
 _CLOCK_EVERY_S = 10
-#: How long requests under way hold up the end.
+#: How long to wait at the end for requests in progress.
 _LAST_REQUESTS_S = 2
 
 
@@ -74,8 +74,8 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            guarded = partial(_guard_application, port=arguments.port, settings=settings)
-            _serve_ui(listener, programs, Path(folder), guarded, home)
+            add_guard = partial(_guard_application, port=arguments.port, settings=settings)
+            _serve_ui(listener, programs, Path(folder), add_guard, home)
     return print_error(
         "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was "
         "set back; start it again",
@@ -84,24 +84,25 @@ def ui(arguments: Arguments, settings: Settings) -> int:
 
 
 def open_listener(port: int) -> socket.socket:
-    """Taken before anything is started; a page that is opened too early waits for it."""
+    """A listener on the port, opened before anything is started: a page that is opened too early
+    waits."""
     listener = socket.socket()
-    # one that was in use a moment ago is free
+    # allow a port that was in use a moment ago
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_HOST, port))
         listener.listen()
-    except OSError as problem:
+    except OSError as error:
         listener.close()
-        why = f"port {port} cannot be used ({problem.strerror})"
         raise SettingsError(
-            f"{why}: perhaps the UI is open already; otherwise choose another with --port"
+            f"port {port} cannot be used ({error.strerror}): perhaps the UI is open already; "
+            "otherwise choose another with --port"
         ) from None
     return listener
 
 
 def _guard_application(application: Any, port: int, settings: Settings) -> Any:
-    """With the report of every home."""
+    """The application behind the guard, with the report of every home."""
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
@@ -120,18 +121,18 @@ def _serve_ui(
     listener: socket.socket,
     programs: Keeper,
     folder: Path,
-    guarded: Callable[[Any], Any],
+    add_guard: Callable[[Any], Any],
     home: Path,
 ) -> None:
-    """A server of the code, the daemon and, in this process, the web server. Returns when one of
+    """Run the code server, the daemon and, in this process, the web server. Returns when one of
     them has ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=CODE_LOCATION), encoding="utf-8")
     python = (sys.executable, "-m")
-    # Its working directory is where it looks for modules first; settings are read from ours.
+    # Its working directory is where it finds modules; settings are read from the current folder.
     where = (f"--module-name={CODE_MODULE}", f"--working-directory={ROOT}", f"--socket={code}")
     programs.start(*python, "dagster", "code-server", "start", *where, "--log-level=warning")
-    # Imported while the code is loaded: each takes seconds.
+    # imported while the code server loads, since each takes seconds
     import uvicorn
 
     from pipelines.dagster_internals import DAEMON, web_server
@@ -139,11 +140,11 @@ def _serve_ui(
     if not _is_listening(code, programs):
         return
     with web_server(home, workspace, _REFRESH_MS) as application:
-        # After the web server, which somebody waits for.
+        # after the web server, which the user waits for
         programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
         server = uvicorn.Server(
             uvicorn.Config(
-                guarded(application),
+                add_guard(application),
                 log_config=None,
                 lifespan="off",
                 timeout_graceful_shutdown=_LAST_REQUESTS_S,
@@ -162,7 +163,7 @@ def _serve_ui(
 
 
 def _is_set_back(clock: SteadyClock) -> bool:
-    """Whether the machine's clock was: what has run before would wait until it shows that time
+    """Whether the machine's clock was set back: schedules would wait until it shows that time
     again."""
     if clock.jump > -TOLERANCE:
         return False
@@ -171,7 +172,7 @@ def _is_set_back(clock: SteadyClock) -> bool:
 
 
 def _is_listening(path: Path, programs: Keeper) -> bool:
-    """Waits for it; False when a program has ended before."""
+    """Wait for the code server; False when a program has ended before."""
     while programs.process.poll() is None:
         with socket.socket(socket.AF_UNIX) as probe:
             if not probe.connect_ex(str(path)):

@@ -40,7 +40,7 @@ from home.settings import Settings
 from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
-from pipelines.reading import open_reader
+from pipelines.reading import ReadOptions, open_reader
 from tests.dialects.server import Options, serve
 from tests.pipelines.running import finish
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
@@ -277,7 +277,7 @@ def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[s
     """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what
     else is said."""
     settings = Settings(prepare_home(home), (Connection("main", url, Secret(KEY)),))
-    with open_reader(settings, list(SOURCE_ASSETS.values()), {"all": True}) as reader:
+    with open_reader(settings, list(SOURCE_ASSETS.values()), ReadOptions(requests_all=True)) as reader:
         reader.begin_reading()
         reader.finish_reading()
         reader.note_run(uuid.uuid4().hex, "nightly_sync")

@@ -4,7 +4,7 @@ alike, or it is said why not."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +39,7 @@ from marketing_sync.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.launchpad import read_values
 from pipelines.push_jobs import push_jobs
+from pipelines.reading import ReadOptions
 from tests.fixtures import Command
 from tests.pipelines.running import parsed
 from tests.pipelines.test_nightly import failures
@@ -243,10 +244,10 @@ def test_both_open_the_same_reader(
     words_: list[str],
     config: dict[str, Any],
 ) -> None:
-    opened: list[dict[str, Any]] = []
+    opened: list[ReadOptions] = []
 
-    def open_reader(_: Settings, __: Iterable[Any], options: Mapping[str, Any], **how: Any) -> NoReturn:
-        opened.append({name: options[name] for name in ("max_requests", "until", "all", "accept_shrink")})
+    def open_reader(_: Settings, __: Iterable[Any], options: ReadOptions, **how: Any) -> NoReturn:
+        opened.append(options)
         raise Opened("opened")
 
     monkeypatch.setattr("marketing_sync.commands.sync.open_reader", open_reader)
@@ -255,7 +256,7 @@ def test_both_open_the_same_reader(
     launched(settings, config)
     assert len(opened) == 2
     assert opened[0] == opened[1]
-    assert opened[0]["accept_shrink"] == ("--accept-shrink" in words_)
+    assert opened[0].accept_shrink == ("--accept-shrink" in words_)
 
 
 def test_what_the_launchpad_cannot_say_fails_the_run_in_a_sentence(settings: Settings) -> None:

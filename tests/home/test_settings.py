@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from home.settings import Settings, SettingsError, load_settings, network_file_system
-from pipelines.reading import budget_of
+from pipelines.reading import ReadOptions, make_budget
 
 LIVE = {"MARKETING_API_URL": "https://api.example.com/1", "MARKETING_API_KEY": "secret-key"}
 
@@ -158,13 +158,13 @@ def test_what_a_person_says_goes_before_the_settings(tmp_path: Path) -> None:
             "MARKETING_SCHEDULE_TIMEZONE": "Asia/Tokyo",
         },
     )
-    configured, said = budget_of(settings), budget_of(settings, max_requests=20)
+    configured, said = make_budget(settings), make_budget(settings, ReadOptions(max_requests=20))
     assert configured is not None
     assert said is not None
     assert (configured.left, said.left) == (500, 20)
     assert configured.until is not None
     assert configured.until.astimezone(dt.UTC).hour == 21, "six o'clock in Tokyo"
-    assert budget_of(load_settings(tmp_path, {})) is None
+    assert make_budget(load_settings(tmp_path, {})) is None
 
 
 MOUNTS = """\

@@ -3,7 +3,6 @@ does."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -15,8 +14,8 @@ from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner
 from assets.planning.order import Rules
 from assets.sources import SOURCE_ASSETS
 from home.output import AccountPlan
-from home.settings import Settings
 from marketing_sync.night_plan import plan_account
+from pipelines.reading import NightLimits
 from tests.assets.planning.people import NOW, rows
 from tests.assets.planning.test_crawl_plan import coupon_rows
 
@@ -33,7 +32,7 @@ def planned(listings: int, timelines: list[Any], coupons: list[Any], **rules: An
     warehouse.coupon_candidates.return_value = coupon_rows(coupons)
     planner = Planner(warehouse, "main", lambda: Rules(**rules), {TIMELINES, COUPONS}, lambda: NOW)
     assets = [SOURCE_ASSETS[name] for name in (TIMELINES, COUPONS)]
-    return plan_account(Settings(Path("home")), assets, planner)
+    return plan_account(NightLimits(30, 7, {"main": 4.0}), assets, planner)
 
 
 @given(st.integers(0, 200), ages, ages, st.one_of(st.none(), st.integers(0, 300)), st.integers(0, 200))

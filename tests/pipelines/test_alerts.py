@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import utc_now
-from pipelines.dagster_internals import _CODE_LOCATION, OURS
+from pipelines.dagster_internals import _CODE_LOCATION, PROJECT_TAGS
 from tests.fixtures import Alerts, Command
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import Sandbox
@@ -82,7 +82,7 @@ def look(instance: dg.DagsterInstance, settings: Settings) -> Sensor:
 
 
 def ended(instance: dg.DagsterInstance, job: dg.JobDefinition, shard: str, **tags: str) -> str:
-    tags |= {SHARD_TAG: shard} | OURS
+    tags |= {SHARD_TAG: shard} | PROJECT_TAGS
     return job.execute_in_process(instance=instance, raise_on_error=False, tags=tags).run_id
 
 

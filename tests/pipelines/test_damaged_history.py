@@ -16,7 +16,7 @@ import pytest
 from home.exits import HomeError
 from home.failures import explain_error
 from home.folder import prepare_home
-from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
+from pipelines.dagster_internals import _is_whole, open_run_instance, set_damaged_history_aside
 from warehouse.disk import Workspace, claim_file
 
 
@@ -99,7 +99,7 @@ def test_damaged_settings_of_dagster_are_named_and_kept(
     monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
     (dagster_home / "dagster.yaml").write_bytes(content)
     prepare_home(home)
-    with pytest.raises(HomeError, match="written again once you move it away"), instance_of_the_ui(home):
+    with pytest.raises(HomeError, match="written again once you move it away"), open_run_instance(home):
         pass
     assert (dagster_home / "dagster.yaml").read_bytes() == content
 
@@ -142,7 +142,7 @@ def test_dagsters_databases_are_created_by_one_process_at_a_time(
     name = "pipelines.dagster_internals.set_damaged_history_aside"
     monkeypatch.setattr(name, look(set_damaged_history_aside))
     monkeypatch.setattr(dg.DagsterInstance, "get", look(dg.DagsterInstance.get))
-    with instance_of_the_ui(home):
+    with open_run_instance(home):
         made = {path.name for path in own.rglob("*.db")}
         free = claim_file(own)
     assert is_turn_of_one == [True, True]

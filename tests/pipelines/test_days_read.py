@@ -19,7 +19,7 @@ from home.folder import prepare_home
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
-from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days
+from pipelines.schedules import ALL_DUE, DAYS_TAG, read_days_tag
 from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
@@ -325,12 +325,12 @@ def test_a_persons_partitions_are_chosen_days_and_the_schedules_are_not() -> Non
         "dagster/asset_partition_range_start": "2026-03-05",
         "dagster/asset_partition_range_end": "2026-03-06",
     }
-    chosen = chosen_days(range_)
+    chosen = read_days_tag(range_)
     assert chosen is not None
     assert (str(chosen.first), str(chosen.last)) == ("2026-03-05", "2026-03-06")
-    assert chosen_days(range_ | {DAYS_TAG: ALL_DUE}) is None
+    assert read_days_tag(range_ | {DAYS_TAG: ALL_DUE}) is None
     year = DateRange(dt.date(2025, 11, 1), dt.date(2026, 10, 31))
-    assert chosen_days({DAYS_TAG: str(year)}) == ChosenDays(year.first, year.last)
-    assert chosen_days({}) is None
+    assert read_days_tag({DAYS_TAG: str(year)}) == ChosenDays(year.first, year.last)
+    assert read_days_tag({}) is None
     with pytest.raises(SettingsError, match="`2026-03-05 to 2026-03-20`"):
-        chosen_days({DAYS_TAG: "last week"})
+        read_days_tag({DAYS_TAG: "last week"})

@@ -20,7 +20,7 @@ from assets.materialize import failures_of
 from home.folder import dagster_home, list_running, note_running, prepare_home
 from home.settings import Settings
 from marketing_api.errors import LimitNotShared
-from pipelines.dagster_internals import BY_THE_COMMAND, end_dead_runs, instance_of_the_ui, retry_after_outage
+from pipelines.dagster_internals import COMMAND_TAGS, end_dead_runs, open_run_instance, retry_after_outage
 from pipelines.definitions import build_definitions
 from pipelines.push_jobs import explain_failures
 from tests.fixtures import Command
@@ -49,7 +49,7 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
     with (
         dagster_home(prepare_home(home)),
         warnings.catch_warnings(),
-        instance_of_the_ui(home) as opened,
+        open_run_instance(home) as opened,
     ):
         warnings.simplefilter("ignore")
         yield opened
@@ -111,7 +111,7 @@ def test_it_is_failed_and_tried_again(home: Path, instance: dg.DagsterInstance) 
 
 
 def test_that_of_a_command_is_failed_alone(home: Path, instance: dg.DagsterInstance) -> None:
-    dead = started(instance, **BY_THE_COMMAND)
+    dead = started(instance, **COMMAND_TAGS)
     assert end_dead_runs(instance, {"": home}) == 1
     assert will_retry(instance, dead) == "false"
 

@@ -21,7 +21,7 @@ from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.world import World
-from pipelines.reading import open_reader
+from pipelines.reading import ReadOptions, open_reader
 from tests.dialects.server import serve
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account, put_in
@@ -93,7 +93,7 @@ def read(home: Path, moving: Moving, **options: Any) -> list[str]:
     with open_reader(
         Settings(home, (Connection("main", moving.sandbox.url, Secret(KEY)),)),
         [SOURCE_ASSETS["contacts"]],
-        options,
+        ReadOptions(**options),
     ) as reader:
         reader.begin_reading()
         reader.finish_reading()

@@ -26,7 +26,7 @@ from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
-from pipelines.dagster_internals import OURS
+from pipelines.dagster_internals import PROJECT_TAGS
 from pipelines.definitions import build_definitions, defs
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, Alerts, Command, StartSandbox
@@ -442,7 +442,7 @@ def test_a_failed_run_is_told_to_the_alert_address(
     look = Sensor(instance, replace(settings, alert_url=alerts.url))
     assert look() == []
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(MANAGERS, tags=OURS)
+    result = run_job(MANAGERS, tags=PROJECT_TAGS)
     (body,) = look()
     ((name, text),) = body["problems"].items()
     assert name == f"nightly_sync (run {result.run_id})"

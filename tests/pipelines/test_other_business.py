@@ -16,7 +16,7 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import OtherBusiness
 from marketing_api.sandbox.app import RULES
-from pipelines.reading import open_reader
+from pipelines.reading import ReadOptions, open_reader
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query, source
@@ -34,7 +34,7 @@ def shift(home: Path, table: str, where: str = "true", by: int = 1_000_000_000) 
 def read(home: Path, service: Sandbox, *names: str, **options: Any) -> tuple[list[str], bool]:
     """The problems, and whether the account was found to be another one."""
     settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
-    with open_reader(settings, [SOURCE_ASSETS[name] for name in names], options) as reader:
+    with open_reader(settings, [SOURCE_ASSETS[name] for name in names], ReadOptions(**options)) as reader:
         reader.begin_reading()
         reader.finish_reading()
         reader.note_run("again", "nightly_sync")

@@ -22,7 +22,7 @@ def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
         charts.draw_lines(
             "Contacts",
             [charts.Series("all", [(TODAY - dt.timedelta(days=1), size), (TODAY, size * 2)])],
-            shown=formatting.format_number,
+            format_value=formatting.format_number,
         )
         for size in (10, 10_000_000)
     )

@@ -13,7 +13,7 @@ import pytest
 
 from home.settings import SHARD_TAG
 from marketing_api.clock import utc_now
-from pipelines.dagster_internals import instance_of_the_ui, prune_runs
+from pipelines.dagster_internals import open_run_instance, prune_runs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -74,7 +74,7 @@ def test_old_runs_go(instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: 
     def a_job() -> None:
         nothing()
 
-    with instance_of_the_ui(tmp_path) as ours:
+    with open_run_instance(tmp_path) as ours:
         run_id = a_job.execute_in_process(instance=ours).run_id
     assert instance.all_logs(run_id)
     assert prune_runs(tmp_path, utc_now()) == 1

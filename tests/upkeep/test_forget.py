@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from home.folder import dagster_home, in_use
-from pipelines.dagster_internals import instance_of_the_ui
+from pipelines.dagster_internals import open_run_instance
 from tests.fixtures import Command, Night, StartSandbox, no_report
 from tests.pipelines.running import start
 from tests.pipelines.sandboxes import Sandbox, move_account
@@ -92,7 +92,7 @@ def leave_behind(command: Command, home: Path, service: Sandbox, address: str, b
     def failing() -> None:
         fails()
 
-    with dagster_home(home), instance_of_the_ui(home) as instance:
+    with dagster_home(home), open_run_instance(home) as instance:
         failing.execute_in_process(instance=instance, raise_on_error=False)
 
 

@@ -17,7 +17,7 @@ import pytest
 from home.folder import dagster_home, prepare_home
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.clock import utc_now
-from pipelines.dagster_internals import instance_of_the_ui, prune_runs
+from pipelines.dagster_internals import open_run_instance, prune_runs
 from upkeep.retention import tidy_home
 from warehouse.policies import Kept
 
@@ -42,7 +42,7 @@ def run(home: Path, *, ours: bool = True) -> str:
     definitions = dg.Definitions(
         [made], asset_checks=[fits], jobs=[dg.define_asset_job("all")], executor=dg.in_process_executor
     )
-    with warnings.catch_warnings(), instance_of_the_ui(home) as instance:
+    with warnings.catch_warnings(), open_run_instance(home) as instance:
         warnings.simplefilter("ignore")
         if not ours:
             del instance.create_run_for_job

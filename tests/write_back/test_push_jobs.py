@@ -16,7 +16,7 @@ from dagster_shared.yaml_utils import dump_run_config_yaml
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
-from pipelines.dagster_internals import OURS
+from pipelines.dagster_internals import PROJECT_TAGS
 from pipelines.definitions import build_definitions
 from pipelines.push_jobs import push_jobs
 from tests.fixtures import Alerts
@@ -292,7 +292,7 @@ def test_what_is_rejected_is_told_to_the_alert_address_by_the_push_and_not_by_th
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
     }
     result = job(kinds.TAGS, told).execute_in_process(
-        instance=instance, run_config=ops, raise_on_error=False, tags=OURS
+        instance=instance, run_config=ops, raise_on_error=False, tags=PROJECT_TAGS
     )
     assert not result.success
     (body,) = alerts.bodies

@@ -59,8 +59,8 @@ _CHECKS = {
 
 #: What is said where people look for missing days.
 _PARTITIONS = (
-    "**Partitions** are days. Those that were read of every account are *materialized*, whichever "
-    "run read them; a run of chosen ones reads exactly these."
+    "**Partitions** are days. A day is *materialized* once it was read for every account, in any "
+    "run. A run of chosen partitions reads exactly these days."
 )
 
 
@@ -92,7 +92,7 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         required_resource_keys={"reader", "settings"},
-        description="Reads the chosen tables of all accounts at once, under each account's limit.",
+        description="Reads the chosen tables of all accounts in parallel, within each account's rate limit.",
     )
     def step(
         context: dg.AssetExecutionContext,

@@ -212,7 +212,7 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not shown: it may be the key itself
         raise SettingsError(
             f"{where}: key_env is the name of an environment variable in capitals, like "
-            "HARBOR_KEY; the key stands there"
+            "HARBOR_KEY, that contains the key"
         )
     if not (key := values.get(variable, "").strip()):
         raise SettingsError(f"{where}: the environment variable {variable} (key_env) is not set")

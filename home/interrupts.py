@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from home import exits
 
 MESSAGE = "stopped; everything received so far is kept, and the next run resumes from there"
-STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends at once"
+STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends immediately"
 
 #: How long stopped work may take to end: a load under way is finished. What is not done then is
 #: done by the next run.

@@ -163,8 +163,8 @@ LIMITS = (
     ),
     Option("all", "request every contact and campaign, due or not"),
 )
-_PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
-_SELECTION = "the selection of the run: whoever launches it picks assets"
+_PARTITIONS = "the partitions of the run: choose a range of days when you launch it"
+_SELECTION = "the selection of the run: choose assets when you launch it"
 ONLY = Option(
     "only",
     "these assets or tables only, and what they need and was never read",

@@ -359,7 +359,7 @@ def _find_unknown(
     for name in sorted(texts.keys() - known):
         if name.startswith(_PREFIX):
             meant = did_you_mean(name.removeprefix(_PREFIX), own, prefix=_PREFIX)
-            yield f"{name} is no setting{meant}: it does nothing"
+            yield f"{name} is not a known setting{meant}; it is ignored"
 
 
 def network_file_system(folder: Path) -> str:

@@ -45,7 +45,7 @@ _PURPOSE = "Everything of a marketing-automation account in DuckDB, every night.
 _FIRST_STEPS = f"""
 {_PURPOSE}
 
-  marketing-sync init                        connect an account; without one, a sandbox stands in
+  marketing-sync init                        connect an account; without one, a sandbox is used
   marketing-sync sync                        read everything, build the marts, publish, report
   marketing-sync status                      how fresh and complete it is
   marketing-sync ui                          runs, tables and the schedule in the browser

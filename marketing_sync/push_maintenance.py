@@ -127,7 +127,7 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
         {"from": path, "account": arguments.account, **each.options},
     )
     return [
-        f"{path}, corrected, can be pushed as it is:",
+        f"correct {path}, then push it:",
         f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}",
     ]
 

@@ -34,7 +34,7 @@ def _():
 def _(con):
     facts = published.facts(con)
     read = f"{facts.data_as_of:%d %b %H:%M}" if facts.data_as_of else "never"
-    kept = {"keep": "as it is", "hash": "hashed", "drop": "left out"}[facts.personal_data]
+    kept = {"keep": "unmasked", "hash": "hashed", "drop": "left out"}[facts.personal_data]
     mo.vstack(
         [
             published.sentences(published.news(con))

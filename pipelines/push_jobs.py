@@ -68,7 +68,7 @@ def _push_job(kind: Kind) -> dg.JobDefinition:
         name=f"push_{kind}",
         description=(
             f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in "
-            "place of `sql`). Launched as it is, it shows what would be sent; to send that, write "
+            "place of `sql`). Without changes, it only displays the plan. To send it, write "
             "`dry_run: false` and `confirm: send`."
         ),
         executor_def=dg.in_process_executor,

@@ -100,7 +100,7 @@ def explain_damage(path: Path, error: duckdb.Error) -> WarehouseError | None:
         return WarehouseDamaged(
             f"{path} is damaged: restore the last backup with `marketing-sync restore`. Without "
             "one, move it away and run `marketing-sync rebuild`: `history`, and the runs in "
-            f"`sync`, then begin anew. DuckDB says: {str(error).splitlines()[0]}"
+            f"`sync`, then start empty. DuckDB says: {str(error).splitlines()[0]}"
         )
     return None
 

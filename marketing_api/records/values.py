@@ -276,7 +276,7 @@ def _hour_of_day(hour: int, half: str | None) -> int:
     if 1 <= hour <= 12:
         return hour % 12 + 12 * is_pm
     if is_pm != (hour > 12):
-        raise ValueError("two times of day at once")
+        raise ValueError("two times of day in one value")
     return hour
 
 

@@ -228,8 +228,8 @@ def _check_accounts(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 "account",
                 True,
-                "none is configured, so the embedded sandbox stands in; `marketing-sync init` "
-                "connects yours",
+                "none is configured, so the embedded sandbox is used; connect yours with "
+                "`marketing-sync init`",
             )
         for connection in accounts:
             found, skew = check_account(connection, Recognition(settings, connection))

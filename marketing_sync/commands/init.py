@@ -19,7 +19,7 @@ from marketing_sync.commands import Arguments, declare_command, print_error
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
 every night   one of these three:
-  the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs
+  the UI      marketing-sync ui         while it is open, its schedule `nightly` runs
   cron        {cron} cd {folder} && {program} sync
   systemd     a service and a timer: docs/running.md"""
 

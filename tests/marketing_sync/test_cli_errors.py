@@ -251,7 +251,7 @@ def test_a_write_whose_response_begins_with_a_byte_order_mark_is_printed(
 
 
 def test_a_variable_that_is_no_setting_is_named(command: Command) -> None:
-    assert "MARKETING_RATE is no setting" in command("status", "--sandbox", MARKETING_RATE="abc").err
+    assert "MARKETING_RATE is not a known setting" in command("status", "--sandbox", MARKETING_RATE="abc").err
 
 
 def test_without_a_temporary_directory_it_says_what_to_set(

@@ -109,7 +109,7 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(
-            f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV"
+            f"{name} is not a whole {suffix} file: export it again, or as CSV"
         )
 
 
@@ -180,7 +180,7 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         raise
     except Exception as problem:  # damaged files have many ways of it
         raise InputError(
-            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, "
+            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it again, "
             "or as CSV"
         ) from None
     if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
@@ -221,7 +221,7 @@ def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
         ) from None
     except (pa.ArrowException, OSError, ValueError):
         raise InputError(
-            f"{name} is not a whole Parquet file: write it anew, or give the data as CSV"
+            f"{name} is not a whole Parquet file: export it again, or as CSV"
         ) from None
 
 

@@ -120,7 +120,7 @@ def field_value(text: str, what: str) -> str:
     if _SHORTENED.fullmatch(text):
         raise BadValue(
             f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the "
-            "column as text and write it anew"
+            "column as text and enter it again"
         )
     return check_text(text, what, MAX_FIELD)
 

@@ -43,8 +43,8 @@ class Kind(str):
     #: What a plan says of addresses that the warehouse does not know. Tags are added by address,
     #: for others the contact is looked up.
     unknown_addresses: ClassVar[str] = (
-        "not in the warehouse: each is looked up at the service, and rows about those that it "
-        "does not know are rejected"
+        "not in the warehouse: each is looked up at the service, and rows with addresses "
+        "unknown there are rejected"
     )
 
     @property

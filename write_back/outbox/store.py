@@ -380,7 +380,7 @@ def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> boo
     except OutboxDamaged as problem:
         raise OutboxDamaged(
             f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to "
-            "begin anew. What was sent is then only known from sync.writebacks, and activities "
+            "start empty. What was sent is then only known from sync.writebacks, and activities "
             "that are pushed again would arrive twice"
         ) from problem
     temporary = path.with_name(f".{path.name}")

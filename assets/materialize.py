@@ -92,7 +92,9 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         required_resource_keys={"reader", "settings"},
-        description="Reads the chosen tables of all accounts in parallel, within each account's rate limit.",
+        description=(
+            "Reads the chosen tables of all accounts in parallel, within each account's rate limit."
+        ),
     )
     def step(
         context: dg.AssetExecutionContext,

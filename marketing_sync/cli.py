@@ -19,26 +19,15 @@ from home import exits, interrupts
 from marketing_api import __version__
 from marketing_sync.usage import WithExamples
 
-#: The commands in the order of use.
-COMMANDS = (
-    "init",
-    "doctor",
-    "sync",
-    "push",
-    "status",
-    "publish",
-    "report",
-    "query",
-    "tables",
-    "person",
-    "forget",
-    "rebuild",
-    "backup",
-    "restore",
-    "ui",
-    "call",
-    "sandbox",
-)
+#: Heading in the list of commands → the commands below it, in the order of use.
+GROUPS = {
+    "Start": ("init", "doctor"),
+    "Every day": ("sync", "status", "query", "tables", "report", "publish", "ui"),
+    "Sending": ("push", "call"),
+    "Care": ("backup", "restore", "rebuild", "person", "forget"),
+    "Build on it": ("sandbox",),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 _FOLDER = Path(__file__).with_name("commands")
 _PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
 #: What is printed when only the program's name is typed: the commands that most people need.
@@ -79,6 +68,17 @@ class _LazyCommands(WithExamples, click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of use
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), self.commands[name].get_short_help_str())
+                        for name in names
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -125,5 +125,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)
         except click.ClickException as error:
-            error.show()
+            _print_usage_error(error)
             return error.exit_code
+
+
+def _print_usage_error(error: click.ClickException) -> None:
+    """In the form of all other errors, and where to read the usage."""
+    print(f"marketing-sync: error: {error.format_message()}", file=sys.stderr)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        print(f"See `{error.ctx.command_path} --help`.", file=sys.stderr)

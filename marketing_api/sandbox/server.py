@@ -163,5 +163,6 @@ def main(argv: Sequence[str] | None = None, epilog: str = "") -> int:
         command = make_command(run, epilog)
         return int(command.main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)
     except click.ClickException as problem:
-        problem.show()
+        print(f"marketing-sync: error: {problem.format_message()}", file=sys.stderr)
+        print("See `marketing-sync sandbox --help`.", file=sys.stderr)
         return problem.exit_code

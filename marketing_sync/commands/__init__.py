@@ -148,9 +148,9 @@ def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
     try:
         settings = load_settings(Path.cwd(), reads_keys=needs_keys)
     except SettingsError as error:
-        return print_error(f"marketing-sync: {error}", exits.WRONG_USE)
+        return print_error(f"marketing-sync: error: {error}", exits.WRONG_USE)
     for message in settings.unknown:
-        print_error(f"marketing-sync: {message}")
+        print_error(f"marketing-sync: warning: {message}")
     if arguments.verbose:
         settings = replace(settings, log_level="DEBUG")
     name = str(click.get_current_context().find_root().invoked_subcommand)
@@ -165,7 +165,7 @@ def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
             code = _BROKEN_PIPE
         except Exception as error:  # users can't read tracebacks
             text, code = explain_error(error)
-            print_error(f"marketing-sync: {text}", code)
+            print_error(f"marketing-sync: error: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
         return code
 

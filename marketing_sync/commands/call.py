@@ -68,7 +68,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
                 refusal = None if call.operation.is_read else find_refusal(str(error))
                 remedy = f"\nto do: {refusal.remedy}" if refusal else ""
                 return print_error(
-                    f"marketing-sync: {explain_refusal(connection, error)}{remedy}",
+                    f"marketing-sync: error: {explain_refusal(connection, error)}{remedy}",
                     explain_error(error)[1],
                 )
 
@@ -78,7 +78,8 @@ def _print_response(client: Client, call: Call) -> int:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as error:
         return print_error(
-            f"marketing-sync: {error}\nCheck whether it took effect before you send it again.",
+            f"marketing-sync: error: {error}\n"
+            "Check whether it took effect before you send it again.",
             exits.INCOMPLETE,
         )
     print(json.dumps(response.envelope.document, indent=2, ensure_ascii=False))

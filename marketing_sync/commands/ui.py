@@ -77,8 +77,8 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             add_guard = partial(_guard_application, port=arguments.port, settings=settings)
             _serve_ui(listener, programs, Path(folder), add_guard, home)
     return print_error(
-        "marketing-sync: the UI has ended, since one of Dagster's programs has, or the clock was "
-        "set back; start it again",
+        "marketing-sync: error: the UI has ended because one of Dagster's programs has, or because "
+        "the clock was set back; start it again",
         exits.INCOMPLETE,
     )
 

@@ -291,5 +291,8 @@ def test_variables_that_do_nothing_are_named_with_the_nearest_one(tmp_path: Path
     values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_DIRS": "x", "MARKETING_Q": "", "OTHER": "x"}
     values |= {"MARKETING_HOME": "h", "MARKETING_LOG": "INFO", "MARKETING_KEEP": "logs=9"}
     one, other = load_settings(tmp_path, values).unknown
-    assert one == "MARKETING_BACKUP_DIRS is not a known setting (did you mean MARKETING_BACKUP_DIR?); it is ignored"
+    assert (
+        one
+        == "MARKETING_BACKUP_DIRS is not a known setting (did you mean MARKETING_BACKUP_DIR?); it is ignored"
+    )
     assert other == "MARKETING_Q is not a known setting; it is ignored"

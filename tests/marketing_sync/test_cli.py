@@ -47,7 +47,7 @@ def test_the_help_lists_every_command_and_the_exit_codes(command: Command) -> No
     assert ran.code == 0
     listed = [
         line.split()[0]
-        for line in ran.out.partition("Commands:")[2].partition("Exit codes:")[0].splitlines()
+        for line in ran.out.partition("Start:")[2].partition("Exit codes:")[0].splitlines()
         if line.strip()
     ]
     assert [name for name in listed if name in COMMANDS] == list(COMMANDS)

@@ -48,7 +48,7 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
     ran = command("publish")
     assert ran.code == 1
     assert ran.err == (
-        "marketing-sync: nothing was published: the models were never built: run `marketing-sync sync`\n"
+        "marketing-sync: error: nothing was published: the models were never built: run `marketing-sync sync`\n"
     )
     assert "a whole `marketing-sync sync` publishes" in command("status").out
 
@@ -104,4 +104,4 @@ def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, w
 )
 def test_wrong_settings_are_named(command: Command, settings: dict[str, str], sentence: str) -> None:
     ran = command("publish", **settings)
-    assert (ran.code, ran.err) == (2, f"marketing-sync: {sentence}\n")
+    assert (ran.code, ran.err) == (2, f"marketing-sync: error: {sentence}\n")

@@ -373,7 +373,7 @@ def test_a_missing_package_is_named(service: str, tmp_path: Path, missing_packag
     print(text)
     assert (code, text) == (
         2,
-        "marketing-sync: MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'\n",
+        "marketing-sync: error: MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'\n",
     )
 
 

@@ -345,6 +345,6 @@ def test_a_run_counts_though_it_cannot_be_backed_up(
     assert told in ran.err + caplog.text
     ran = command("sync", "--reads-only", "--only", "lists", sandbox=service, **how)
     assert ran.code == 1
-    assert ran.err.splitlines()[-1].startswith(f"marketing-sync: {told}")
+    assert ran.err.splitlines()[-1].startswith(f"marketing-sync: error: {told}")
     assert [body["text"].startswith(f"marketing-sync: {told}") for body in alerts.bodies] == [True] * 2
     assert f"NO  backup      the backup in {tmp_path}" in command("doctor", sandbox=service, **how).out

@@ -108,9 +108,7 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
             f"{name} is a web page, XML, JSON or a PDF, whatever its name says: give .xlsx or CSV"
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
-        raise InputError(
-            f"{name} is not a whole {suffix} file: export it again, or as CSV"
-        )
+        raise InputError(f"{name} is not a whole {suffix} file: export it again, or as CSV")
 
 
 def _read_content(path: Path, limit: int) -> bytes:
@@ -180,8 +178,8 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         raise
     except Exception as problem:  # damaged files have many ways of it
         raise InputError(
-            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it again, "
-            "or as CSV"
+            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it "
+            "again, or as CSV"
         ) from None
     if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
         which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")

@@ -304,4 +304,4 @@ def test_options_are_few() -> None:
 )
 def test_senseless_options_are_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(text.split()) == 2
-    assert "Error: Invalid value for" in capsys.readouterr().err
+    assert "error: Invalid value for" in capsys.readouterr().err

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import duckdb
 
 from warehouse.loads import coverage, drift
-from warehouse.loads.listing import load_listing, mark_deleted, take_entry_hashes
+from warehouse.loads.listing import add_entry_hashes, load_listing, mark_deleted
 from warehouse.loads.load import Load, TableReport
 from warehouse.loads.scopes import ALL
 from warehouse.loads.staging import Staged
-from warehouse.loads.target import ScopeResult, Target, upsert_rows
+from warehouse.loads.target import ScopeResult, Target, Upsert, upsert_rows
 from warehouse.sql import fetch_rows, load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 
@@ -65,18 +65,18 @@ def _format_moment(moment: dt.datetime | None) -> str:
 
 def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
     kind = target.table.load
+    staged = target.source
     if kind.detail and not kind.listing:
-        take_entry_hashes(target, TABLES[kind.within])
+        staged = add_entry_hashes(target, staged, TABLES[kind.within])
     if kind.per_address:
         coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
-        return load_listing(target, load)
+        return load_listing(target, load, staged)
     if not isinstance(kind, Accumulate):
-        _forget_days_to_come(target)
-        target.merge_parts()
-        upsert_rows(target)
+        _delete_future_days(target)
+        upsert_rows(target, Upsert(target.merge_parts(staged), target.stored))
     elif target.report.received:
-        _add_rows(target)
+        _add_rows(target, staged)
     return [
         ScopeResult(
             ALL, load.is_complete, None, None if load.is_complete else "not everything could be had"
@@ -84,46 +84,47 @@ def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
     ]
 
 
-def _add_rows(target: Target) -> None:
+def _add_rows(target: Target, staged: str) -> None:
     """Apply the staged rows.
 
     A group that was served whole, or with at least as many entries as are stored, updates the
     stored rows one by one. A smaller group of a response that the service cut may be any of the
     stored ones: only content that is not there yet is added, as new rows."""
-    target.merge_parts()
-    of_group = (
-        f"exists (from {target.staged} s where {target.join_condition('s', 't', but_last=True)})"
+    staged = target.merge_parts(staged)
+    same_group = target.join_condition("s", "t", but_last=True)
+    stored_count = target.make_temporary(
+        "held", f"from {target.stored} t where exists (from {staged} s where {same_group})"
     )
-    stored = target.make_temporary("held", f"from {target.stored} t where {of_group}")
-    target.stored = target.temporary_name("held")
-    if stored and not all(head.is_uncut for head in target.responses):
-        _renumber_small_groups(target)
-    upsert_rows(target)
+    held = target.temporary_name("held")
+    if stored_count and not all(head.is_uncut for head in target.responses):
+        staged = _renumber_small_groups(target, staged, held)
+    upsert_rows(target, Upsert(staged, held))
 
 
-def _renumber_small_groups(target: Target) -> None:
-    """Of groups of cut responses with fewer entries than are stored keep only content that is not
-    stored, numbered behind what is."""
+def _renumber_small_groups(target: Target, staged: str, held: str) -> str:
+    """The staged rows to apply. A group of a cut response that has fewer entries than are `held`
+    keeps only content that is not stored yet, numbered after the stored rows."""
     *outer, last = target.key
     uncut = ", ".join(str(head.index) for head in target.responses if head.is_uncut)
     terms = {
         "outer": "".join(f"{name}, " for name in outer),
         "identity": f"split_part({last}, '-', 1) as _identity",
-        "staged": target.staged,
-        "held": target.stored,
+        "staged": staged,
+        "held": held,
         "small": target.temporary_name("small"),
     }
-    if target.make_temporary(
-        "small", load_query("small_groups").format(**terms, uncut=uncut or "-1")
-    ):
-        content = f"hash({', '.join(quote_name(column.name) for column in target.table.values)})"
-        target.make_temporary(
-            "sifted", load_query("renumbered_groups").format(**terms, content=content, last=last)
-        )
-        target.staged = target.temporary_name("sifted")
+    small_groups = load_query("small_groups").format(**terms, uncut=uncut or "-1")
+    if not target.make_temporary("small", small_groups):
+        return staged
+    columns = ", ".join(quote_name(column.name) for column in target.table.values)
+    renumbered = load_query("renumbered_groups").format(
+        **terms, content=f"hash({columns})", last=last
+    )
+    target.make_temporary("sifted", renumbered)
+    return target.temporary_name("sifted")
 
 
-def _forget_days_to_come(target: Target) -> None:
+def _delete_future_days(target: Target) -> None:
     """Take out of a daily table what earlier responses are dated of days after the newest
     response's: a clock was ahead then, and such rows would stand for what is current until those
     days come. Of which day they are, nobody knows; the archive keeps them."""

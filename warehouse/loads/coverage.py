@@ -168,7 +168,7 @@ def _note_timelines(targets: Sequence[Target]) -> None:
         timeline_total=total,
     )
     changed = " union ".join(
-        f"select contact_id from {target.temporary_name('change')} join {target.staged} using "
+        f"select contact_id from {target.temporary_name('change')} join {target.source} using "
         "(_part)"
         for target in targets
         if target.report.received
@@ -201,7 +201,7 @@ def _note_coupons(target: Target) -> None:
     contacts = load_query("contacts_of_addresses")
     addresses = (
         f"select s.email_normalized from {target.temporary_name('change')} "
-        f"join {target.staged} s using (_part) "
+        f"join {target.source} s using (_part) "
         f"union select t.email_normalized from {target.table.qualified} t "
         f"where rowid in (select rid from {target.temporary_name('missing')})"
     )

@@ -15,7 +15,7 @@ from marketing_api.records.fields import Record
 from warehouse.loads.load import Load
 from warehouse.loads.scopes import ALL, Scope, in_scope, scopes_condition, scopes_of
 from warehouse.loads.staging import entry_hash
-from warehouse.loads.target import ScopeResult, Target, upsert_rows
+from warehouse.loads.target import ScopeResult, Target, Upsert, upsert_rows
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Snapshot, Table
 
@@ -24,17 +24,17 @@ from warehouse.tables import TABLES, Snapshot, Table
 FEW = 9
 
 
-def load_listing(target: Target, load: Load) -> list[ScopeResult]:
-    """Apply the staged rows; what is known of each scope goes to the coverage."""
+def load_listing(target: Target, load: Load, staged: str) -> list[ScopeResult]:
+    """Apply the staged rows. Returns what the coverage notes of each scope."""
     scopes = scopes_of(target, load)
-    target.merge_parts()
-    _find_absent(target, scopes)
+    staged = target.merge_parts(staged)
+    _find_absent(target, staged, scopes)
     stale = _find_stale(target, scopes)
     target.report.stale += [scope.label for scope in stale]
     current = [scope for scope in scopes if scope not in stale]
-    refused = _refuse_shrunk(target, current, load.shrink_limit)
-    _set_aside(target, stale + refused)
-    upsert_rows(target)
+    refused = _refuse_shrunk(target, staged, current, load.shrink_limit)
+    applied = _exclude_scopes(target, staged, stale + refused)
+    upsert_rows(target, Upsert(applied, target.stored))
     kept = [scope for scope in current if scope not in refused]
     flawed = [scope for scope in kept if scope.is_flawed]
     target.report.unproven += _describe_scopes(target, flawed, _describe_flaws)
@@ -55,7 +55,7 @@ def _find_stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
     return [scope for scope in scopes if (scope.label,) in newer]
 
 
-def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
+def _find_absent(target: Target, staged: str, scopes: Sequence[Scope]) -> None:
     """Keep as `absent` what is there of the scopes that were read and their listings do not
     have."""
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
@@ -67,7 +67,7 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
         return
     terms = {
         "stored": target.stored,
-        "staged": target.staged,
+        "staged": staged,
         "scopes": scopes_condition(target, read),
     }
     same = {"in_scope": in_scope(target.table, "t"), "same_key": target.join_condition("s", "t")}
@@ -91,7 +91,9 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
                     scopes[number].absent_within += count
 
 
-def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
+def _refuse_shrunk(
+    target: Target, staged: str, scopes: Sequence[Scope], limit: float | None
+) -> list[Scope]:
     """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of
     more than that.
 
@@ -101,7 +103,7 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not any(scope.absent for scope in checked):
         return []
-    _count_rows(target, checked)
+    _count_rows(target, staged, checked)
     every = None if target.table.load.is_whole else _count_live(target)
     refused = _find_shrunk(checked, limit, every)
     target.report.refused += _describe_scopes(
@@ -130,9 +132,9 @@ def _count_allowed(scope: Scope, every: int | None) -> int:
     return FEW if scope.received or scope.counts_nothing or every is None else 0
 
 
-def _count_rows(target: Target, scopes: Sequence[Scope]) -> None:
+def _count_rows(target: Target, staged: str, scopes: Sequence[Scope]) -> None:
     live = _count_by_scope(target, scopes, _live_condition(target.table))
-    received = _count_by_scope(target, scopes, f"(from {target.staged} where _is_listed)")
+    received = _count_by_scope(target, scopes, f"(from {staged} where _is_listed)")
     for scope in scopes:
         scope.live, scope.received = live.get(scope.number, 0), received.get(scope.number, 0)
 
@@ -197,15 +199,16 @@ def _describe_unproven(scopes: Sequence[Scope]) -> str:
     )
 
 
-def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
-    """Leave the rows of these scopes out of the load."""
-    if scopes:
-        is_elsewhere = (
-            f"not exists (from {scopes_condition(target, scopes)} x where "
-            f"{in_scope(target.table, 's')})"
-        )
-        target.make_temporary("kept", f"select s.* from {target.staged} s where {is_elsewhere}")
-        target.staged = target.temporary_name("kept")
+def _exclude_scopes(target: Target, staged: str, scopes: Sequence[Scope]) -> str:
+    """The staged rows without those of these scopes."""
+    if not scopes:
+        return staged
+    is_elsewhere = (
+        f"not exists (from {scopes_condition(target, scopes)} x where "
+        f"{in_scope(target.table, 's')})"
+    )
+    target.make_temporary("kept", f"select s.* from {staged} s where {is_elsewhere}")
+    return target.temporary_name("kept")
 
 
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
@@ -329,14 +332,14 @@ def row_hash(table: Table, alias: str) -> str:
     return f"md5(to_json({{{', '.join(parts)}}})::varchar)"
 
 
-def take_entry_hashes(target: Target, listing: Table) -> None:
-    """Stage with each detail the hash of its entry in the `listing` table."""
+def add_entry_hashes(target: Target, staged: str, listing: Table) -> str:
+    """The staged details, each with the hash of its entry in the `listing` table."""
     terms = {
-        "staged": target.staged,
+        "staged": staged,
         "listing": listing.qualified,
         "same_key": target.join_condition("p", "s"),
     }
     target.make_temporary(
         "hashed", load_query("with_entry_hashes").format(**terms, row_hash=row_hash(listing, "p"))
     )
-    target.staged = target.temporary_name("hashed")
+    return target.temporary_name("hashed")

@@ -7,7 +7,7 @@ primary key, which measured fastest. Not here: rows that are missing (`listing`)
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -31,9 +31,18 @@ class ScopeResult:
     is_refused: bool = False
 
 
+class Upsert(NamedTuple):
+    """The SQL relations that `upsert_rows` compares: `staged` rows, one per key, and the `stored`
+    rows that may have one of these keys."""
+
+    staged: str
+    stored: str
+
+
 class Target:
-    """A table that is being loaded. `source` names the relation of its staged rows, `staged` that
-    of those to be applied: one row per key once `merge_parts` has run."""
+    """A table that is being loaded. `source` names the relation of its staged rows, `stored` that
+    of the account's rows in it, with their rowid as `rid`. Each step on the way to `upsert_rows`
+    takes a relation of staged rows and returns the one that the next step takes."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, staged: Staged) -> None:
         self._connection = connection
@@ -44,7 +53,6 @@ class Target:
         self.bits = {
             quote_name(column.name): 1 << bit for bit, column in enumerate(table.record_columns)
         }
-        #: The account's rows that may have staged keys, with their rowid as `rid`.
         self.stored = (
             f"(select rowid as rid, * from {table.qualified} where account = "
             "getvariable('account'))"
@@ -72,7 +80,7 @@ class Target:
         self.has_extra = table.name in staged.with_extra
         if table.is_composed:
             self.run_sql(load_query("merged"))
-        self.source = self.staged = self._register_staged(staged.rows[table.name])
+        self.source = self._register_staged(staged.rows[table.name])
 
     def is_listing(self, head: ResponseHead) -> bool:
         """Whether the response proves which rows exist."""
@@ -122,13 +130,13 @@ class Target:
         indexes = [str(head.index) for head in self.responses if head.operation == operation.name]
         return f"{RESPONSE} in ({', '.join(indexes) or '-1'})"
 
-    def merge_parts(self) -> None:
-        """One row per key: of what several responses say about a column the last one that knows it
+    def merge_parts(self, staged: str) -> str:
+        """The staged rows with one row per key: where several responses have a column, the last one
         counts."""
         key = ", ".join(self.key) or "()"
-        repeated = f"select 1 from {self.staged} group by {key} having count(*) > 1 limit 1"
+        repeated = f"select 1 from {staged} group by {key} having count(*) > 1 limit 1"
         if self.fetch_value(repeated) is None:
-            return
+            return staged
         values = [quote_name(column.name) for column in self.table.values]
         merged = "arg_max_null(extra, _part)"
         if self.table.is_composed:
@@ -145,38 +153,36 @@ class Target:
             f"arg_max({ENTRY_HASH}, {PART}) filter (_is_listed) as {ENTRY_HASH}",
             "bool_or(_is_listed) as _is_listed, bool_or(_has_detail) as _has_detail",
         ]
-        self.make_temporary(
-            "merged", f"select {', '.join(columns)} from {self.staged} group by {key}"
-        )
-        self.staged = self.temporary_name("merged")
+        self.make_temporary("merged", f"select {', '.join(columns)} from {staged} group by {key}")
+        return self.temporary_name("merged")
 
 
-def upsert_rows(target: Target) -> None:
-    """Bring the staged rows (one per key) into the table; what changed stands in `change`
-    afterwards."""
+def upsert_rows(target: Target, upsert: Upsert) -> None:
+    """Write the staged rows into the table. The temporary relation `change` has what changed."""
     values = [quote_name(column.name) for column in target.table.values]
-    partial = _partial_columns(target, values)
-    _find_changes(target, [name for name in values if name not in partial], partial)
+    partial = _partial_columns(target, upsert.staged, values)
+    always = [name for name in values if name not in partial]
+    _find_changes(target, upsert, always, partial)
     counts = load_query("change_counts").format(
-        change=target.temporary_name("change"), staged=target.staged
+        change=target.temporary_name("change"), staged=upsert.staged
     )
     ((new, changed, stored, written, present),) = target.run_sql(counts)
     target.report.new += new
     target.report.changed += changed
     target.report.unchanged += present - new - changed
     if written:
-        _write_changes(target, values, partial, replaces=stored > 0)
+        _write_changes(target, upsert, values, partial, replaces=stored > 0)
 
 
-def _partial_columns(target: Target, values: list[str]) -> list[str]:
+def _partial_columns(target: Target, staged: str, values: list[str]) -> list[str]:
     """Columns that some staged row does not know."""
     if not target.table.is_partial:
         return []
-    known = target.fetch_value(f"select bit_and({KNOWN}) from {target.staged}")
+    known = target.fetch_value(f"select bit_and({KNOWN}) from {staged}")
     return [name for name in values if known is not None and not known & target.bits[name]]
 
 
-def _find_changes(target: Target, always: list[str], partial: list[str]) -> None:
+def _find_changes(target: Target, upsert: Upsert, always: list[str], partial: list[str]) -> None:
     """(part, stored row, is_new, is_different, is_back) of every staged row that is not stored as
     it is.
 
@@ -199,8 +205,8 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
         name if name in present else f"null as {name}" for name in ("_deleted_at", "_listing_hash")
     ]
     sql = load_query("changes").format(
-        staged=target.staged,
-        stored=target.stored,
+        staged=upsert.staged,
+        stored=upsert.stored,
         same_key=target.join_condition("s", "t"),
         may_show=may_show,
         system=", ".join(system),
@@ -211,7 +217,7 @@ def _find_changes(target: Target, always: list[str], partial: list[str]) -> None
 
 
 def _write_changes(
-    target: Target, values: list[str], partial: list[str], *, replaces: bool
+    target: Target, upsert: Upsert, values: list[str], partial: list[str], *, replaces: bool
 ) -> None:
     """Write the changed rows, in the place of stored ones or beside what is stored.
 
@@ -235,8 +241,8 @@ def _write_changes(
     }
     fresh = f"""
         select {", ".join(f"{term} as {name}" for name, term in terms.items())}
-        from {change} c join {target.staged} s using ({PART})
-        left join {target.stored} t on t.rid = c.rid
+        from {change} c join {upsert.staged} s using ({PART})
+        left join {upsert.stored} t on t.rid = c.rid
         """
     if replaces:
         target.make_temporary("fresh", fresh)

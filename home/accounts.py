@@ -1,6 +1,7 @@
 """The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the
 home keeps, when none is configured."""
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -14,8 +15,11 @@ from marketing_api.redaction import Secret
 
 
 @contextmanager
-def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
-    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the
+def open_connections(
+    settings: Settings, *, sandbox_now: dt.datetime | None = None
+) -> Iterator[tuple[Connection, ...]]:
+    """The accounts, for as long as the context lasts. `sandbox_now`: the moment at which the
+    embedded sandbox's clock stands still. Raises SettingsError when the accounts are not of the
     home's kind, or the sandbox does not start."""
     check_kind(settings)
     if not settings.is_sandbox:
@@ -28,9 +32,12 @@ def open_connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 
         prepare_home(settings.home, settings.lock_seconds)
         with ExitStack() as stack:
-            state = str(sandbox_state(settings.home))
+            options = [f"--contacts={settings.sandbox_contacts}"]
+            options.append(f"--state={sandbox_state(settings.home)}")
+            if sandbox_now is not None:
+                options.append(f"--now={sandbox_now:%Y-%m-%dT%H:%M}")
             try:
-                process = spawn("--contacts", str(settings.sandbox_contacts), "--state", state)
+                process = spawn(*options)
                 url = stack.enter_context(process)
             except RuntimeError as error:
                 raise SettingsError(f"{error}; `marketing-sync sandbox` shows why") from None

@@ -85,7 +85,10 @@ def open_reader(
     shrink_limit = None if options.accept_shrink else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_backup(settings)
-        accounts = stack.enter_context(open_connections(settings))
+        # an empty home reads the sandbox as of yesterday: the next sync has a day's changes to show
+        yesterday = None if settings.warehouse_path.exists() else now() - dt.timedelta(days=1)
+        connections = open_connections(settings, sandbox_now=yesterday)
+        accounts = stack.enter_context(connections)
         warehouse = _open_warehouse(settings, stack.enter_context(open_archive(settings.home)))
         assets = add_needed_assets(chosen, accounts, warehouse)
         spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()

@@ -3,6 +3,8 @@ that lost its folder would succeed in it forever."""
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ import pytest
 from home.accounts import open_connections
 from home.folder import prepare_home
 from home.settings import SettingsError, load_settings
+from marketing_api.sandbox import server
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.connection import open_database
@@ -112,3 +115,23 @@ def test_make_sync_chooses_the_sandbox_in_a_clone_without_settings(
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     ran = subprocess.run(["make", "--dry-run", "sync"], capture_output=True, text=True, check=True, env=clean)
     assert ran.stdout.splitlines()[-1].strip() == f".venv/bin/marketing-sync sync{option}"
+
+
+@pytest.mark.slow
+def test_the_first_sync_reads_the_sandbox_as_of_the_day_before(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the second one has a day of changes to show."""
+    moment = dt.datetime(2026, 3, 5, 10, 30, 20, tzinfo=dt.UTC)
+    monkeypatch.setattr("marketing_api.clock.unix_now", moment.timestamp)
+    started: list[tuple[str, ...]] = []
+    spawn = server.spawn
+    monkeypatch.setattr(server, "spawn", lambda *options: (started.append(options), spawn(*options))[1])
+    for _ in range(2):
+        assert command("sync", "--sandbox", "--only", "lists", MARKETING_SANDBOX_CONTACTS="5").code == 0
+    assert [[option for option in options if "now" in option] for options in started] == [
+        ["--now=2026-03-04T10:30"],
+        [],
+    ]
+    begun = json.loads((home / "sandbox.jsonl").read_text().splitlines()[0])["origin"]["base"]
+    assert begun == dt.datetime(2026, 3, 4, 10, 30, tzinfo=dt.UTC).timestamp()

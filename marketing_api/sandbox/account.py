@@ -1,6 +1,6 @@
 """The rules of the business itself and an agency's sub-accounts."""
 
-from marketing_api.sandbox.rules import CheckedCall, show_thing
+from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import Thing
 
 
@@ -8,11 +8,9 @@ def me(call: CheckedCall) -> Thing:
     world = call.world
     shown: Thing = {
         "id": str(world.business_id),
-        "businessName": world.business,
-        "contactName": world.contact,
         "phoneNumber": "+15550100100",
-        "serviceName": world.service_name,
         "package": "Agency Pro",
+        **world.business,
     }
     if call.observes("business-names"):  # the short name under that of the service (row 47)
         shown |= {
@@ -27,7 +25,9 @@ def createaccount(call: CheckedCall) -> Thing:
     user."""
     name, contact, email = call["business_name"], call["contact_name"], call["business_email"]
     new = call.add("sub-account", {"name": name, "contact": contact, "email": email})
-    call.add("user", {"business": new, "fullname": contact, "username": email, "status": "Active"})
+    offset = new - call.world.business_id
+    user = {"fullname": contact, "username": email, "status": "Active"}
+    call.add("user", user | {"business_offset": offset})
     return call.done("account", "created")
 
 
@@ -36,4 +36,9 @@ def getsubaccountautologin(call: CheckedCall) -> Thing:
     account_id, account = call.id(), call.existing("sub-account")
     expires = call.now + int(float(call["expire"] or 3600))
     url = f"https://app.example.com/autologin?account={account_id}&expires={expires}&token={call.now:x}"
-    return show_thing(account_id, account, "name", "email") | {"id": account_id, "login-url": url}
+    return {
+        "id": account_id,
+        "name": account["name"],
+        "email": account["email"],
+        "login-url": url,
+    }

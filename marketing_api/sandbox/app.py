@@ -3,21 +3,24 @@
 The arrival time is passed in, so that the same request at the same time gets the same response."""
 
 import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from marketing_api.envelope import SUFFIX
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import ALL, AREAS
+from marketing_api.pacing import SPECIFIED_RATE
 from marketing_api.sandbox import responses
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check_params, read_params
 from marketing_api.sandbox.journal import Journal
-from marketing_api.sandbox.options import RATE_OBSERVED, RATE_SPECIFIED, Options
+from marketing_api.sandbox.options import RATE_OBSERVED, Options
 from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Response, Window
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.world import Origin, World
@@ -31,8 +34,6 @@ RULES: dict[str, Rule] = {
     for area, operations in AREAS.items()
     for one in operations
 }
-#: So many of the latest requests can be looked at.
-LOGGED = 50_000
 
 
 class Logged(NamedTuple):
@@ -56,37 +57,27 @@ class App:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        limit = RATE_OBSERVED if options.as_observed else RATE_SPECIFIED
-        limit = limit if options.rate_limit is None else options.rate_limit
+        limit = RATE_OBSERVED if options.as_observed else int(SPECIFIED_RATE)
+        if options.rate_limit is not None:
+            limit = options.rate_limit
         self.window = Window(limit, 2 if options.as_observed else 1)
         self.faults = Faults(options.seed, options.faults)
-        self.log: deque[Logged] = deque(maxlen=LOGGED)
+        self.log: deque[Logged] = deque(maxlen=50_000)
         self.requests = 0
-        self.journal: Journal | None = None
-        journal = Journal(options.state) if options.state else None
-        first, *lines = list(journal.read() if journal else ()) or [{}]
-        base = int(time.time()) if options.now is None else options.now
-        chosen = Origin(options.seed, options.contacts, base, options.timezone)
-        origin = Origin(**first["origin"]) if first else chosen
+        self.journal = Journal(options.state or Path(os.devnull))
+        if self.journal.lines:
+            origin = Origin(**self.journal.lines.pop(0)["origin"])
+        else:
+            base = int(time.time()) if options.now is None else options.now
+            origin = Origin(options.seed, options.contacts, base, options.timezone)
+            self.journal.append(origin=asdict(origin))
         self.world = self.make_world(origin)
-        for line in lines:
+        for line in self.journal.lines:
             with contextlib.suppress(Refusal):  # of an account that another version made
                 self.repeat(line)
-        self.world.settle(float("inf"))
-        self.journal = journal
-        if not first:
-            self.note(origin=asdict(origin))
 
     def make_world(self, origin: Origin) -> World:
         return World(origin, self.options.now, self.options.as_observed)
-
-    def close(self) -> None:
-        if self.journal:
-            self.journal.close()
-
-    def note(self, **members: Any) -> None:
-        if self.journal:
-            self.journal.append(**members)
 
     def repeat(self, line: dict[str, Any]) -> None:
         """Carry out again what a line of the journal holds, a write at its own time."""
@@ -94,9 +85,9 @@ class App:
             self.world.advance(line["advance"])
         else:
             operation = ALL[line["operation"]]
-            self.carry_out(
-                CheckedCall(self.world, operation, line["params"], line["fields"], line["at"])
-            )
+            call = CheckedCall(self.world, operation, line["params"], line["fields"], line["at"])
+            RULES[operation.name](call)
+            self.world.settle(call.arrived)
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix
@@ -114,7 +105,7 @@ class App:
             if not fault or self.faults.known[fault].has_effect:
                 response = self.apply(operation, given, arrived, rate)
         except Refusal as refusal:
-            response, outcome = responses.error(self.world, refusal, rate), refusal.outcome
+            response, outcome = responses.error(self.world, refusal, rate), str(refusal.code)
         if fault:
             response, outcome = self.fail(fault, response, rate), fault
         self.requests += 1
@@ -132,7 +123,7 @@ class App:
             raise Refusal(*ERRORS["rate-limited"])
         if self.options.key not in keys:
             is_observed = self.world.observes("bad-key")
-            raise Refusal(*ERRORS["unknown-key" if is_observed else "unknown"], outcome="key")
+            raise Refusal(*ERRORS["unknown-key" if is_observed else "unknown"])
         if name not in ALL:
             raise Refusal(*ERRORS["unknown"])
         return ALL[name]
@@ -141,7 +132,7 @@ class App:
         self, operation: Operation, given: Params, arrived: float, rate: RateReport
     ) -> Response:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
-        checked, now = check_params(operation, given, self.world.observes), self.world.now()
+        checked, now = check_params(operation, given), self.world.now()
         data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))
         return responses.success(self.world, operation, data, rate)
 
@@ -150,7 +141,9 @@ class App:
         data = RULES[operation.name](call)
         if not operation.is_read:
             shown = Call(operation, call.params).public_params
-            self.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
+            self.journal.append(
+                at=call.now, operation=operation.name, params=shown, fields=call.fields
+            )
             self.world.settle(call.arrived)
         return data
 

@@ -3,25 +3,23 @@
 import re
 from typing import Any
 
-from marketing_api.sandbox.lists import AUDIENCE_IDS
-from marketing_api.sandbox.mailing import Campaign
-from marketing_api.sandbox.rules import CheckedCall, invalid, missing, show_thing
+from marketing_api.sandbox.rules import CheckedCall, invalid, missing
 from marketing_api.sandbox.seed import NEVER, Thing
+from marketing_api.sandbox.subscribers import Campaign
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
 
 def _show(call: CheckedCall, campaign: Campaign) -> Thing:
-    shown = show_thing(
-        campaign.campaign_id,
-        {},
-        subject=campaign.subject,
-        message=campaign.body,
-        replyto=campaign.reply_to,
-        from_email=campaign.from_email,
-        from_name=campaign.from_name,
-        creation_date=call.moments.text(campaign.created_at),
-    )
+    shown = {
+        "id": str(campaign.campaign_id),
+        "subject": campaign.subject,
+        "message": campaign.body,
+        "replyto": campaign.reply_to,
+        "from_email": campaign.fromemail,
+        "from_name": campaign.from_name,
+        "creation_date": call.moments.text(campaign.created_at),
+    }
     if call.observes("campaign-groups"):
         counts = campaign.count_mails(call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
@@ -109,7 +107,7 @@ def _read_schedule(call: CheckedCall) -> dict[str, int]:
 
 
 def _read_texts(call: CheckedCall) -> Thing:
-    return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
+    return call.pick("name", "subject", "body", "fromemail", "from_name", "reply_to")
 
 
 def _find_links(body: str) -> list[list[str]]:
@@ -121,7 +119,7 @@ def _read_lists(call: CheckedCall) -> list[int]:
     """Some clients name them among the audiences (observation 42)."""
     known, lists, audiences = call.things("list"), call.ids("lists"), call.ids("audiences")
     call.must_exist("list", lists, known)
-    call.must_exist("audience", audiences, {*AUDIENCE_IDS, *known})
+    call.must_exist("audience", audiences, {*call.things("audience"), *known})
     return [*lists, *(one for one in audiences if one in known)]
 
 

@@ -2,19 +2,25 @@
 (`timelines`)."""
 
 from marketing_api.sandbox.lists import find_email_field, find_fields
-from marketing_api.sandbox.mailing import Mail
 from marketing_api.sandbox.rules import (
     NOT_FOUND,
     NOT_VALID,
     CheckedCall,
     Params,
     Refusal,
+    invalid,
     missing,
     show_list,
-    show_thing,
 )
 from marketing_api.sandbox.seed import Thing
-from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact
+from marketing_api.sandbox.subscribers import (
+    ACTIVE,
+    BOUNCED,
+    UNCONFIRMED,
+    UNSUBSCRIBED,
+    Contact,
+    Mail,
+)
 from marketing_api.sandbox.timelines import timeline
 
 #: Words and codes of a status as input (observation 18).
@@ -33,10 +39,14 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
     """A contact as the service shows it: the named fields, and its values by field id (observation
     19)."""
     registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
-    shown = show_thing(
-        contact.contact_id, {}, email=contact.email, status=status, registration_date=registered
-    )
-    shown |= dict.fromkeys(fields, "") | contact.values
+    shown = {
+        "id": str(contact.contact_id),
+        "email": contact.email,
+        "status": status,
+        "registration_date": registered,
+        **dict.fromkeys(fields, ""),
+        **contact.values,
+    }
     if field := find_email_field(call, contact.list_id):
         shown[field] = contact.email
     return shown
@@ -45,10 +55,8 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
 def getcontacts(call: CheckedCall) -> Thing:
     """One response however many there are, unless paging is observed (observation 14)."""
     list_id = _read_lists(call)[0]
-    fields, found = find_fields(call, list_id), call.subscribers.on_list(list_id, call.now)
-    count = len(found)
-    if call.observes("contact-paging"):
-        count, found = call.page(found, 100)
+    fields = find_fields(call, list_id)
+    count, found = call.page_as_observed(call.subscribers.on_list(list_id, call.now))
     return {"count": count, "items": [_show(call, one, fields) for one in found]}
 
 
@@ -101,14 +109,13 @@ def getcoupon(call: CheckedCall) -> list[Thing]:
 def _show_coupon(call: CheckedCall, mail: Mail) -> Thing:
     is_redeemed = mail.redeemed_at <= call.now
     coupon_id = mail.contact.contact_id * 10_000 + mail.campaign.campaign_id % 10_000
-    return show_thing(
-        coupon_id,
-        {},
-        email=call["email"],
-        couponcode=f"{coupon_id:X}",
-        couponredeemed=str(int(is_redeemed)),
-        couponredeemedon=call.moments.day(mail.redeemed_at) if is_redeemed else "N/A",
-    )
+    return {
+        "id": str(coupon_id),
+        "email": call["email"],
+        "couponcode": f"{coupon_id:X}",
+        "couponredeemed": str(int(is_redeemed)),
+        "couponredeemedon": call.moments.text(mail.redeemed_at, "day") if is_redeemed else "N/A",
+    }
 
 
 def _read_lists(call: CheckedCall) -> list[int]:
@@ -162,7 +169,7 @@ def addcontact(call: CheckedCall) -> Thing:
 
 def _add(call: CheckedCall, contact_id: int, list_id: int, email: str, values: Params) -> None:
     status = _STATUS[call["status"].lower()]
-    contact = Contact(contact_id, list_id, email, call.now, dict(values), is_written=True)
+    contact = Contact(contact_id, list_id, email, call.now, dict(values))
     if status is not None:
         contact.status = status
     call.subscribers.add(contact)
@@ -209,6 +216,8 @@ def movecontact(call: CheckedCall) -> Thing:
 
 def deletecontact(call: CheckedCall) -> Thing:
     """Without `listid`, where it is optional, from every list (observation 35)."""
+    if not call["listid"] and not call.observes("delete-everywhere"):
+        raise invalid("listid", "is required")
     contact, subscribers = call.contact(), call.subscribers
     if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
@@ -219,9 +228,8 @@ def deletecontact(call: CheckedCall) -> Thing:
 
 
 def addactivity(call: CheckedCall) -> Thing:
-    contact, entry = call.contact(), (call.moment("datetime"), call["description"])
-    contact.activities.append(entry)
-    contact.is_written = True
+    entry = call.moment("datetime"), call["description"]
+    call.contact().activities.append(entry)
     return call.done("activity", "added")
 
 
@@ -235,7 +243,6 @@ def addtag(call: CheckedCall) -> Thing:
             return {"item": refusal.message}
         raise
     for contact in contacts:
-        contact.is_written = True
         for tag in call.words("tagname"):
             contact.tags.pop(tag, None)
             if is_added:

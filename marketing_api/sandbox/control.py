@@ -4,7 +4,6 @@ They lie outside `/1`, need no key and count towards no limit. Responses are pla
 envelope."""
 
 import urllib.parse
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ def advance(app: App, params: Params, real: float) -> Any:
         raise ValueError("time does not run backwards")
     app.world.settle(real + days * DAY)
     app.world.advance(days)
-    app.note(advance=days)
+    app.journal.append(advance=days)
     return {"now": app.world.now()}
 
 
@@ -43,9 +42,8 @@ def faults(app: App, params: Params, real: float) -> Any:
 def state(app: App, params: Params, real: float) -> Any:
     """The account: its time, and how many contacts there are on each list."""
     now = app.world.now()
-    contacts = app.world.subscribers.contacts.values()
-    counted = Counter(contact.list_id for contact in contacts if contact.exists(now))
-    counts = {list_id: counted[list_id] for list_id in app.world.find_things("list", now)}
+    lists, subscribers = app.world.find_things("list", now), app.world.subscribers
+    counts = {list_id: len(subscribers.on_list(list_id, now)) for list_id in lists}
     return {
         "now": now,
         "contacts": sum(counts.values()),

@@ -47,9 +47,7 @@ def read_chance(text: str) -> Chance:
     probability = float(head)
     if not 0 <= probability <= 1:
         raise ValueError(f"a probability is from 0 to 1, not {head}")
-    return Chance(
-        probability, sorted(word.strip().lower() for word in tail.split(",") if word.strip())
-    )
+    return Chance(probability, tail.lower().split(",") if tail else [])
 
 
 class Faults:

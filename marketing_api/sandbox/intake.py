@@ -2,13 +2,13 @@
 (observations 9 to 13)."""
 
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Kind, Operation
+from marketing_api.operation import Operation
 from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
 from marketing_api.sandbox.seed import WORDS
@@ -40,13 +40,16 @@ def _read_json(body: bytes) -> Iterator[tuple[str, str]]:
 def _flatten(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if
     it had not been sent."""
-    if isinstance(value, list):
-        value = {"": ",".join(map(str, value))}
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _flatten(f"{name}[{key}]", item)
-    elif value is not None:
-        yield name, str(value)
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield from _flatten(f"{name}[{key}]", item)
+        case list():
+            yield f"{name}[]", ",".join(map(str, value))
+        case None:
+            pass
+        case _:
+            yield name, str(value)
 
 
 def _merge(pairs: Iterable[tuple[str, str]]) -> Params:
@@ -60,36 +63,24 @@ def _merge(pairs: Iterable[tuple[str, str]]) -> Params:
     return found
 
 
-def _find_required(operation: Operation, observes: Callable[[str], bool]) -> set[str]:
-    required = {parameter.name for parameter in operation.parameters if parameter.required}
-    if operation.name == "emailmarketing/deletecontact" and observes("delete-everywhere"):
-        required.discard("listid")  # observation 35
-    return required - set(WORDS["required_by_a_variant"].get(operation.name, ()))
-
-
-def check_params(
-    operation: Operation, given: Params, observes: Callable[[str], bool]
-) -> tuple[Params, Params]:
+def check_params(operation: Operation, received: Params) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming
     every bad one."""
-    required, checked, bad = _find_required(operation, observes), Params(), Params()
+    optional = WORDS["required_by_a_variant"].get(operation.name, ())
+    checked, reasons = Params(), Params()
     for parameter in operation.parameters:
-        is_map = parameter.kind is Kind.FIELDS
-        if value := "" if is_map else given.get(parameter.name.lower(), "").strip():
+        name = parameter.name
+        if value := received.get(name.lower(), "").strip():
             try:
                 checked |= parameter.encode_value(value, operation.name)
             except InvalidCall:
-                bad[parameter.name] = "is not valid"
-        elif parameter.name in required:
-            bad[parameter.name] = "is required"
-    if not bad and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
-        bad[operation.needs_one[0]] = "is required"
-    if bad:
-        raise Refusal(
-            NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad)
-        )
-    return checked, _find_field_values(given)
-
-
-def _find_field_values(given: Params) -> Params:
-    return {name[7:-1]: value for name, value in given.items() if name.startswith("fields[")}
+                reasons[name] = f"{name} is not valid"
+        elif parameter.required and name not in optional:
+            reasons[name] = f"{name} is required"
+    if not reasons and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
+        name = operation.needs_one[0]
+        reasons[name] = f"{name} is required"
+    if reasons:
+        raise Refusal(NOT_VALID, "; ".join(reasons.values()), tuple(reasons))
+    fields = {name[7:-1]: text for name, text in received.items() if name.startswith("fields[")}
+    return checked, fields

@@ -1,7 +1,6 @@
 """What was written to an account, in a file, so that it can be repeated at the next start."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,11 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
             path.write_bytes(whole)
-        self._file = path.open("a", encoding="utf-8")
-        self.close = self._file.close
-
-    def read(self) -> Iterator[dict[str, Any]]:
-        """The lines; the first one is the account's `origin`."""
-        with self._path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+        #: The lines that were there; the first one is the account's `origin`.
+        self.lines = [json.loads(line) for line in whole.splitlines()]
 
     def append(self, **members: Any) -> None:
         """Either `origin`, or a write with the time `at` which it took place, or the days by which
         the clock was to `advance`."""
-        print(json.dumps(members, ensure_ascii=False), file=self._file, flush=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            print(json.dumps(members, ensure_ascii=False), file=file)

@@ -1,34 +1,7 @@
 """The rules of lists and audiences."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, show_list, show_thing
+from marketing_api.sandbox.rules import CheckedCall, Resource
 from marketing_api.sandbox.seed import WORDS, Thing
-
-#: Every audience by id.
-AUDIENCE_IDS = {611 + place * 4: name for place, name in enumerate(WORDS["audiences"])}
-_MEMBERS = (
-    "name",
-    "form_title",
-    "email_subject",
-    "reply_to",
-    "from_email",
-    "from_name",
-    "confirmation_email",
-    "success_email",
-    "confirmation_message",
-    "success_message",
-    "error_message",
-    "doubleOptin",
-    "notify_email",
-)
-
-
-def _show(call: CheckedCall, list_id: int, thing: Thing) -> Thing:
-    """With `confimation` as the service spells it."""
-    texts = {member.replace("confirm", "confim"): thing.get(member, "") for member in _MEMBERS}
-    created = call.moments.text(thing["since"])
-    return show_thing(
-        list_id, {}, **texts, creation_date=created, fields=find_fields(call, list_id)
-    )
 
 
 def find_fields(call: CheckedCall, list_id: int) -> dict[str, str]:
@@ -43,31 +16,34 @@ def find_email_field(call: CheckedCall, list_id: int) -> str:
     return f"{list_id}9" if call.observes("email-field") else ""
 
 
+def _compute_members(call: CheckedCall, list_id: int, thing: Thing) -> Thing:
+    return {
+        "creation_date": call.moments.text(thing["since"]),
+        "fields": find_fields(call, list_id),
+    }
+
+
+getlist = addlist = editlist = Resource(
+    "list",
+    make_members=lambda call: {"form_title": call["name"], "doubleOptin": "0"},
+    compute_members=_compute_members,
+)
+
+
 def getlists(call: CheckedCall) -> Thing:
-    found = [_show(call, *one) for one in call.things("list").items()]
-    for shown in found if not call.observes("listed-fields") else ():
-        del shown["fields"]
-    if not call.observes("contact-paging"):
-        return show_list(found)
-    count, page = call.page(found, 100)
-    return {"count": count, "items": page}
+    count, page = call.page_as_observed(list(call.things("list").items()))
+    items = [getlist.show(call, *one) for one in page]
+    for item in items if not call.observes("listed-fields") else ():
+        del item["fields"]
+    return {"count": count, "items": items}
 
 
 def deletelist(call: CheckedCall) -> Thing:
-    payload: Thing = editlist(call)
-    for contact in list(call.subscribers.contacts.values()):
+    payload = editlist(call)
+    for contact in call.subscribers.contacts.values():
         if contact.list_id == call.id():  # nor does anybody register on it any more
             call.subscribers.delete(contact, call.now)
     return payload
 
 
-def getaudiences(call: CheckedCall) -> Thing:
-    return show_list([show_thing(one, {}, name=name) for one, name in AUDIENCE_IDS.items()])
-
-
-getlist = addlist = editlist = Resource(
-    "list",
-    _show,
-    lambda call: call.given(*call.params, fromemail="from_email"),
-    lambda call: {"form_title": call["name"], "doubleOptin": "0"},
-)
+getaudiences = Resource("audience")

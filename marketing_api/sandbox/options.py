@@ -1,105 +1,104 @@
 """How a sandbox is configured, and its command line."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from marketing_api.pacing import SPECIFIED_RATE
 from marketing_api.sandbox.faults import FAULTS, read_chance
 
 DEFAULT_KEY = "sandbox-key"
-#: Requests a second; a client of the live service measured the second one (observation 27).
-RATE_SPECIFIED, RATE_OBSERVED = 15, 10
+#: Requests a second, as a client of the live service measured it (observation 27).
+RATE_OBSERVED = 10
 
 
-@dataclass(frozen=True)
-class Options:
-    """`now` is unix seconds. `faults` maps names to `probability[@operations]`."""
-
-    port: int = 0
-    key: str = DEFAULT_KEY
-    seed: int = 1
-    contacts: int = 150
-    now: int | None = None
-    timezone: str = "UTC"
-    rate_limit: int | None = None  # as the service has it
-    latency_ms: float = 0.0
-    stall_seconds: float = 60.0
-    state: Path | None = None
-    as_observed: bool = False
-    faults: Mapping[str, str] = field(default_factory=dict)
+_PATH = click.Path(path_type=Path)
 
 
-class _Text(click.ParamType[Any]):
-    """What `read` makes of a text; a ValueError is wrong usage, with its reason."""
+def _make_type(name: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The type of an option that takes what `read` does; a ValueError is wrong usage, with its
+    reason."""
 
-    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
-        self.name, self.read = name, read
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
-    ) -> Any:
+    def convert(text: str) -> Any:
         try:
-            return self.read(value) if isinstance(value, str) else value
-        except (ValueError, ZoneInfoNotFoundError) as problem:
-            raise click.BadParameter(f"{value!r}: {problem}") from None
+            return read(text)
+        except (ValueError, ZoneInfoNotFoundError) as error:
+            raise click.BadParameter(f"{text!r}: {error}") from None
+
+    convert.__name__ = name
+    return convert
 
 
 def _read_time(text: str) -> int:
     return int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())
 
 
-#: Flag, type, and what it is for.
-_OPTIONS: list[tuple[str, Any, str]] = [
-    ("port", click.IntRange(0, 65_535), "port on 127.0.0.1; 0: any free one"),
-    ("key", str, "the key that is accepted"),
-    ("seed", int, "which account, and which requests faults hit"),
-    ("contacts", click.IntRange(1, 20_000), "contacts at its start, at most 20,000"),
-    (
-        "now",
-        _Text("time", _read_time),
+def _declare_flag(default: Any, kind: Any, help: str) -> Any:
+    """An option of the command line."""
+    return dataclasses.field(default=default, metadata={"type": kind, "help": help})
+
+
+@dataclass(frozen=True)
+class Options:
+    """`now` is unix seconds. `faults` maps names to `probability[@operations]`."""
+
+    port: int = _declare_flag(0, click.IntRange(0, 65_535), "port on 127.0.0.1; 0: any free one")
+    key: str = _declare_flag(DEFAULT_KEY, str, "the key that is accepted")
+    seed: int = _declare_flag(1, int, "which account, and which requests faults hit")
+    contacts: int = _declare_flag(
+        150, click.IntRange(1, 20_000), "contacts at its start, at most 20,000"
+    )
+    now: int | None = _declare_flag(
+        None,
+        _make_type("time", _read_time),
         "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)",
-    ),
-    ("timezone", _Text("zone", lambda text: ZoneInfo(text).key), "the account's time zone"),
-    (
-        "rate-limit",
+    )
+    timezone: str = _declare_flag(
+        "UTC", _make_type("zone", lambda text: ZoneInfo(text).key), "the account's time zone"
+    )
+    rate_limit: int | None = _declare_flag(
+        None,
         click.IntRange(0),
-        f"requests a second; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed "
+        f"requests a second; 0: no limit (default: {SPECIFIED_RATE:g}, with --as-observed "
         f"{RATE_OBSERVED})",
-    ),
-    ("latency-ms", float, "latency of each response; half of it passes before the request counts"),
-    ("stall-seconds", float, "how long a stalled response takes"),
-    ("state", click.Path(path_type=Path), "journal of writes, repeated at the next start"),
-]
+    )
+    latency_ms: float = _declare_flag(
+        0.0, float, "latency of each response; half of it passes before the request counts"
+    )
+    stall_seconds: float = _declare_flag(60.0, float, "how long a stalled response takes")
+    state: Path | None = _declare_flag(None, _PATH, "journal of writes, repeated at the next start")  # noqa: RUF009
+    as_observed: bool = _declare_flag(
+        False, bool, "behave as clients of the live service have met it (docs/sandbox.md)"
+    )
+    faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def make_command(run: Callable[[Options, int | None], int], epilog: str = "") -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the
     sandbox ends."""
-    chance = _Text("p[@operations]", lambda text: str(read_chance(text)))
+    chance = _make_type("p[@operations]", lambda text: str(read_chance(text)))
 
-    def start(parent: int | None, **given: Any) -> int:
-        chances = {name: given.pop(f"fault_{name.replace('-', '_')}") for name in FAULTS}
-        return run(
-            Options(**given, faults={name: one for name, one in chances.items() if one}), parent
-        )
+    def start(parent: int | None, **values: Any) -> int:
+        chances = {name: values.pop(f"fault_{name.replace('-', '_')}") for name in FAULTS}
+        faults = {name: chance for name, chance in chances.items() if chance}
+        return run(Options(**values, faults=faults), parent)
 
     return click.Command(
         "sandbox",
         params=[
-            *(_make_flag(name, kind, help) for name, kind, help in _OPTIONS),
-            *(_make_flag(f"fault-{name}", chance, fault.doc) for name, fault in FAULTS.items()),
-            click.Option(
-                ["--parent"], type=int, help="end when this process is no longer the parent"
+            *(_make_flag(one) for one in dataclasses.fields(Options) if one.metadata),
+            *(
+                click.Option([f"--fault-{name}"], type=chance, help=fault.doc)
+                for name, fault in FAULTS.items()
             ),
             click.Option(
-                ["--as-observed"],
-                is_flag=True,
-                help="behave as clients of the live service have met it (docs/sandbox.md)",
+                ["--parent"], type=int, help="end when this process is no longer the parent"
             ),
         ],
         callback=start,
@@ -111,6 +110,11 @@ def make_command(run: Callable[[Options, int | None], int], epilog: str = "") ->
     )
 
 
-def _make_flag(name: str, kind: Any, help: str) -> click.Option:
-    default = getattr(Options, name.replace("-", "_"), None)
-    return click.Option([f"--{name}"], type=kind, default=default, show_default=True, help=help)
+def _make_flag(option: dataclasses.Field[Any]) -> click.Option:
+    return click.Option(
+        [f"--{option.name.replace('_', '-')}"],
+        default=option.default,
+        show_default=True,
+        is_flag=option.type is bool,
+        **option.metadata,
+    )

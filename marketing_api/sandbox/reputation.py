@@ -1,19 +1,21 @@
 """The rules of reviews, feedback, sentiment and their statistics."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, show_list, show_thing
+from marketing_api.sandbox.rules import CheckedCall, Resource, show_list
 from marketing_api.sandbox.seed import DAY, WORDS, Thing
 
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
 
 
-def _show(call: CheckedCall, review_id: int, review: Thing) -> Thing:
+def _compute_members(call: CheckedCall, _id: int, review: Thing) -> Thing:
     date, _, time = call.moments.text(review["at"], "12h").partition(" ")
     notes = review["notes"] if review["noted_at"] <= call.now else ""
-    members = ("email", "phone", "inquiry", "rating")
-    return show_thing(review_id, review, *members, date=date, time=time, notes=notes)
+    return {"date": date, "time": time, "notes": notes}
+
+
+_REVIEWS = deletefeedback = Resource("review", compute_members=_compute_members)
 
 
 def _find_channels(call: CheckedCall) -> list[str]:
@@ -31,14 +33,11 @@ def direct(call: CheckedCall) -> Thing:
         days = {"today": 0, "lastweek": 7, "lastmonth": 30}[wanted]
         first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
     reviews = call.things("review").items()
-    return show_list([_show(call, *one) for one in reviews if first <= one[1]["at"] < end])
-
-
-deletefeedback = Resource("review", _show)
+    return show_list([_REVIEWS.show(call, *one) for one in reviews if first <= one[1]["at"] < end])
 
 
 def getfeedback(call: CheckedCall) -> list[Thing]:
-    return [_show(call, call.id(), call.existing("review"))]
+    return [_REVIEWS.show(call, call.id(), call.existing("review"))]
 
 
 def online(call: CheckedCall) -> Thing:
@@ -70,7 +69,7 @@ def sentiment(call: CheckedCall) -> Thing:
         polarity = "positive" if one["stars"] > 3 else "negative"
         is_meant = one["channel"] in channels and call.wants("filter", polarity)
         if is_meant and one["stars"] != 3 and first <= one["at"] < end:
-            date = call.moments.day(one["at"])
+            date = call.moments.text(one["at"], "day")
             shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": date}
             groups[f"{polarity.title()}s"].append(shown)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}
@@ -80,11 +79,11 @@ def sentiment(call: CheckedCall) -> Thing:
 def stats(call: CheckedCall) -> Thing:
     """A period is a day; days without a review are left out of `Reviews`."""
     parts: Thing = {"Reviews": _count_ratings(call), "SocialMedia": [], "FeedbackHub": []}
-    (first, end), midnight = call.between(), call.moments.midnight
-    for day, mentions, views in call.world.days:
-        if first <= midnight(day) < end and midnight(day) <= call.now:
-            parts["SocialMedia"].append({"periode": str(day)} | mentions)
-            parts["FeedbackHub"].append({"periode": str(day), "views": str(views)})
+    first, end = call.between()
+    for day in call.things("day").values():
+        if first <= day["since"] < end:
+            parts["SocialMedia"].append({"periode": day["periode"]} | day["mentions"])
+            parts["FeedbackHub"].append({"periode": day["periode"], "views": day["views"]})
     wanted = {
         name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()
     }
@@ -93,11 +92,12 @@ def stats(call: CheckedCall) -> Thing:
 
 def _count_ratings(call: CheckedCall) -> list[Thing]:
     first, end = call.between()
-    rated = defaultdict[str, Counter[str]](Counter)
-    for one in call.things("review").values():
-        if first <= one["at"] < end:
-            rated[str(call.moments.date(one["at"]))][one["rating"]] += 1
+    counts = Counter(
+        (str(call.moments.date(review["at"])), review["rating"])
+        for review in call.things("review").values()
+        if first <= review["at"] < end
+    )
     return [
-        {"periode": day, "good": str(count["Good"]), "bad": str(count["Bad"])}
-        for day, count in sorted(rated.items())
+        {"periode": day, "good": str(counts[day, "Good"]), "bad": str(counts[day, "Bad"])}
+        for day in sorted({day for day, _ in counts})
     ]

@@ -50,13 +50,15 @@ class Response:
 RateReport = dict[str, int]
 
 
+@dataclass(slots=True)
 class Window:
     """The current second. Over the limit, everything is refused until the next second begins; an
     error says to wait `after_s` seconds."""
 
-    def __init__(self, limit: int, after_s: int) -> None:
-        self.limit, self.after_s = limit, after_s
-        self._second = self._requests = 0
+    limit: int
+    after_s: int
+    _second: int = 0
+    _requests: int = 0
 
     def count(self, at: float) -> RateReport:
         """Count a request that arrived `at` (unix seconds)."""

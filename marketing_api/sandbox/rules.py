@@ -2,12 +2,13 @@
 shapes of values, and the one rule of all things of a kind (Resource)."""
 
 import datetime as dt
+import math
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from marketing_api.operation import Effect, Operation
-from marketing_api.sandbox.seed import WORDS, Thing
+from marketing_api.sandbox.seed import NEVER, WORDS, Thing
 from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.world import World
 
@@ -18,20 +19,13 @@ T = TypeVar("T")
 Params = dict[str, str]
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
-    """An error of the service: an envelope with header `error`; `outcome` is what the log says of
-    it."""
+    """An error of the service: an envelope with header `error`."""
 
-    def __init__(
-        self, code: int, message: str, fields: tuple[str, ...] = (), outcome: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.code, self.message, self.fields, self.outcome = (
-            code,
-            message,
-            fields,
-            outcome or str(code),
-        )
+    code: int
+    message: str
+    fields: tuple[str, ...] = ()
 
 
 def missing(what: str) -> Refusal:
@@ -52,7 +46,7 @@ class CheckedCall:
     params: Params
     fields: Params
     now: int
-    arrived: float = 0.0
+    arrived: float = -math.inf
 
     def __post_init__(self) -> None:
         self.moments, self.observes = self.world.moments, self.world.observes
@@ -65,7 +59,7 @@ class CheckedCall:
         return self.params.get(name, "")
 
     def id(self, name: str = "id") -> int:
-        return _as_id(self[name].strip())
+        return _as_id(self[name])
 
     def ids(self, name: str) -> list[int]:
         return list(map(_as_id, self.words(name)))
@@ -77,16 +71,12 @@ class CheckedCall:
         """Whether the list that is given names the word; without one, everything is wanted."""
         return not {"all", word}.isdisjoint(self.words(name) or ["all"])
 
-    def given(self, *names: str, **otherwise: str) -> Thing:
-        """The parameters that were sent, some of which are known by other names."""
-        members = dict(zip(names, names, strict=True)) | otherwise
-        return {member: self[name] for name, member in members.items() if self[name]}
-
-    def given_ids(self, *names: str) -> Thing:
-        return {name: self.id(name) for name in names if self[name]}
+    def pick(self, *names: str) -> Thing:
+        """Those of these parameters that were sent."""
+        return {name: self[name] for name in names if self[name]}
 
     def is_true(self, name: str) -> bool:
-        return self[name].lower() in ("true", "1", "yes")
+        return self[name] == "true"
 
     def moment(self, name: str, days_later: int = 0) -> int:
         """The given local day or date-time, as unix seconds."""
@@ -104,7 +94,7 @@ class CheckedCall:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far
         away."""
         first = self.moment("from") if self["from"] else 0
-        return first, self.moment("to", days_later=1) if self["to"] else 1 << 40
+        return first, self.moment("to", days_later=1) if self["to"] else NEVER
 
     # what the account owns
 
@@ -153,6 +143,11 @@ class CheckedCall:
         offset = (max(1, int(float(self["page"] or 1))) - 1) * limit
         return len(entries) if offset < len(entries) else 0, entries[offset : offset + limit]
 
+    def page_as_observed(self, entries: list[T]) -> tuple[int, list[T]]:
+        """The count and the entries to show where paging is not specified (observation 14)."""
+        is_paged = self.observes("contact-paging")
+        return self.page(entries, 100) if is_paged else (len(entries), entries)
+
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
         """The response to a write (observation 7): a sentence, and where it is declared the new
         id."""
@@ -165,32 +160,42 @@ def _as_id(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else -1
 
 
-def show_thing(thing_id: int, thing: Thing, *members: str, **others: Any) -> Thing:
-    """A thing as the service shows it: its id, these members of it, and others."""
-    return {"id": str(thing_id)} | {name: thing[name] for name in members} | others
+def show_thing(kind: str, thing_id: int, thing: Thing, **computed: Any) -> Thing:
+    """A thing as the service shows it: its id, its members in the shape and the words of its kind,
+    and computed ones."""
+    words = WORDS["shown_words"].get(kind, {})
+    worded = thing | {member: texts[thing[member]] for member, texts in words.items()}
+    return {"id": str(thing_id)} | _fill_shape(WORDS["shapes"][kind], worded) | computed
+
+
+def _fill_shape(shape: Thing, thing: Thing) -> Thing:
+    return {
+        name: _fill_shape(member, thing) if isinstance(member, dict) else thing.get(member, "")
+        for name, member in shape.items()
+    }
 
 
 def show_list(entries: list[Any]) -> Thing:
     return {"count": len(entries), "items": entries}
 
 
-def translate_members(kind: str, thing: Thing) -> dict[str, str]:
-    """The members of a thing that the service shows in other words than it takes."""
-    return {member: texts[thing[member]] for member, texts in WORDS[f"{kind}_words"].items()}
-
-
 @dataclass
 class Resource:
     """The rule of the operations that list, show, add, change and delete things of one kind: which
-    of these one does follows from its declaration. `given` are the members that a call sends, `new`
-    those of an added thing besides."""
+    of these one does follows from its declaration. `read_members` are the members that a call
+    sends, `make_members` those of an added thing besides, and `compute_members` those that are only
+    shown."""
 
     kind: str
-    show: Callable[[CheckedCall, int, Thing], Thing] = lambda *_: {}
-    given: Callable[[CheckedCall], Thing] = lambda _: {}
-    new: Callable[[CheckedCall], Thing] = lambda _: {}
+    read_members: Callable[[CheckedCall], Thing] = lambda call: call.params
+    make_members: Callable[[CheckedCall], Thing] = lambda _: {}
+    compute_members: Callable[[CheckedCall, int, Thing], Thing] = lambda *_: {}
 
-    def __call__(self, call: CheckedCall) -> Any:
+    def show(self, call: CheckedCall, thing_id: int, thing: Thing) -> Thing:
+        computed = self.compute_members(call, thing_id, thing)
+        return show_thing(self.kind, thing_id, thing, **computed)
+
+    def __call__(self, call: CheckedCall) -> Thing:
         kind, operation = self.kind, call.operation
         if operation.is_listing:
             return show_list([self.show(call, *one) for one in call.things(kind).items()])
@@ -201,7 +206,7 @@ class Resource:
             del call.world.things[kind][call.id()]
             return call.done(kind, "deleted")
         if call["id"]:
-            call.world.things[kind][call.id()] = call.existing(kind) | self.given(call)
+            call.world.things[kind][call.id()] = call.existing(kind) | self.read_members(call)
             return call.done(kind, "updated")
-        thing = WORDS["defaults"].get(kind, {}) | self.new(call) | self.given(call)
+        thing = WORDS["defaults"].get(kind, {}) | self.make_members(call) | self.read_members(call)
         return call.done(kind, "added", call.add(kind, thing))

@@ -12,11 +12,14 @@ NEVER = 1 << 40
 
 Thing = dict[str, Any]
 WORDS: Thing = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-for kind in ("first_names", "last_names"):
-    WORDS[kind] = WORDS[kind].split()
 
 #: Of local date-times: what stands before the first blank is the day.
-_FORMS = {"24h": "%m/%d/%Y %H:%M", "12h": "%m/%d/%Y %I:%M %p", "iso-12h": "%Y-%m-%d %I:%M %p"}
+_FORMS = {
+    "day": "%m/%d/%Y",
+    "24h": "%m/%d/%Y %H:%M",
+    "12h": "%m/%d/%Y %I:%M %p",
+    "iso-12h": "%Y-%m-%d %I:%M %p",
+}
 
 
 class Moments:
@@ -36,7 +39,4 @@ class Moments:
 
     def text(self, moment: int, form: str = "24h") -> str:
         """The moment in the form that the place has by the specification."""
-        return self.day(moment, _FORMS[form])
-
-    def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
-        return dt.datetime.fromtimestamp(moment, self.zone).strftime(form)
+        return dt.datetime.fromtimestamp(moment, self.zone).strftime(_FORMS[form])

@@ -6,11 +6,10 @@ All addresses are at reserved domains and all phones in an area code that is not
 import datetime as dt
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from marketing_api.sandbox.mailing import Campaign
-from marketing_api.sandbox.seed import DAY, NEVER, WORDS
-from marketing_api.sandbox.subscribers import ACTIVE, CHARACTERS, UNCONFIRMED, Character, Contact
+from marketing_api.sandbox.seed import DAY, WORDS
+from marketing_api.sandbox.subscribers import CHARACTERS, UNCONFIRMED, Campaign, Character, Contact
 
 HISTORY_DAYS, AHEAD_DAYS = 730, 182
 #: The part of the registrations that was uploaded on the first day.
@@ -42,9 +41,20 @@ def make_contacts(chance: random.Random, count: int, start: int, base: int) -> l
         email, texts = _draw_person(chance, character)
         numbers = chance.choices(range(len(shares)), shares, k=2 if chance.random() < 0.12 else 1)
         for number in set(numbers) if standing + 1 < count else numbers[:1]:
-            contact = _make_contact(
-                number, email, _draw_registration(chance, start), texts, character
+            registered_at = _draw_registration(chance, start)
+            contact = Contact(
+                0,
+                list_id(number),
+                email,
+                registered_at,
+                dict(zip(field_ids(number), texts, strict=True)),
             )
+            if character.fate == "unconfirmed":
+                contact.status = UNCONFIRMED
+            else:
+                contact.character = character
+            if character.deleted_after:
+                contact.deleted_at = registered_at + character.deleted_after
             standing += contact.exists(base)
             made.append(contact)
     made.sort(key=lambda contact: contact.registered_at)
@@ -82,22 +92,6 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in folded if "a" <= letter <= "z")
 
 
-def _make_contact(
-    number: int, email: str, at: int, texts: list[str], character: Character
-) -> Contact:
-    is_confirmed = character.fate != "unconfirmed"
-    return Contact(
-        0,
-        list_id(number),
-        email,
-        at,
-        dict(zip(field_ids(number), texts, strict=True)),
-        ACTIVE if is_confirmed else UNCONFIRMED,
-        deleted_at=at + character.deleted_after if character.deleted_after else NEVER,
-        character=character if is_confirmed else None,
-    )
-
-
 def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator[Campaign]:
     """The sent ones in the order of sending, of the time ahead too; drafts; and automations."""
     for number, day in enumerate(_sending_days()):
@@ -106,7 +100,8 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
         subject = subject.format(month=f"{dt.date.fromtimestamp(sent):%B %Y}")
         created = sent - chance.randrange(24 * DAY, 25 * DAY)
         campaign = _make_campaign(41_000 + number, subject, opening, business, created)
-        campaign.lists = _list_ids(chance.choice(WORDS["campaign_lists"]))
+        numbers = chance.choice(WORDS["campaign_lists"])
+        campaign.lists = list(map(list_id, numbers))
         campaign.scheduled_at = sent - chance.randrange(12 * DAY, 13 * DAY)
         campaign.sent_at, campaign.appeal = sent, chance.uniform(0.8, 1.2)
         campaign.has_coupon = "coupon" in f"{subject} {opening}".lower()
@@ -120,7 +115,7 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
         campaign = _make_campaign(
             52_000 + number, one["subject"], one["subject"], business, created
         )
-        campaign.name, campaign.lists = one["name"], _list_ids(one["lists"])
+        campaign.name, campaign.lists = one["name"], list(map(list_id, one["lists"]))
         campaign.trigger, campaign.is_automated = one, True
         yield campaign
 
@@ -145,7 +140,3 @@ def _sending_days() -> Iterator[int]:
     while (day := day + pause) < HISTORY_DAYS + AHEAD_DAYS:
         yield day
         pause = max(8, pause - 3)
-
-
-def _list_ids(numbers: Iterable[int]) -> list[int]:
-    return list(map(list_id, numbers))

@@ -1,5 +1,5 @@
-"""Sockets: HTTP/1.1 on the loopback; a sandbox in a thread of this process (`serve`), in a child
-process (`spawn`), and as a program (`main`).
+"""Sockets: HTTP/1.1 on the loopback; a sandbox in a child process (`spawn`), and as a program
+(`main`).
 
 Every connection has a thread, and a waiting response blocks nobody."""
 
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -20,7 +20,7 @@ import click
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
-from marketing_api.sandbox.options import Options, make_command
+from marketing_api.sandbox.options import make_command
 from marketing_api.sandbox.responses import Request, Response
 
 
@@ -90,25 +90,11 @@ class Server(socketserver.ThreadingTCPServer):
         if not isinstance(sys.exception(), ConnectionError):  # somebody hung up
             super().handle_error(*about)
 
-    def server_close(self) -> None:
-        super().server_close()
-        self.app.close()
 
-
-@contextlib.contextmanager
-def serve(options: Options | None = None, make: Callable[[Options], App] = App) -> Iterator[str]:
-    """A sandbox in a thread of this process for the length of a `with`; yields its base address
-    (`http://127.0.0.1:PORT/1`)."""
-    with Server(make(options or Options())) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            yield server.url
-        finally:
-            server.shutdown()
-
-
-def run(options: Options, parent: int | None = None, make: Callable[[Options], App] = App) -> int:
+def run(app: App, parent: int | None = None) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
+
+    options = app.options
 
     def end(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -117,7 +103,7 @@ def run(options: Options, parent: int | None = None, make: Callable[[Options], A
     # Ctrl-C reaches parent and child: the parent may still need responses.
     signal.signal(signal.SIGINT, signal.SIG_IGN if parent else end)
     try:
-        with contextlib.suppress(KeyboardInterrupt), Server(make(options), parent) as server:
+        with contextlib.suppress(KeyboardInterrupt), Server(app, parent) as server:
             print(f"sandbox listens at {server.url}")
             print(
                 f"  key {options.key}, {options.contacts} contacts, seed {options.seed}", flush=True
@@ -143,24 +129,22 @@ def spawn(*arguments: str) -> Iterator[str]:
         str(os.getpid()),
         *arguments,
     ]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
-    assert child.stdout is not None
-    try:
-        line = child.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the sandbox did not start (exit code {child.wait()})")
-        yield line.split()[-1]
-    finally:
-        child.terminate()
-        child.wait()
-        child.stdout.close()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603 - our own module
+        assert child.stdout is not None
+        try:
+            line = child.stdout.readline()
+            if not line:
+                raise RuntimeError(f"the sandbox did not start (exit code {child.wait()})")
+            yield line.split()[-1]
+        finally:
+            child.terminate()
 
 
 def main(argv: Sequence[str] | None = None, epilog: str = "") -> int:
     """Run the command line, whose help ends with the epilog; returns the exit code, 2 for wrong
     usage."""
     try:
-        command = make_command(run, epilog)
+        command = make_command(lambda options, parent: run(App(options), parent), epilog)
         return int(command.main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)
     except click.ClickException as problem:
         print(f"marketing-sync: error: {problem.format_message()}", file=sys.stderr)

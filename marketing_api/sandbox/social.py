@@ -2,48 +2,36 @@
 
 import datetime as dt
 import re
-from typing import Any
 
 from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing, show_thing
 from marketing_api.sandbox.seed import DAY, WORDS, Thing
-from marketing_api.sandbox.world import find_channel
+from marketing_api.sandbox.world import find_channel, list_channels
 
 #: `channelid` as specified, beside the ids of pages and profiles (observation 24).
-_CHANNEL_NUMBERS = ("1", "2", "3", "4")
-#: Networks as specified, with the kind of their profiles.
+_CHANNEL_NUMBERS = set("1234")
+#: Networks as specified, and the list that each of them shows.
 _SPECIFIED = {
-    "facebook": "page",
-    "twitter": "profile",
-    "linkedin": "profile",
-    "pinterest": "profile",
+    "Facebook": "pages",
+    "Twitter": "profiles",
+    "Linkedin": "profiles",
+    "Pinterest": "profiles",
 }
-_PLURALS = {"company": "companies"}
 #: A short link gets its last click so long after its post.
 _CLICKED_S = 30 * DAY
 
 
-def channels(call: CheckedCall) -> Any:
-    """Keyed by network; observation 23 adds companies, boards and networks."""
-    is_observed, found = call.observes("channels"), {}
-    for network, targets in WORDS["profiles"].items():
-        main = _SPECIFIED.get(network, targets[0][0])
-        lists: dict[str, list[Thing]] = {main: []}
-        for kind, known, name in targets:
-            if is_observed or kind == main:
-                lists.setdefault(kind, []).append(_show_target(call, kind, known, name))
-        if is_observed or network in _SPECIFIED:
-            named = {_PLURALS.get(kind, f"{kind}s"): entries for kind, entries in lists.items()}
-            found[network.title()] = {"count": len(lists[main]), **named}
+def channels(call: CheckedCall) -> Thing:
+    """Keyed by network; observations 23 and 36 add companies, boards, networks and names."""
+    observed: Thing = WORDS["channels"]
+    if call.observes("channels"):
+        return observed
+    found = {}
+    for network, kind in _SPECIFIED.items():
+        entries = [dict(one) for one in observed[network][kind]]
+        for profile in entries if kind == "profiles" else ():
+            del profile["name"]
+        found[network] = {"count": len(entries), kind: entries}
     return found
-
-
-def _show_target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
-    shown = show_thing(known, {})
-    if kind != "profile" or call.observes("channels"):  # observation 36
-        shown["name"] = name
-    if kind == "profile":
-        shown |= {"screenname": name.lower().replace(" ", ""), "fullname": name}
-    return shown
 
 
 def calendar(call: CheckedCall) -> Thing:
@@ -61,7 +49,7 @@ def calendar(call: CheckedCall) -> Thing:
     count, page = call.page(found, 10)
     dates: dict[str, Thing] = {}
     for at, post_id, post, one in page:
-        shown = show_thing(post_id, post, "message")
+        shown = {"id": str(post_id), "message": post["message"]}
         if photo := post["photo"]:
             shown["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
         shown["channel"] = one | {"date": call.moments.text(at, "12h")}
@@ -83,22 +71,21 @@ def stats(call: CheckedCall) -> Thing:
         }
         if clicks:
             counted = {"date": str(link["at"]), "tracks": sum(clicks.values()), "clicks": clicks}
-            found.append(show_thing(link_id, link, "shortenurl", "realurl", "message", **counted))
+            found.append(show_thing("link", link_id, link, **counted))
     return {"items": found}
 
 
 def getpost(call: CheckedCall) -> Thing:
     post, network = _find_post(call), call["channel"]
-    return show_thing(
-        call.id(),
-        post,
-        "title",
-        datetime=call.moments.text(post["at"], "12h"),
-        item={"uid": f"{network}_{call.id()}" if post["at"] <= call.now else ""},
-        type=network,
-        image=f"{post['photo']}.jpg" if post["photo"] else "",
-        profile=next(one["name"] for one in post["channels"] if one["network"] == network),
-    )
+    return {
+        "id": str(call.id()),
+        "title": post["title"],
+        "datetime": call.moments.text(post["at"], "12h"),
+        "item": {"uid": f"{network}_{call.id()}" if post["at"] <= call.now else ""},
+        "type": network,
+        "image": f"{post['photo']}.jpg" if post["photo"] else "",
+        "profile": next(one["name"] for one in post["channels"] if one["network"] == network),
+    }
 
 
 def _find_post(call: CheckedCall) -> Thing:
@@ -112,20 +99,15 @@ def _find_post(call: CheckedCall) -> Thing:
 def _make_post(call: CheckedCall) -> Thing:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable
     links become short ones."""
-    text, at, network, wanted = (
-        call["message"],
-        _read_schedule(call),
-        call["channel"],
-        call.words("channelid"),
-    )
-    known = {str(target[1]) for target in WORDS["profiles"][network]}
-    call.must_exist("channel", wanted, known.union(_CHANNEL_NUMBERS))
+    text, at, network = call["message"], _read_schedule(call), call["channel"]
+    channel_ids = call.words("channelid")
+    call.must_exist("channel", channel_ids, list_channels(network).keys() | _CHANNEL_NUMBERS)
     for url in re.findall(r"https?://\S+", text) if call.is_true("trackableLinks") else ():
         link = {"realurl": url, "message": call["message"], "at": at, "clicks": {network: 0}}
         link["shortenurl"] = f"https://go.example.com/{len(call.world.things['link'])}"
         call.add("link", link)
         text = text.replace(url, link["shortenurl"], 1)
-    targets = [find_channel(network, one) for one in wanted or [""]]
+    targets = [find_channel(network, one) for one in channel_ids or [""]]
     photo = call["photo"].removesuffix(".jpg")
     return {"title": text[:30], "message": text, "at": at, "channels": targets, "photo": photo}
 
@@ -147,7 +129,7 @@ def _read_schedule(call: CheckedCall) -> int:
 
 def _read_changes(call: CheckedCall) -> Thing:
     _find_post(call)
-    changes = call.given("message")
+    changes = call.pick("message")
     if call["scheduleddatetime"]:
         changes["at"] = call.moment("scheduleddatetime")
     elif call.is_true("isscheduled"):
@@ -155,7 +137,8 @@ def _read_changes(call: CheckedCall) -> Thing:
     return changes
 
 
-addpost, editpost = Resource("post", new=_make_post), Resource("post", given=_read_changes)
+addpost = Resource("post", lambda _: {}, _make_post)
+editpost = Resource("post", _read_changes)
 
 
 def deletepost(call: CheckedCall) -> Thing:

@@ -3,9 +3,9 @@ are assumed."""
 
 from typing import Any
 
-from marketing_api.sandbox.mailing import Mail
 from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import WORDS, Thing
+from marketing_api.sandbox.subscribers import Mail
 
 _FORM = "iso-12h"
 
@@ -25,14 +25,12 @@ def timeline(call: CheckedCall) -> Thing:
         "email": contact.email,
         "timeline": {"data": entries, "count": len(entries), "total": len(entries)},
     }
-    if "utm" in include:
-        visits = [visit for mail in reversed(mails) for visit in _show_visits(call, mail)]
-        payload["utm"] = {"data": visits, "count": len(visits)}
-    if "automated" in include:
-        sent = [
-            _show_automated(call, mail) for mail in reversed(mails) if mail.campaign.is_automated
-        ]
-        payload["automated"] = {"data": sent, "count": len(sent)}
+    latest = mails[::-1]
+    automated = [_show_automated(call, mail) for mail in latest if mail.campaign.is_automated]
+    visits = [visit for mail in latest for visit in _show_visits(call, mail)]
+    for part, shown in (("utm", visits), ("automated", automated)):
+        if part in include:
+            payload[part] = {"data": shown, "count": len(shown)}
     return payload
 
 

@@ -7,40 +7,37 @@ from marketing_api.sandbox.seed import Thing
 def lists(call: CheckedCall) -> Thing:
     """Users by business: one's own and the sub-accounts', or those of the business that is
     given."""
-    known = [call.world.business_id, *call.things("sub-account")]
+    own_id = call.world.business_id
+    known = [own_id, *call.things("sub-account")]
     call.must_exist("business", call.ids("businessid"), known)
-    groups, users = call.things("group"), call.things("user").items()
-    items: dict[str, Thing] = {str(one): {"users": {}} for one in call.ids("businessid") or known}
-    for user_id, user in users:
-        shown = {name: user[name] for name in ("fullname", "username", "status")}
-        if group := groups.get(user.get("group", 0)):
-            shown["group"] = group["name"]
-        if business := items.get(str(user["business"])):
-            business["users"][str(user_id)] = shown
-    return {"count": sum(len(one["users"]) for one in items.values()), "items": items}
+    users_by_business: dict[int, Thing] = {one: {} for one in call.ids("businessid") or known}
+    group_names = {str(one): group["name"] for one, group in call.things("group").items()}
+    for user_id, user in call.things("user").items():
+        shown = show_thing("user", user_id, user)
+        if group_name := group_names.get(user.get("group", "")):
+            shown["group"] = group_name
+        users = users_by_business.get(own_id + user["business_offset"], {})
+        users[shown.pop("id")] = shown
+    items = {str(business): {"users": users} for business, users in users_by_business.items()}
+    return {"count": sum(map(len, users_by_business.values())), "items": items}
 
 
-def _read_given(call: CheckedCall) -> Thing:
+def _read_members(call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     call.must_exist("group", call.ids("group"), call.things("group"))
-    given = (
-        call.given("fullname", "username") | call.given(username="email") | call.given_ids("group")
-    )
+    members = call.pick("fullname", "username", "group")
     if call["status"]:
-        given["status"] = "Active" if call["status"] in ("enable", "1") else "Disabled"
-    return given
+        members["status"] = "Active" if call["status"] in ("enable", "1") else "Disabled"
+    return members
 
 
 def add(call: CheckedCall) -> Thing:
     """And what else is done to those who were added."""
-    new = {"business": call.world.business_id, "status": "Active"}
     kind = "manager" if call["type"] == "manager" else "user"
-    payload: Thing = Resource(kind, given=_read_given, new=lambda _: new)(call)
-    return payload
+    rule = Resource(kind, _read_members, lambda _: {"business_offset": 0, "status": "Active"})
+    return rule(call)
 
 
 edit = status = delete = add
-managers = Resource("manager", lambda _, *one: show_thing(*one, "fullname", "email", "status"))
-groups = groupstatus = groupdelete = Resource(
-    "group", lambda _, *one: show_thing(*one, "name", "status"), _read_given
-)
+managers = Resource("manager")
+groups = groupstatus = groupdelete = Resource("group", _read_members)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.seed import DAY, WORDS, Moments, Thing
 from marketing_api.sandbox.seeded_account import (
     AHEAD_DAYS,
@@ -19,9 +18,11 @@ from marketing_api.sandbox.seeded_account import (
     make_campaigns,
     make_contacts,
 )
-from marketing_api.sandbox.subscribers import Subscribers
+from marketing_api.sandbox.subscribers import Campaign, Subscribers
 
 _DAYS = HISTORY_DAYS + AHEAD_DAYS
+#: Kinds of things that `words.toml` has in full.
+_KINDS = ("audience", "user", "manager", "group", "goal", "webhook")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +30,32 @@ class Origin:
     """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds),
     two years after its start."""
 
-    seed: int = 1
-    contacts: int = 150
-    base: int = 0
-    timezone: str = "UTC"
+    seed: int
+    contacts: int
+    base: int
+    timezone: str
 
 
-def find_channel(network: str, wanted: str = "") -> Thing:
-    """To what a post on that network goes; `wanted` is an id."""
-    targets = WORDS["profiles"][network]
-    kind, known, name = next((one for one in targets if str(one[1]) == wanted), targets[0])
-    return {"network": network, "type": kind, "id": wanted or str(known), "name": name}
+def list_channels(network: str) -> dict[str, Thing]:
+    """To what a post on that network can go, by id."""
+    return {
+        entry["id"]: {
+            "network": network,
+            "type": {"companies": "company"}.get(kind, kind.removesuffix("s")),
+            "id": entry["id"],
+            "name": entry["name"],
+        }
+        for kind, entries in WORDS["channels"][network.title()].items()
+        if kind != "count"
+        for entry in entries
+    }
+
+
+def find_channel(network: str, channel_id: str = "") -> Thing:
+    """The page or profile of that id; else the network's first one, under that id."""
+    channels = list_channels(network)
+    first = next(iter(channels.values()))
+    return channels.get(channel_id, first | {"id": channel_id or first["id"]})
 
 
 class World:
@@ -52,26 +68,23 @@ class World:
         first_day = self.moments.date(origin.base) - dt.timedelta(days=HISTORY_DAYS)
         self.start = self.moments.midnight(first_day)
         self.business_id = 4000 + origin.seed % 1000
-        businesses = WORDS["businesses"]
-        self.business, self.contact, self.service_name = businesses[origin.seed % len(businesses)]
+        self.business: Thing = WORDS["businesses"][origin.seed % len(WORDS["businesses"])]
         self.chance = chance = random.Random(origin.seed)
         self.ids = itertools.count(900_000_001)  # of what is added
         self.subscribers = Subscribers(
             make_contacts(chance, origin.contacts, self.start, origin.base)
         )
-        self.campaigns = {
-            one.campaign_id: one for one in make_campaigns(chance, self.start, self.business)
-        }
+        campaigns = make_campaigns(chance, self.start, self.business["businessName"])
+        self.campaigns = {campaign.campaign_id: campaign for campaign in campaigns}
         for campaign in self.campaigns.values():
             campaign.send(chance, self.subscribers.contacts.values())
         posts = dict(self._make_posts())
         #: By kind, in the words of the service's messages, and id; each is there from its `since`
         #: on.
         self.things: dict[str, dict[int, Thing]] = {
-            **{kind: self._read_words(kind) for kind in ("manager", "group", "goal", "webhook")},
+            **{kind: self._read_words(kind) for kind in _KINDS},
             "sub-account": self._read_words("subaccount", self.business_id),
             "list": dict(self._make_lists()),
-            "user": dict(self._make_users()),
             "post": posts,
             "link": {
                 one: post | {"since": post["at"]}
@@ -81,16 +94,17 @@ class World:
             "review": dict(self._make_reviews()),
             "online review": dict(self._make_opinions(0.16)),
             "mention": dict(self._make_opinions(0.3)),
+            "day": {},
         }
-        #: (day, mentions by network, views of the feedback page).
-        self.days = [
-            (
-                first_day + dt.timedelta(days=day),
-                {name: chance.randrange(most) for name, most in WORDS["mention_networks"].items()},
-                chance.randrange(5, 65),
-            )
-            for day in range(_DAYS)
-        ]
+        networks = WORDS["mention_networks"]
+        for number in range(_DAYS):
+            day = first_day + dt.timedelta(days=number)
+            self.things["day"][number] = {
+                "since": self.moments.midnight(day),
+                "periode": str(day),
+                "mentions": {name: chance.randrange(most) for name, most in networks.items()},
+                "views": str(chance.randrange(5, 65)),
+            }
         #: Writes that take effect later, by the real clock, and how much later (observation 6).
         self.sync_delay_s = 3.0 if self.observes("sync-delay") else 0.0
         self.queue: list[tuple[float, Callable[[], None]]] = []
@@ -108,10 +122,9 @@ class World:
 
     def settle(self, real: float) -> None:
         """Queued writes take effect that are due by then."""
-        due = [action for at, action in self.queue if at <= real]
-        self.queue = [one for one in self.queue if one[0] > real]
-        for action in due:
-            action()
+        for entry in [one for one in self.queue if one[0] <= real]:
+            self.queue.remove(entry)
+            entry[1]()
 
     def find_things(self, kind: str, now: int) -> dict[int, Thing]:
         return {
@@ -137,7 +150,7 @@ class World:
     def _make_lists(self) -> Iterator[tuple[int, Thing]]:
         for number, words in enumerate(WORDS["lists"]):
             texts = {
-                member: text.format(name=words["name"], business=self.business)
+                member: text.format(name=words["name"], business=self.business["businessName"])
                 for member, text in WORDS["list_texts"].items()
             }
             fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
@@ -151,20 +164,6 @@ class World:
             for one in WORDS[f"{kind}s"]
         }
 
-    def _make_users(self) -> Iterator[tuple[int, Thing]]:
-        for place, (name, offset, group) in enumerate(WORDS["staff"]):
-            yield (
-                601 + place * 3,
-                {
-                    "since": 0,
-                    "business": self.business_id + offset,
-                    "fullname": name,
-                    "username": name.lower().replace(" ", "."),
-                    "group": group,
-                    "status": "Active",
-                },
-            )
-
     def _make_posts(self) -> Iterator[tuple[int, Thing]]:
         """The business posts since the last 150 days of the history, and plans some weeks ahead."""
         chance = self.chance
@@ -172,9 +171,7 @@ class World:
             at, post_id = draw_moment(chance, self.start, day), 12_000 + day
             title, text = chance.choice(WORDS["posts"])
             short_url = f"https://go.example.com/{post_id}" if "{link}" in text else ""
-            networks = chance.choice(
-                (["facebook"], ["facebook"], ["facebook", "twitter"], ["facebook", "linkedin"])
-            )
+            networks = chance.choice(WORDS["post_networks"])
             yield (
                 post_id,
                 {

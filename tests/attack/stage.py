@@ -205,7 +205,7 @@ class Service:
         def serve() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             lie()
-            return server.run(options, None, RoughApp)
+            return server.run(RoughApp(options))
 
         process = _fork(serve)
         sandbox = Sandbox(f"http://127.0.0.1:{self.port}/1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from msgspec.json import decode, encode
 
 from marketing_api.operation import Operation
+from marketing_api.operations import ALL
 from marketing_api.sandbox import options, responses
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
@@ -102,21 +104,18 @@ class RoughApp(App):
         self.world.follow_switches()
         self.window.after_s = int(self.world.switches["rate-limit-after"]) or 1
 
-    def close(self) -> None:
-        super().close()
-        for other in self.others.values():
-            other.close()
-
     def leave(self, email: str, status: int) -> None:
         at = self.world.now()
         self.world.leave(email, status, at)
-        self.note(at=at, leaves=email, status=status)
+        self.journal.append(at=at, leaves=email, status=status)
 
     def repeat(self, line: dict[str, Any]) -> None:
         if "leaves" in line:
             self.world.leave(line["leaves"], line["status"], line["at"])
         else:
             super().repeat(line)
+        if operation := ALL.get(line.get("operation", "")):
+            _note_written(CheckedCall(self.world, operation, line["params"], line["fields"], line["at"]))
 
     def respond(self, request: Request, arrived: float) -> Response:
         if other := self.others.get(_asked_key(request.query)):
@@ -158,6 +157,8 @@ class RoughApp(App):
 
     def carry_out(self, call: CheckedCall) -> Any:
         data, world = super().carry_out(call), call.world
+        if not call.operation.is_read:
+            _note_written(call)
         if not isinstance(world, RoughWorld) or not (changed := world.switches.changed):
             return data
         data = decode(encode(data))
@@ -220,6 +221,14 @@ _PAGED = {
     "emailmarketing/getcontacts": 100,
     "emailmarketing/getlists": 100,
 }
+
+
+def _note_written(call: CheckedCall) -> None:
+    """Of tags and activities, which no method of `Subscribers` adds."""
+    subscribers = call.subscribers
+    if call.operation.name.endswith(("tag", "addactivity")) and isinstance(subscribers, WatchedSubscribers):
+        with suppress(Refusal):  # nobody was tagged
+            subscribers.written.update(contact.contact_id for contact in call.contacts())
 
 
 def _delay_activity(world: RoughWorld, before: dict[int, int], at: float) -> None:

@@ -30,16 +30,20 @@ class WatchedSubscribers(Subscribers):
     """Contacts of whom every change of a status by a write is noted, oldest first."""
 
     changes: list[Change]
+    #: Ids of those that a write has changed.
+    written: set[int]
 
     @classmethod
     def watch(cls, subscribers: Subscribers) -> None:
         subscribers.__class__ = cls
         assert isinstance(subscribers, cls)
         subscribers.changes = []
+        subscribers.written = set()
 
     def add(self, contact: Contact) -> None:
         self._note(contact.email, contact.list_id, contact.contact_id, contact.status, contact.registered_at)
         super().add(contact)
+        self.written.add(contact.contact_id)
 
     def edit(
         self,
@@ -52,22 +56,32 @@ class WatchedSubscribers(Subscribers):
         if status is not None and status != contact.status_at(now):
             self._note(contact.email, contact.list_id, contact.contact_id, status, now)
         super().edit(contact, now, email, status, values)
+        self.written.add(contact.contact_id)
 
     def move(self, contact: Contact, where: int, now: int) -> None:
         self._note(contact.email, where, contact.contact_id, contact.status_at(now), now)
         super().move(contact, where, now)
+        self.written.add(contact.contact_id)
+
+    def delete(self, contact: Contact, now: int) -> None:
+        super().delete(contact, now)
+        self.written.add(contact.contact_id)
 
     def leave(self, email: str, status: int, now: int) -> None:
         """The person unsubscribes, or the address bounces, on every list: no write of ours."""
         for contact in self.by_email(email, now):
             contact.set_status(status, now)
+            self.written.add(contact.contact_id)
 
     def _note(self, email: str, where: int, contact_id: int, status: int, now: int) -> None:
-        every = [one for one in self._by_email.get(email.lower(), ()) if one.registered_at <= now]
+        folded = email.lower()
+        every = [
+            one for one in self.contacts.values() if one.email.lower() == folded and one.registered_at <= now
+        ]
         there = [contact for contact in every if contact.exists(now)]
         before = tuple(one.status_at(now) for one in there if one.list_id == where)
         elsewhere = tuple(one.status_at(now) for one in there if one.list_id != where)
-        deleted = (one for one in every if one.is_written and not one.exists(now))
+        deleted = (one for one in every if one.contact_id in self.written and not one.exists(now))
         gone = tuple(one.status for one in deleted if one.list_id == where)
         self.changes.append(Change(email.lower(), where, contact_id, before, elsewhere, gone, status))
 
@@ -125,9 +139,11 @@ def written(app: RoughApp, params: Params, real: float) -> Any:
     """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
     writes are still queued."""
     app.world.settle(real)
+    subscribers = app.world.subscribers
+    assert isinstance(subscribers, WatchedSubscribers)
     now, contacts = app.world.now(), dict[int, Any]()
     for contact_id, contact in sorted(app.world.subscribers.contacts.items()):
-        if contact.is_written:  # None in place of one that was deleted
+        if contact_id in subscribers.written:  # None in place of one that was deleted
             contacts[contact_id] = _truth(contact, now) if contact.exists(now) else None
     return {"account": app.name, "queued": len(app.world.queue), "contacts": contacts}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable
 from typing import Any
@@ -39,11 +40,13 @@ class Moments(seed.Moments):
         self.form = form
 
     def text(self, moment: int, form: str = "24h") -> str:
+        if form == "day":
+            return super().text(moment, form)
         if self.form == "mixed":
             form = tuple(_FORMS)[moment % len(_FORMS)]
         elif self.form != "specified":
             form = self.form
-        return self.day(moment, _FORMS[form])
+        return dt.datetime.fromtimestamp(moment, self.zone).strftime(_FORMS[form])
 
 
 def translation(*names: str) -> Callable[[Translate], Translate]:

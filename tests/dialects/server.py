@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
 import click
 
 from marketing_api.sandbox import options, server
+from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import read_chance
 from tests.dialects.app import AccountOptions, Options, RoughApp
 from tests.dialects.faults import HOSTILE
@@ -21,9 +23,17 @@ from tests.dialects.switches import SWITCHES
 __all__ = ["AccountOptions", "Options", "main", "serve", "spawn"]
 
 
-def serve(chosen: options.Options | None = None) -> AbstractContextManager[str]:
-    """As the product's."""
-    return server.serve(chosen or Options(), RoughApp)
+@contextmanager
+def serve(
+    chosen: options.Options | None = None, make: Callable[[options.Options], App] = RoughApp
+) -> Iterator[str]:
+    """A sandbox in a thread of this process; yields its base address (`http://127.0.0.1:PORT/1`)."""
+    with server.Server(make(chosen or Options())) as running:
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield running.url
+        finally:
+            running.shutdown()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         given["faults"] = {**given["faults"], **faults}
         accounts = tuple(map(_account, more.pop("account", None) or ()))
         rough = Options(**given, switches=switches, revoke_after=revoke_after, accounts=accounts)
-        return server.run(rough, parent, RoughApp)
+        return server.run(RoughApp(rough), parent)
 
     def note(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         more[str(parameter.metavar)] = value

@@ -17,9 +17,9 @@ from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App, Rule
-from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.seed import NEVER, WORDS
+from marketing_api.sandbox.subscribers import Campaign
 from pipelines.reading import open_reader
 from tests.dialects.server import serve
 from tests.fixtures import STANDING

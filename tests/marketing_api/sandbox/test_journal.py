@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,9 @@ def state(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(state: Path) -> Iterator[Callable[..., Asking]]:
-    """Starts a sandbox with the state file, after stopping the one before."""
-    running: list[Asking] = []
-
-    def stop() -> None:
-        while running:
-            running.pop().app.close()
-
-    def begin(**options: Any) -> Asking:
-        stop()
-        running.append(asking(state=state, **options))
-        return running[-1]
-
-    yield begin
-    stop()
+def start(state: Path) -> Start:
+    """Starts a sandbox with the state file."""
+    return partial(asking, state=state)
 
 
 def _everything(ask: Asking) -> list[Any]:

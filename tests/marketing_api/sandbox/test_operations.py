@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import ALL, AREAS
-from marketing_api.sandbox.app import RULES
+from marketing_api.sandbox.app import RULES, App
 from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.server import serve
+from tests.dialects.server import serve
 from tests.marketing_api.sandbox.asking import NOW, asking, fetch, params_for, read
 
 #: Reads before writes, and deletions last, so that one server can answer all of them.
@@ -21,7 +21,7 @@ ORDER = sorted(ALL, key=lambda name: (not ALL[name].is_read, ALL[name].effect ==
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serve(Options(contacts=200, now=NOW, rate_limit=0)) as url:
+    with serve(Options(contacts=200, now=NOW, rate_limit=0), App) as url:
         yield url
 
 

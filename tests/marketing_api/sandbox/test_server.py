@@ -22,9 +22,10 @@ import pytest
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import RATE_OBSERVED, Options, make_command
-from marketing_api.sandbox.server import main, serve, spawn
+from marketing_api.sandbox.server import main, spawn
 from tests.dialects.app import AccountOptions, RoughApp
 from tests.dialects.app import Options as RoughOptions
+from tests.dialects.server import serve
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
 from tests.waiting import HANGS_S, wait_until
 
@@ -46,7 +47,7 @@ def control(url: str, path: str) -> Any:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serve(options()) as url:
+    with serve(options(), App) as url:
         yield url
 
 
@@ -91,7 +92,7 @@ def test_broken_request_is_refused_and_the_connection_closed(url: str) -> None:
 
 
 def test_latency_delays_each_answer_but_none_of_the_others() -> None:
-    with serve(options(latency_ms=500.0)) as url:
+    with serve(options(latency_ms=500.0), App) as url:
         began = time.monotonic()
         threads = [threading.Thread(target=fetch, args=(url, "app/me")) for _ in range(40)]
         for thread in threads:
@@ -102,14 +103,14 @@ def test_latency_delays_each_answer_but_none_of_the_others() -> None:
 
 
 def test_latency_moves_a_request_into_a_later_window() -> None:
-    with serve(options(latency_ms=2200.0, rate_limit=5)) as url:
+    with serve(options(latency_ms=2200.0, rate_limit=5), App) as url:
         began = int(time.time())
         fetch(url, "app/me")
         assert control(url, "log")["items"][0]["arrived"] >= began + 1
 
 
 def test_rate_limit_holds_over_the_socket() -> None:
-    with serve(options(rate_limit=3)) as url, connect(url) as connection:
+    with serve(options(rate_limit=3), App) as url, connect(url) as connection:
         statuses = []
         for _ in range(25):
             connection.request("GET", "/1/app/me?key=sandbox-key")
@@ -139,7 +140,7 @@ def test_connection_breaks_as_the_fault_says(fault: str, problem: type[Exception
 
 
 def test_stalled_answer_comes_late_and_blocks_nobody() -> None:
-    with serve(options(faults={"stall": "1@goal/lists"}, stall_seconds=1.5)) as url:
+    with serve(options(faults={"stall": "1@goal/lists"}, stall_seconds=1.5), App) as url:
         began = time.monotonic()
         stalled = threading.Thread(target=fetch, args=(url, "goal/lists"))
         stalled.start()
@@ -150,7 +151,7 @@ def test_stalled_answer_comes_late_and_blocks_nobody() -> None:
 
 
 def test_control_paths_need_no_key_and_spend_no_request() -> None:
-    with serve(options()) as url:
+    with serve(options(), App) as url:
         before = control(url, "state")
         assert control(url, "advance?days=2")["now"] == NOW + 2 * 86_400
         assert control(url, "faults?500-before=0.5@goal/lists") == {"500-before": "0.5@goal/lists"}
@@ -162,7 +163,7 @@ def test_control_paths_need_no_key_and_spend_no_request() -> None:
 
 
 def test_log_tells_requests_without_key_and_secrets() -> None:
-    with serve(options()) as url:
+    with serve(options(), App) as url:
         fetch(url, "user/add", "POST", fullname="a", username="b", password="hunter2", type="user", group=801)
         fetch(url, "emailmarketing/getlist", id=1801)
         told = control(url, "log")
@@ -185,7 +186,7 @@ def test_several_accounts_are_apart() -> None:
 
 def test_port_in_use_is_told_at_once(url: str) -> None:
     port = int(url.split(":")[2].split("/")[0])
-    with pytest.raises(OSError, match="in use"), serve(options(port=port)):
+    with pytest.raises(OSError, match="in use"), serve(options(port=port), App):
         pass
 
 
@@ -199,11 +200,11 @@ def test_port_in_use_is_wrong_usage_with_the_way_out(url: str, capsys: pytest.Ca
 
 
 def test_server_ends_with_the_with_and_can_start_again() -> None:
-    with serve(options()) as first:
+    with serve(options(), App) as first:
         fetch(first, "app/me")
     with pytest.raises(urllib.error.URLError):
         fetch(first, "app/me")
-    with serve(options(port=int(first.split(":")[2].split("/")[0]))) as second:
+    with serve(options(port=int(first.split(":")[2].split("/")[0])), App) as second:
         assert second == first
 
 

@@ -26,7 +26,7 @@ from marketing_api.operations import account, campaigns, lists
 from marketing_api.parsing import business_of
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
-from warehouse.archive import Reusable
+from warehouse.archive.reader import Reusable
 from warehouse.errors import WarehouseError
 from warehouse.tables import CAMPAIGNS, LISTS, Table
 from warehouse.warehouse import Warehouse

@@ -8,7 +8,7 @@ requests; the note goes when a run that read the same assets ends."""
 from collections.abc import Iterable
 
 from marketing_api.exchange import new_request_id
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 
 
 class Checkpoints:

@@ -1,5 +1,6 @@
 """The one door to a home: where its parts are that packages above `warehouse` share, and how they
-are opened. Not here: making a home (`folder`), what is in its parts."""
+are opened. Not here: making a home (`folder`), what is in its parts, the archive and what loads it
+(`loading`)."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,11 +11,9 @@ import duckdb
 
 from home.progress import report_waiting
 from home.settings import Settings
-from warehouse.archive import Archive
 from warehouse.connection import MEMORY_LIMIT, open_database
 from warehouse.schema import ensure_schema
 from warehouse.sql import fetch_rows
-from warehouse.warehouse import Warehouse
 
 
 def archive_of(home: Path) -> Path:
@@ -42,10 +41,6 @@ def report_of(home: Path) -> Path:
 def sandbox_state(home: Path) -> Path:
     """What was written to the embedded sandbox."""
     return home / "sandbox.jsonl"
-
-
-def open_archive(home: Path) -> Archive:
-    return Archive(archive_of(home))
 
 
 def waiting_options(settings: Settings) -> dict[str, Any]:
@@ -77,8 +72,3 @@ def open_tables(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
         fetch_rows(connection, "set timezone = 'UTC'")
         ensure_schema(connection)
         yield connection
-
-
-def warehouse_of(settings: Settings, archive: Archive) -> Warehouse:
-    """What applies loads and looks things up."""
-    return Warehouse(settings.home, archive, **waiting_options(settings))

@@ -10,8 +10,8 @@ from assets.checkpoint import Checkpoints
 from assets.sources import SOURCE_ASSETS
 from home import exits
 from home.accounts import choose_account, explain_refusal, open_connections
-from home.door import open_archive
 from home.identity import find_difference, known_owner, note_owner, owner_in
+from home.loading import open_archive
 from home.output import Finding
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection

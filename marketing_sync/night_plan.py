@@ -14,9 +14,9 @@ from assets.planning.order import Reason, in_words
 from assets.sources import SourceAsset, campaign_stats
 from home import exits
 from home.accounts import known_accounts
-from home.door import open_archive, warehouse_of
 from home.folder import prepare_home
 from home.identity import check_kind
+from home.loading import open_archive, warehouse_of
 from home.output import AccountPlan, Plan, Planned, print_json
 from home.progress import format_clock
 from home.settings import Settings

@@ -29,9 +29,10 @@ from assets.planning.order import Rules
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS, SourceAsset, with_needed
 from home.accounts import explain_refusal, open_connections
-from home.door import open_archive, waiting_options, warehouse_of
+from home.door import waiting_options
 from home.folder import in_use
 from home.identity import Recognition
+from home.loading import open_archive, warehouse_of
 from home.settings import Settings, SettingsError, estimated_rate
 from home.values import did_you_mean
 from marketing_api.client import Connection, RequestBudget
@@ -40,7 +41,7 @@ from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherB
 from marketing_api.rate_limit import RateLimiter
 from upkeep.backup import back_up_run, check_backup
 from upkeep.retention import tidy_home
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.disk import open_scratch
 from warehouse.errors import WarehouseError
 from warehouse.rebuild import can_rebuild, rebuild_warehouse

@@ -78,7 +78,7 @@ def empty_tables(once: Once) -> Path:
     """A file with all tables and no rows: making it anew for each test would take most of their time."""
 
     def make(home: Path) -> None:
-        from warehouse.archive import Archive
+        from warehouse.archive.archive import Archive
         from warehouse.warehouse import Warehouse
 
         with Archive(home / "archive") as archive, Warehouse(home, archive).open_for_writing():

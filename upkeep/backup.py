@@ -27,7 +27,7 @@ from home.progress import begin_stage
 from home.settings import Settings, SettingsError, check_apart
 from home.versions import check_not_newer
 from marketing_api.clock import unix_now, utc_now
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.compaction import list_retired
 from warehouse.archive.file_store import CHECKPOINTS, PATTERNS
 from warehouse.archive.ledger import NAME as LEDGER

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from home.door import archive_of, open_archive, open_tables, open_warehouse, outbox_of
+from home.door import archive_of, open_tables, open_warehouse, outbox_of
 from home.exits import HomeError
 from home.folder import in_use, work_list
+from home.loading import open_archive
 from home.progress import begin_stage
 from home.settings import Settings
 from marketing_api.clock import utc_now

@@ -8,17 +8,20 @@ import datetime as dt
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
-from warehouse.archive import Archive
 from warehouse.sql import fetch_rows, fetch_value, load_query, quote_text, transaction
 from warehouse.tables import WRITEBACKS
 
+if TYPE_CHECKING:  # they take a fifth of a second to import
+    import pyarrow as pa
 
-def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
+    from warehouse.archive.archive import Archive
+
+
+def load_requests(connection: duckdb.DuckDBPyConnection, archive: "Archive") -> int:
     """Add the requests of files that are not shown yet; a file and its requests commit together.
     Returns how many they have.
 
@@ -96,7 +99,7 @@ class Planned:
 
     account: str
     at: dt.datetime
-    lines: Mapping[str, pa.Table]
+    lines: Mapping[str, "pa.Table"]
 
 
 def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Planned) -> None:
@@ -114,7 +117,6 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
             fetch_rows(connection, sql, params, arrow_planned=line)
 
 
-_SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
 #: From what a version without effects has written on, all is shown anew.
@@ -145,11 +147,16 @@ def write_changes(
 
     `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go
     after a while, as they do in the outbox (`retention.let_go`)."""
+    import pyarrow as pa
+
+    from warehouse.arrow_types import arrow_fields
+
+    schema = pa.schema(arrow_fields(WRITEBACKS.columns))
     written, waiting = 0, iter(changes)
     with transaction(connection):
         while chunk := list(itertools.islice(waiting, _CHUNK)):
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
-            changed = pa.Table.from_pylist(entries, _SCHEMA)
+            changed = pa.Table.from_pylist(entries, schema)
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
             fetch_rows(
                 connection,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait

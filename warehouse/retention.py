@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from marketing_api.exchange import id_at
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.compaction import retire_files
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of

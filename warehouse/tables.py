@@ -15,8 +15,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import pyarrow as pa
-
 from marketing_api.operation import Operation
 from marketing_api.records import (
     account,
@@ -35,9 +33,8 @@ from warehouse.archive.row import Row
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds
-    personal data, whether only the loading needs it, so that it is not published, and whether it
-    holds links."""
+    """One column: its DuckDB type, its COMMENT, whether it holds personal data, whether only the
+    loading needs it, so that it is not published, and whether it holds links."""
 
     name: str
     sql_type: str
@@ -46,24 +43,6 @@ class Column:
     is_internal: bool = False
     is_link: bool = False
 
-    @property
-    def arrow_type(self) -> pa.DataType:
-        return _ARROW_TYPES[self.sql_type]
-
-
-#: DuckDB's types and what rows are handed over as; JSON travels as text.
-_ARROW_TYPES: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(),
-    "VARCHAR": pa.string(),
-    "BOOLEAN": pa.bool_(),
-    "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
-    "DATE": pa.date32(),
-    "DECIMAL(18,4)": pa.decimal128(18, 4),
-    "DOUBLE": pa.float64(),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "BIGINT[]": pa.list_(pa.int64()),
-    "JSON": pa.string(),
-}
 
 _SQL_TYPES: dict[type, str] = {
     bool: "BOOLEAN",

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from marketing_api import parsing
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, open_database
 from warehouse.disk import Workspace
 from warehouse.errors import (

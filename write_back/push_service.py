@@ -21,9 +21,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from home.alerts import try_to_post
-from home.door import archive_of, open_archive, outbox_of
+from home.door import archive_of, outbox_of
 from home.folder import in_use
 from home.identity import check_kind
+from home.loading import open_archive
 from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of, estimated_rate
 from marketing_api.errors import MarketingApiError, OtherBusiness

@@ -11,8 +11,9 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from home.door import open_archive, open_tables, outbox_of
+from home.door import open_tables, outbox_of
 from home.folder import in_use
+from home.loading import open_archive
 from home.settings import Settings
 from marketing_api.address import mask_addresses
 from marketing_api.clock import utc_now

@@ -21,7 +21,7 @@ from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.redaction import Secret
 from tests.marketing_api.samples import BUSINESS
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.warehouse import Warehouse
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)

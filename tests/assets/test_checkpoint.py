@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assets.checkpoint import Checkpoints
 from marketing_api.exchange import new_request_id
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 
 
 @contextmanager

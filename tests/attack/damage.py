@@ -35,7 +35,7 @@ from tests.dialects.server import Options, serve
 from tests.pipelines.running import Ran
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, source
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.connection import open_database
 from warehouse.masking import personal_key
 from warehouse.sql import fetch_rows

@@ -17,7 +17,7 @@ from home.versions import VERSIONS
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse import schema
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.connection import open_database
 from warehouse.errors import WarehouseError
 from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_version, stamp_version

@@ -15,7 +15,7 @@ from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.loads.load import Load
 
 pytestmark = pytest.mark.usefixtures("unrecorded")

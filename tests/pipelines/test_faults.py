@@ -22,7 +22,7 @@ from tests.dialects.server import serve
 from tests.fixtures import FAULTS, STANDING, Command, Night, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.errors import ArchiveFull
 
 #: Those after which the question has to be asked again; after a stall the answer comes all the same.

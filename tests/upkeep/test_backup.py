@@ -20,7 +20,7 @@ from tests.warehouse.answering import Home
 from tests.warehouse.test_rebuild import fill
 from upkeep import backup as module
 from upkeep.backup import back_up, read_snapshot, restore_backup
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.connection import open_database
 from warehouse.disk import RESTORING
 from warehouse.errors import ForeignFolder, WarehouseError

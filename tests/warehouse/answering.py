@@ -13,7 +13,7 @@ import duckdb
 
 from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Call, Operation
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.loads.load import Load, LoadReport
 from warehouse.sql import fetch_rows
 from warehouse.tables import TABLES, Table

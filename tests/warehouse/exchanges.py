@@ -13,7 +13,7 @@ from marketing_api.envelope import Body
 from marketing_api.exchange import Exchange, Outcome, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 
 NOON = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
 #: For `Archive.find_reusable`: whenever it was asked.

@@ -14,7 +14,7 @@ from tests.warehouse.answering import START, Home
 from tests.warehouse.exchanges import exchange, record
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.loads.load import Load
 
 DAY = 24 * 60

@@ -18,7 +18,7 @@ from tests.warehouse.answering import START, Home
 from tests.warehouse.test_rebuild import fill
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.ledger import Ledger
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged

@@ -13,7 +13,7 @@ import pytest
 from home.door import outbox_of
 from marketing_api.clock import utc_now
 from tests.write_back.plans import a_plan, contact, tag
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.bookkeeping import written_revision
 from warehouse.policies import Kept
 from warehouse.rebuild import rebuild_warehouse

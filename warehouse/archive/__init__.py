@@ -14,11 +14,6 @@ rebuilt.
 The files are one whole: a row may refer to the body of an earlier row, so files of single days must
 not be deleted. They are only written again to be merged, or to drop bodies (`compaction`).
 
-`archive` is the door for everybody else; the other modules are its parts and import one another
+Other packages use `archive`. The other modules are its parts, and import one another
 downwards: archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of
 forgotten people (`suppression`) stands beside them."""
-
-from warehouse.archive.archive import Archive
-from warehouse.archive.reader import Reusable
-
-__all__ = ["Archive", "Reusable"]

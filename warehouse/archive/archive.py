@@ -24,7 +24,7 @@ from warehouse.archive.compaction import Compaction
 from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import AccountCall, Last, Ledger, recorded_in
 from warehouse.archive.reader import Between, Reader, Reusable
-from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
+from warehouse.archive.row import Digests, Row, row_of
 from warehouse.archive.suppression import load_forgotten
 from warehouse.errors import ArchiveError, ArchiveFull
 from warehouse.forgetting import Forgotten
@@ -185,7 +185,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         for name in self.ledger.list_names():
             table = None if name in exclude else sealed.columns_or_none(self.files, name)
             if table is not None:
-                yield name, table.cast(HEAD_SCHEMA)
+                yield name, table.cast(sealed.HEAD_SCHEMA)
 
     def _seal_if_there_is_room(self) -> None:
         try:

@@ -9,12 +9,10 @@ import functools
 import hashlib
 import json
 import mmap
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Self
 
 import msgspec
-import pyarrow as pa
 
 from marketing_api.envelope import Body, Envelope, read_envelope
 from marketing_api.errors import InvalidCall
@@ -92,29 +90,6 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
         """Whether this is a response that may be used in place of fetching (a secret's body is
         empty and never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
-
-
-_ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
-
-
-def _list_fields() -> Iterator[pa.Field]:
-    for name, hint in get_type_hints(Row, include_extras=True).items():
-        python_type, meta = get_args(hint)
-        plain = (
-            python_type
-            if get_origin(python_type) is None and isinstance(python_type, type)
-            else get_args(python_type)[0]
-        )
-        yield pa.field(name, _ARROW_TYPES[plain], metadata={"comment": meta.description})
-
-
-#: The columns without the body, each with its comment: what `sync.requests` shows.
-HEAD_SCHEMA = pa.schema(_list_fields())
-_BODY_COMMENT = (
-    "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or "
-    "none came."
-)
-SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import operator
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +27,33 @@ from marketing_api.envelope import SUFFIX, Envelope
 from marketing_api.exchange import Outcome
 from warehouse import disk
 from warehouse.archive.file_store import BODIES, Files
-from warehouse.archive.row import DROPPED, HEAD_SCHEMA, SCHEMA, Digests, Row
+from warehouse.archive.row import DROPPED, Digests, Row
 from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+_ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us", "UTC")}
+
+
+def _list_fields() -> Iterator[pa.Field]:
+    for name, hint in get_type_hints(Row, include_extras=True).items():
+        python_type, meta = get_args(hint)
+        plain = (
+            python_type
+            if get_origin(python_type) is None and isinstance(python_type, type)
+            else get_args(python_type)[0]
+        )
+        yield pa.field(name, _ARROW_TYPES[plain], metadata={"comment": meta.description})
+
+
+#: The columns without the body, each with its comment: what `sync.requests` shows.
+HEAD_SCHEMA = pa.schema(_list_fields())
+_BODY_COMMENT = (
+    "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or "
+    "none came."
+)
+SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
 #: Rows of a group, and bytes of their bodies.
 _GROUP = (500, 8 << 20)

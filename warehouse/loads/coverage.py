@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from marketing_api.address import normal_form
+from warehouse.arrow_types import arrow_fields
 from warehouse.loads.listing import mark_deleted
 from warehouse.loads.scopes import ALL, days_of, label_of, label_of_days
 from warehouse.loads.staging import ResponseHead
@@ -35,8 +36,8 @@ _RESULTS = pa.schema(
 _SCOPES = pa.schema([("table_name", _TEXT), ("scope", _TEXT), ("is_range", _FLAG)])
 _REJECTED = pa.schema(
     [
-        *((column.name, column.arrow_type) for column in REJECTED_RECORDS.columns[1:]),
-        ("is_range", _FLAG),
+        *arrow_fields(REJECTED_RECORDS.columns[1:]),
+        pa.field("is_range", _FLAG),
     ]
 )
 

@@ -16,7 +16,7 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.sql import fetch_rows, fetch_value
 
 log = logging.getLogger(__name__)

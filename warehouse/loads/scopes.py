@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from marketing_api.address import normal_form
+from warehouse.arrow_types import arrow_type
 from warehouse.loads.load import Load
 from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import Target
@@ -159,7 +160,7 @@ def _make_table(target: Target, scopes: Sequence[Scope]) -> None:
     types = {"first": pa.date32(), "last": pa.date32()}
     if isinstance(target.table.load, Snapshot):
         types = {
-            name: target.table.find_column(name).arrow_type for name in target.table.load.scope
+            name: arrow_type(target.table.find_column(name)) for name in target.table.load.scope
         }
     schema = pa.schema([*types.items(), ("_scope", pa.int64())])
     named = [

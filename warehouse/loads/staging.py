@@ -23,6 +23,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.parsing import Rows
 from marketing_api.records.fields import Record, Unread
+from warehouse.arrow_types import arrow_fields, arrow_type
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
@@ -218,19 +219,18 @@ class Converter:
     """Turns records of one table into Arrow batches."""
 
     def __init__(self, table: Table) -> None:
-        own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
         self.schema = pa.schema(
             [
-                *own,
-                (RESPONSE, pa.int32()),
-                (PART, pa.int64()),
-                (KNOWN, pa.uint64()),
-                (ENTRY_HASH, pa.string()),
+                *arrow_fields((*table.record_columns, EXTRA)),
+                pa.field(RESPONSE, pa.int32()),
+                pa.field(PART, pa.int64()),
+                pa.field(KNOWN, pa.uint64()),
+                pa.field(ENTRY_HASH, pa.string()),
             ]
         )
         self._table = table
         self._columns = [
-            (column.name, *_find_source(column), column.arrow_type)
+            (column.name, *_find_source(column), arrow_type(column))
             for column in table.record_columns
         ]
         fields = [field for _, field, *_ in self._columns]

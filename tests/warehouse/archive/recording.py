@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.warehouse.exchanges import envelope, exchange, question
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 
 
 def main(root: str, spool: str, count: str = "0") -> None:

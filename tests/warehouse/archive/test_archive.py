@@ -21,8 +21,8 @@ from marketing_api.operation import Call
 from marketing_api.operations import find
 from tests.depth import examples
 from tests.warehouse.exchanges import ALWAYS, NOON, bodies, envelope, exchange, files, question, record, rows
-from warehouse.archive import Archive
-from warehouse.archive.row import HEAD_SCHEMA
+from warehouse.archive.archive import Archive
+from warehouse.archive.sealed import HEAD_SCHEMA
 from warehouse.errors import ArchiveError, NotArchived
 
 bodies_received = st.one_of(

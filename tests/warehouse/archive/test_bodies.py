@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.exchanges import ALWAYS, bodies, envelope, exchange, question, record, rows
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.errors import ArchiveDamaged
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import id_at
 from warehouse import disk
-from warehouse.archive import Archive, sealed
+from warehouse.archive import sealed
+from warehouse.archive.archive import Archive
 from warehouse.archive.file_store import Files
 from warehouse.archive.row import DROPPED, Row
 

@@ -9,7 +9,7 @@ import pytest
 
 from marketing_api.exchange import Outcome
 from tests.warehouse.exchanges import ALWAYS, bodies, envelope, exchange, question, record, rows
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.errors import ArchiveDamaged
 
 

@@ -14,7 +14,7 @@ import pytest
 from marketing_api.exchange import Outcome
 from marketing_api.operations import contacts
 from tests.warehouse.exchanges import NOON, envelope, exchange, files, rows
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.ledger import Ledger
 from warehouse.archive.suppression import NAME, add_people, lift_person, load_forgotten
 from warehouse.errors import ArchiveDamaged, ArchiveError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.exchanges import exchange, files, question, rows
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.archive.sealed import digests_of
 from warehouse.errors import ArchiveFull
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.exchanges import envelope, exchange, files, question, record, rows
-from warehouse.archive import Archive, sealed
+from warehouse.archive import sealed
+from warehouse.archive.archive import Archive
 from warehouse.archive.ledger import NAME, Ledger
 from warehouse.errors import ArchiveDamaged, WarehouseTooNew
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.warehouse.exchanges import ALWAYS, envelope, exchange, files, question, rows
 from warehouse import disk
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 from warehouse.errors import ArchiveError
 
 PROJECT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
 from tests.warehouse.exchanges import ALWAYS, NOON, envelope, exchange, question, record
-from warehouse.archive import Archive
+from warehouse.archive.archive import Archive
 
 
 def test_the_latest_whole_answer_can_be_used_again_whatever_the_clock_showed(root: Path) -> None:

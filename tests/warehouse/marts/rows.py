@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from marketing_api.address import normal_form
+from warehouse.arrow_types import arrow_fields
 from warehouse.connection import open_database
 from warehouse.schema import ensure_schema
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, TABLES
@@ -44,7 +45,7 @@ def write(path: Path, rows: Rows) -> None:
         ensure_schema(connection)
         for name, some in rows.items():
             table = _DECLARED[name]
-            schema = pa.schema([(column.name, column.arrow_type) for column in table.columns])
+            schema = pa.schema(arrow_fields(table.columns))
             unknown = {column for row in some for column in row} - set(schema.names)
             assert not unknown, f"{name} has no {unknown}"
             if EMAIL_NORMALIZED in schema.names:

@@ -2,8 +2,7 @@
 transaction each.
 
 `version` in the home says what its files are versions of, so that nothing has to be opened to know.
-Not here: how tables change (`warehouse.schema`; `outbox.store`, which completes an outbox when it
-is opened)."""
+Not here: how tables change (`warehouse.schema`), or how the outbox is checked (`outbox.store`)."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -3,12 +3,10 @@ a rehearsal of the next version, forward, back, and forward again."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -154,27 +152,12 @@ _CHANGES = {
         ),
     ],
     "warehouse/queries/plan.sql": [("expected_count", "yield_count")],
-    "home/versions.py": [(r'"outbox": \d+', f'"outbox": {VERSIONS["outbox"] + 1}')],
-    "write_back/outbox/schema.sql": [
-        ("    options text not null\n", "    options text not null, note text\n")
-    ],
-    "write_back/outbox/statements.sql": [
-        ("bad_count, begun_at, run, options\n", "bad_count, begun_at, run, options, note\n"),
-        (":bad_count, :now, :run, :options\n", ":bad_count, :now, :run, :options, 'of the next'\n"),
-    ],
-    "write_back/outbox/store.py": [
-        (
-            r"^MIGRATIONS: dict\[int, str\] = {",
-            "MIGRATIONS = {VERSION: 'alter table push add column note text',",
-        ),
-    ],
 }
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """This program as its next version may be: a table more, a column renamed, another statement of the
-    outbox."""
+    """This program as its next version may be: a table more, a column renamed."""
     folder = tmp_path / "next"
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -220,9 +203,6 @@ def test_the_next_version_and_back_and_on_again(
         assert ran.code == 0, ran.text
     told = pushes(upgraded("push", "status", "--json"))
     before, asked = contents(earlier), sandbox.count
-    with contextlib.closing(sqlite3.connect(earlier / "outbox.sqlite")) as outbox:
-        notes = [note for (note,) in outbox.execute("select note from push order by push_id")]
-    assert notes == [None, None, None, "of the next"]
 
     # back: one sentence, nothing changed and nothing sent
     for words in (("status",), ("sync",), ("push", "retry"), TAGS, ("rebuild",)):

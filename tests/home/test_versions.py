@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -109,28 +108,6 @@ def test_what_cannot_be_completed_is_as_it_was_and_says_to_rebuild(
     assert command("rebuild").code == 0
     assert version_of(made) == schema.SCHEMA_VERSION
     prepare_home(made)
-
-
-def test_the_outbox_is_completed_in_one_transaction(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def steps(*statements: str) -> None:
-        monkeypatch.setattr(store, "MIGRATIONS", {store.VERSION: ";\n".join(statements)})
-
-    monkeypatch.setattr(store, "VERSION", store.VERSION + 1)
-    steps("alter table push add column note text", "update nowhere set note = kind")
-    with pytest.raises(store.OutboxError):
-        store.Store(made / "outbox.sqlite").close()
-    assert "note" not in columns(made)
-    steps("alter table push add column note text", "update push set note = kind")
-    store.Store(made / "outbox.sqlite").close()
-    assert "note" in columns(made)
-
-
-def columns(home: Path) -> Sequence[str]:
-    connection = sqlite3.connect(home / "outbox.sqlite")
-    try:
-        return [name for _, name, *_ in connection.execute("pragma table_info(push)")]
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize("part", [*VERSIONS, "shelf"])

@@ -34,30 +34,6 @@ from warehouse.sql import load_statements
 log = logging.getLogger(__name__)
 
 VERSION = VERSIONS["outbox"]
-#: Version → the statements that make its tables out of those of the version before.
-MIGRATIONS: dict[int, str] = {
-    # whoever was a member of an audience sync: its claims are the tags that it gave them
-    2: """
-create table claim (
-    account text not null,
-    activation text not null,
-    subject text not null,
-    takes_away integer not null,
-    is_wanted integer not null,
-    primary key (account, activation, subject)
-) without rowid;
-insert or ignore into claim (account, activation, subject, takes_away, is_wanted)
-select member.account, member.activation, effect.subject, 0, 1
-from effect
-join item using (item_id)
-join push using (push_id)
-join membership as member
-    on member.account = push.account and push.source_name = 'activation ' || member.activation
-    and member.subject = substr(effect.subject, 1, instr(effect.subject, '|') - 1)
-where push.kind = 'tags' and effect.content = 'add';
-drop table membership
-"""
-}
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
 # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 _BUSY_S = 30.0
@@ -79,6 +55,10 @@ class OutboxDamaged(OutboxError):
 
 class OutboxTooNew(WrongUse, OutboxError):
     """Written by a newer version of this program."""
+
+
+class OutboxTooOld(WrongUse, OutboxError):
+    """Written before the first release."""
 
 
 class OutboxHeld(OutboxError):
@@ -207,10 +187,15 @@ class Store:
                 f"{self.path} was written by a newer version of marketing-sync: upgrade this "
                 "installation"
             )
-        if version < VERSION:
-            self._is_checked = version == 0
+        if 0 < version < VERSION:
+            raise OutboxTooOld(
+                f"{self.path} was written before the first release: move it away to start a new "
+                "one; what was sent is then only known from sync.writebacks"
+            )
+        if version == 0:
+            self._is_checked = True
             self._make_tables()
-            self._is_changed = version > 0  # there is nothing in a new one that could be lost
+            self._is_changed = False  # a new outbox has nothing that could be lost
         connection.executescript(_VIEWS)
 
     def _read_version(self) -> int:
@@ -223,9 +208,9 @@ class Store:
 
     def _make_tables(self) -> None:
         with self.open_change():
-            version = self._read_version()  # another process may have been faster
-            steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version]
-            for statement in ";\n".join(steps if version else [_SCHEMA]).split(";\n"):
+            if self._read_version():
+                return  # another process was faster
+            for statement in _SCHEMA.split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"pragma application_id = {_APPLICATION_ID}")
             self._connection.execute(f"pragma user_version = {VERSION}")

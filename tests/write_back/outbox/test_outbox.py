@@ -6,14 +6,13 @@ import json
 import sqlite3
 import stat
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Reason, Source, State
+from write_back.item import Reason, State
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox import outbox as outbox_module
 from write_back.outbox.outbox import Claim, Outbox
@@ -22,6 +21,7 @@ from write_back.outbox.store import (
     OutboxDamaged,
     OutboxError,
     OutboxTooNew,
+    OutboxTooOld,
     sender_lock,
 )
 
@@ -324,20 +324,6 @@ def test_claims_change_as_they_are_told(path: Path) -> None:
         assert outbox.list_claimers() == [("main", "vips")]
 
 
-def test_members_of_an_earlier_version_claim_the_tags_they_were_given(path: Path) -> None:
-    with Outbox(path) as outbox:
-        plan = a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"))
-        outbox.enqueue_plan(replace(plan, source=Source("activation vips", "")))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(
-            "drop table claim; create table membership (account, activation, subject, entered_at);"
-            "insert into membership values ('main', 'vips', 'ann@example.com', 1.0);"
-            "pragma user_version = 1"
-        )
-    with Outbox(path) as outbox:
-        assert outbox.find_claims("main", "vips") == {"ann@example.com|vip": Claim(False, True)}
-
-
 def test_a_second_sender_is_told_who_sends(path: Path) -> None:
     with Outbox(path) as outbox, outbox.hold_sender("main"), outbox.hold_sender("other"):
         told: list[str] = []
@@ -391,12 +377,18 @@ def test_a_folder_in_the_place_of_the_senders_lock_is_named_with_the_way_out(pat
         assert outbox.list_open("main")
 
 
-def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "error", "words"),
+    [(1, OutboxTooOld, "before the first release"), (99, OutboxTooNew, "upgrade")],
+)
+def test_a_file_of_another_version_is_left_alone(
+    path: Path, version: int, error: type[Exception], words: str
+) -> None:
     Outbox(path).close()
-    with sqlite3.connect(path) as later:
-        later.execute("pragma user_version = 99")
-    later.close()
-    with pytest.raises(OutboxTooNew, match="upgrade"):
+    with sqlite3.connect(path) as other:
+        other.execute(f"pragma user_version = {version}")
+    other.close()
+    with pytest.raises(error, match=words):
         Outbox(path)
 
 

@@ -30,6 +30,8 @@ from warehouse.tables import SYNC_TABLES, TABLES
 
 DOCS = Path(__file__).parent
 CONFIGURATION = DOCS / "configuration.md"
+#: Columns that mean the same in every table, which the page of tables describes once.
+_SHARED_COLUMNS = ("account", "extra", "_first_seen_at", "_changed_at", "_deleted_at")
 
 
 def operations() -> str:
@@ -135,7 +137,14 @@ def tables() -> str:
         area: list(members)
         for area, members in groupby(TABLES.values(), key=lambda table: table.area)
     }
-    return _render("tables.md", areas=areas, source=TABLES, sync=SYNC_TABLES, operations=ALL)
+    return _render(
+        "tables.md",
+        areas=areas,
+        source=TABLES,
+        sync=SYNC_TABLES,
+        operations=ALL,
+        shared=_SHARED_COLUMNS,
+    )
 
 
 def marts() -> str:

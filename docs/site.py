@@ -1,4 +1,4 @@
-"""What `mkdocs.yml` makes of the repository: the pages of its root and of `examples/` join those of
+"""What `mkdocs.yml` makes of the repository: the pages of its root join those of
 `docs/`, and links still lead there."""
 
 import re
@@ -17,16 +17,11 @@ import marketing_api  # noqa: E402
 #: in a title counts a thousand times one in a text, so less than a thousandth puts a page behind
 #: all others.
 _WEIGHTS = {
-    **dict.fromkeys(
-        ("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/", "dependencies"), 0.0001
-    ),
+    **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/"), 0.0001),
     **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
     **dict.fromkeys(("marts", "index"), 5),
 }
-_ROOT_PAGES = (
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
-    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/**/*.md")),
-)
+_ROOT_PAGES = (*("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),)
 
 
 def on_config(config: Any) -> None:
@@ -35,7 +30,7 @@ def on_config(config: Any) -> None:
 
 
 def on_files(files: Files, config: Any) -> None:
-    """Add the pages of the root and the examples to those of `docs/`."""
+    """Add the pages of the root to those of `docs/`."""
     for name in _ROOT_PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         content = re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text)
@@ -47,5 +42,5 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     GitHub."""
     weights = [weight for start, weight in _WEIGHTS.items() if page.url.startswith(start)]
     page.meta["search"] = {"boost": weights[0]} if weights else {}
-    markdown = re.sub(r"\]\(\.\./((?:\.\./)*(?:[A-Z]+|examples/[\w/-]+)\.md)", r"](\1", markdown)
+    markdown = re.sub(r"\]\(\.\./((?:\.\./)*[A-Z]+\.md)", r"](\1", markdown)
     return re.sub(r"^((?![-|>#\s]).+| +```)\n(?=- )", r"\1\n\n", markdown, flags=re.MULTILINE)

@@ -5,7 +5,7 @@ its limit: of one machine (a locked file), or of all machines that share a Redis
 `RateLimiter.wait_for_slot` gives each request its slot and `learn` takes in what the service
 reports. After a 429 everybody waits for the window to reset, and the refused request goes first. A
 process holds at most one slot that is not yet due, so that processes share about equally however
-many threads they have. What was measured is in `docs/decisions/rate-limit.md`.
+many threads they have. What was measured is in `docs/decisions/reading.md`.
 
 Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state
 is kept; reading what the service says about its limit. Not here: which moments are slots

@@ -1,4 +1,4 @@
-"""What the project says it depends on, what it imports, and what docs/dependencies.md gives a reason for are
+"""What the project says it depends on, what it imports, and what CONTRIBUTING.md gives a reason for are
 the same."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_notebooks_import_what_is_declared_for_them() -> None:
 
 
 def test_every_dependency_has_its_reason() -> None:
-    page = (ROOT / "docs/dependencies.md").read_text()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
     assert [
         name
         for name in declared("notebooks", "clone", "dev", "docs")

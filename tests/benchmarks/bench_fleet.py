@@ -16,16 +16,16 @@ from dataclasses import dataclass
 #: for 20 x 3,000 are 2 % less.
 BASE, PER_CONTACT = 145, 2
 #: A second with 20 accounts in a run: 300 is the service's limit, 96.2 % were used
-#: (docs/decisions/archive-and-loading.md).
+#: (docs/decisions/warehouse.md).
 RATE_OF_AN_ACCOUNT, SHARE_USED = 15, 0.962
 #: Of the requests of a first night, once the maximum age of 7 days is all that asks
-#: (docs/decisions/crawl-plan.md).
+#: (docs/decisions/reading.md).
 LATER_NIGHT = 0.144
 #: Kilobytes in the archive: 23 MB for 20,000 new responses, 2 MB where nothing changed
-#: (docs/decisions/archive-and-loading.md).
+#: (docs/decisions/warehouse.md).
 NEW_KB, UNCHANGED_KB = 23_000 / 20_000, 2_000 / 20_000
 #: Resident memory in GB, of a run and of each of its accounts: 0.40 with 2 accounts, 0.61 with 10,
-#: 1.0 with 20 (docs/decisions/archive-and-loading.md). Processor in s: 3.2 for 1,000 timelines, loaded.
+#: 1.0 with 20 (docs/decisions/warehouse.md). Processor in s: 3.2 for 1,000 timelines, loaded.
 GB_OF_A_RUN, GB_OF_AN_ACCOUNT, PROCESSOR_S = 0.34, 0.03, 0.0032
 #: A run beside its requests, in s: start, models, publishing. Measured with 50 shards of 10
 #: accounts of 300 contacts, 2 at a time on two busy cores: a first night, and one on which nothing changed. On

@@ -1,4 +1,4 @@
-"""`examples/assistant.md`: the line that seals an assistant's connection to the published copy."""
+"""`docs/connect.md`: the line that seals an assistant's connection to the published copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = Secret("a key of the tests alone")
 
 
 def read_init_sql() -> str:
-    page = (ROOT / "examples/assistant.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/connect.md").read_text(encoding="utf-8")
     block = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert block
     words = json.loads(block[1])["mcpServers"]["marketing"]["args"]

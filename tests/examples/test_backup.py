@@ -1,4 +1,4 @@
-"""`examples/backup.md`: a copy by restic brings a lost home back."""
+"""`docs/backup.md`: a copy by restic brings a lost home back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, rows
 
-PAGE = Path(__file__).parents[2] / "examples/backup.md"
+PAGE = Path(__file__).parents[2] / "docs/backup.md"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`examples/dropped-files.md`: the script pushes each file once, and puts it away with what became of it."""
+"""`docs/sending-back.md`: the script pushes each file once, and puts it away with what became of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 
-PAGE = Path(__file__).parents[2] / "examples/dropped-files.md"
+PAGE = Path(__file__).parents[2] / "docs/sending-back.md"
 
 
 @pytest.mark.slow

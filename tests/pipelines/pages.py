@@ -38,7 +38,7 @@ from warehouse.publish import published_path
 ROOT = Path(__file__).parents[2]
 ALL_PAGES = [
     str(page.relative_to(ROOT))
-    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     if page.parent.name != "templates"
 ]
 

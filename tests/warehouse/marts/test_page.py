@@ -86,8 +86,8 @@ def test_beside_every_open_rate_stands_what_it_can_mean() -> None:
     columns = [(mart.table, name, text) for mart in described("marts") for name, text in mart.columns.items()]
     rates = [column for column in columns if re.search(r"open.*_rate", column[1])]
     assert len(rates) >= 8
-    said = "Includes machine opens: see “Limits of the data”"
+    said = "Includes machine opens: see “Gaps in the data”"
     assert [
         (mart, name) for mart, name, text in rates if said not in text and "over_median" not in name
     ] == []
-    assert "## Limits of the data" in generate.marts()
+    assert "## Gaps in the data" in generate.marts()

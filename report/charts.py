@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from home.formatting import UNKNOWN, format_day, format_number
+from home.formatting import UNKNOWN, format_day, format_number, format_share
 
 _MACROS = Path(__file__).parent / "templates" / "charts.html"
 
@@ -120,7 +120,7 @@ def _describe_day(on: dt.date, lines: Sequence[Series], format_value: Format) ->
     return f"{format_day(on)}: {', '.join(texts)}"
 
 
-def draw_sparkline(name: str, values: Sequence[float]) -> Markup:
+def draw_sparkline(label: str, values: Sequence[float]) -> Markup:
     """A line without an axis; nothing when its values never change."""
     low, high = min(values, default=0), max(values, default=0)
     if low == high:
@@ -133,13 +133,7 @@ def draw_sparkline(name: str, values: Sequence[float]) -> Markup:
         )
         for place, value in enumerate(values)
     ]
-    return _draw_picture(
-        "sparkline",
-        *_SPARK,
-        f"{name}: from {values[0]:g} to {values[-1]:g}",
-        _draw_track(places),
-        places[-1],
-    )
+    return _draw_picture("sparkline", *_SPARK, label, _draw_track(places), places[-1])
 
 
 def _format_unsigned(value: float) -> str:
@@ -193,16 +187,16 @@ def _describe_column(item: Column, names: Sequence[str], format_value: Format) -
     return f"{item.name}{' so far' if item.is_running else ''}: {', '.join(texts)}"
 
 
-def draw_stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
+def draw_stack(title: str, parts: Sequence[tuple[str, float]]) -> Markup:
     """Parts of a whole in one bar over the full width, from the strongest colour to the faintest.
     Mark their names with `draw_swatch`."""
     if not parts:
         return Markup()
     whole = sum(value for _, value in parts) or 1
-    label = "; ".join(
-        f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts
-    )
-    return _draw_picture("stack", parts, whole, f"{title}: {label}")
+    texts = [
+        f"{name}: {format_number(value)}, {format_share(value / whole)}" for name, value in parts
+    ]
+    return _draw_picture("stack", parts, whole, f"{title}: {'; '.join(texts)}")
 
 
 def draw_swatch(colour: str, opacity: float = 1) -> Markup:

@@ -41,8 +41,9 @@ MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
 
 class Figure(NamedTuple):
-    """A large number with its name. `below`: of whom, and when; `trend`: a series, the oldest value
-    first, with `trend_name` as its period."""
+    """A large number with its name. `below`: its sample and its period; `sample_size`: how many
+    campaigns or reviews it is of; `trend`: a series, the oldest value first, with `trend_name` as
+    its period and `trend_label` as its text alternative."""
 
     name: str
     value: str
@@ -50,6 +51,15 @@ class Figure(NamedTuple):
     compared: str = ""
     trend: tuple[float, ...] = ()
     trend_name: str = ""
+    trend_label: str = ""
+    sample_size: int | None = None
+
+    @property
+    def value_of_sample(self) -> str:
+        """The value, with the size of its sample in brackets: `5.0 (1)`."""
+        if self.sample_size is None or self.value == UNKNOWN:
+            return self.value
+        return f"{self.value} ({self.sample_size:,})"
 
 
 class Change(NamedTuple):
@@ -202,13 +212,13 @@ def _describe_week(account: AccountData) -> Iterator[str]:
     row = account.rows["weeks"][1] if account.rows["weeks"] else {}
     parts = _describe_messages(row)
     pairs = (
-        ("contacts joined", "joined_count", "left", "left_count"),
-        ("good reviews on the feedback page", "good_count", "bad", "bad_count"),
+        ("contact", "joined", "joined_count", "left", "left_count"),
+        ("good review", "on the feedback page", "good_count", "bad", "bad_count"),
     )
-    for name, column, other, second in pairs:
+    for unit, verb, column, other, second in pairs:
         if row.get(column) is not None:
             more = f", {format_number(row[second])} {other}" if row[second] is not None else ""
-            parts.append(f"{format_number(row[column])} {name}{more}")
+            parts.append(f"{count_of(int(row[column]), unit)} {verb}{more}")
     if (count := row.get("online_review_count")) is not None:
         mean = (
             f", {format_rating(row['average_rating'])} of 5"
@@ -295,13 +305,16 @@ def _make_contacts_figure(account: AccountData) -> Figure:
         if days
         else ""
     )
+    trend_name = f"since {format_day(max(first, days[0]['day_on']))}" if days else ""
+    name = "Active contacts"
     return Figure(
-        "Active contacts",
+        name,
         format_number(now),
         of_all,
         compared,
         trend,
-        f"since {format_day(max(first, days[0]['day_on']))}" if days else "",
+        trend_name,
+        _describe_trend(f"{name}, {trend_name}", "active_member_count", trend),
     )
 
 
@@ -324,17 +337,26 @@ def _make_span_figures(account: AccountData) -> Iterator[Figure]:
             show_measure({**span, column: _read_value(span, column)}, column) for span in spans
         )
         count = spans[0].get(count_column)
-        below = f"{ends}: {count_of(int(count), unit)}" if count is not None else ends
         trend = tuple(row[column] for row in weeks if row[column] is not None)
-        compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
+        trend_name = f"each week with a {unit}" if count_column else "each week"
+        earlier = {f"the {SPAN_WEEKS} weeks before": before, "a year before": year}
         yield Figure(
             MEASURES[column][0],
             now,
-            below,
-            compared,
+            f"{count_of(int(count), unit)} in the {ends}" if count is not None else ends,
+            "; ".join(f"{when}: {text}" for when, text in earlier.items() if text != UNKNOWN),
             trend,
-            f"each week with a {unit}" if count_column else "each week",
+            trend_name,
+            _describe_trend(f"{MEASURES[column][0]}, {trend_name}", column, trend),
+            int(count) if count is not None else None,
         )
+
+
+def _describe_trend(title: str, column: str, trend: Sequence[float]) -> str:
+    if not trend:
+        return ""
+    first, last = format_measure(column, trend[0]), format_measure(column, trend[-1])
+    return f"{title}: from {first} to {last}"
 
 
 def _read_value(span: Row, column: str) -> float | None:

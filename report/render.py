@@ -147,6 +147,8 @@ def rank_accounts(report: ReportData) -> list[tuple[AccountData, str]]:
 
 
 def _find_attention(account: AccountData) -> str:
+    if account.as_of is None:
+        return "no data yet"
     if describe_standstill(account.as_of, account.made_at):
         return "syncing has stopped"
     if account.rows["refused"]:
@@ -186,11 +188,9 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
     )
     return {
         "rates": _draw_rates(account),
-        "funnel": _draw_shares(
-            f"Campaigns of {figures.describe_span(account)}", **_list_steps(span)
-        ),
+        "funnel": _draw_shares(f"Campaigns of {figures.describe_span(account)}", _list_steps(span)),
         "sent": charts.draw_columns(
-            "Messages sent and opened, by month of sending",
+            "Campaign messages sent and opened, by month of sending",
             months("sent_count", "opened_count"),
             names=("messages sent", "messages opened"),
             is_inside=True,
@@ -200,7 +200,7 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
             account, "Contacts joined and left, by week", "joined_count", "left_count"
         ),
         "visits": _draw_weeks(account, "Visits to your pages, by week", "visit_count"),
-        "tiers": charts.draw_stack("People by tier", tiers, unit="people"),
+        "tiers": charts.draw_stack("People by tier", tiers),
         "reacting": charts.draw_columns(
             "People who began and stopped to react, by week",
             list(_make_week_columns(account, rows["lifecycle_weeks"], "gained", "lost")),
@@ -225,7 +225,9 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
         "redeemed": charts.draw_columns(
             "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
         ),
-        "coupons": _draw_shares("Coupons of all time", Issued=issued, Redeemed=redeemed),
+        "coupons": _draw_shares(
+            "Coupons of all time", [("Issued", issued, issued), ("Redeemed", redeemed, issued)]
+        ),
     }
 
 
@@ -313,28 +315,39 @@ def draw_campaign_charts(account: AccountData, campaign: Row) -> list[Markup]:
     ]
     opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
     return [
-        _draw_shares("From sent to clicked", Sent=campaign["sent_count"], **_list_steps(campaign)),
+        _draw_shares("From sent to clicked", _list_steps(campaign, campaign["sent_count"])),
         charts.draw_lines("Opened by each night’s reading", [opened], format_value=format_number),
     ]
 
 
-def _list_steps(row: Row) -> dict[str, float | None]:
-    columns = {"Delivered": "delivered_count", "Opened": "opened_count", "Clicked": "clicker_count"}
-    return {name: row.get(column) for name, column in columns.items()}
+#: The count of a step, and the count that its share is of.
+_Step = tuple[str, float | None, float | None]
 
 
-def _draw_shares(title: str, **counts: float | None) -> Markup:
-    """A bar per count, with its share of the first one; nothing when that is 0."""
-    whole = next(iter(counts.values()))
-    items = [
-        charts.Bar(
-            name,
-            count,
-            UNKNOWN if count is None else f"{format_number(count)}, {format_share(count / whole)}",
-        )
-        for name, count in counts.items()
-        if whole
+def _list_steps(row: Row, sent: float | None = None) -> list[_Step]:
+    """The steps of messages; those opened and clicked are shares of those delivered, as everywhere
+    in the report."""
+    delivered = row.get("delivered_count")
+    steps: list[_Step] = [("Sent", sent, sent)] if sent else []
+    return [
+        *steps,
+        ("Delivered", delivered, sent or delivered),
+        ("Opened", row.get("opened_count"), delivered),
+        ("Clicked", row.get("clicker_count"), delivered),
     ]
+
+
+def _draw_shares(title: str, steps: Sequence[_Step]) -> Markup:
+    """A bar per step, with its count and share; nothing when the first count is 0."""
+    if not steps[0][1]:
+        return Markup()
+    items = []
+    for name, count, whole in steps:
+        text = UNKNOWN
+        if count is not None:
+            text = format_number(count)
+            text += f", {format_share(count / whole)}" if whole else ""
+        items.append(charts.Bar(name, count, text))
     return charts.draw_bars(title, items, axis=format_number)
 
 

@@ -354,7 +354,9 @@ def test_a_campaign_has_a_page_with_its_name_beside_its_subject_and_its_funnel()
     assert "".join(Elements(html).texts).count("named “News of May <1>”") == 1
     assert f'href="#main-campaign-{named["campaign_id"]}"' in html
     own = html.partition(f'id="main-campaign-{named["campaign_id"]}"')[2].partition("</article>")[0]
-    assert "Sent: 100, 100.0 %; Delivered: 98, 98.0 %; Opened: 40, 40.0 %" in own
+    assert "Sent: 100, 100.0 %; Delivered: 98, 98.0 %; Opened: 40, 40.8 %" in own, (
+        "of those delivered, as in all tables"
+    )
 
 
 def test_the_newest_campaign_is_on_top_however_old_it_is() -> None:
@@ -673,6 +675,29 @@ def test_a_figure_shows_how_it_came_to_be() -> None:
     assert draw_sparkline("People", [1, 3, 2]).count("L") == 2
     assert not draw_sparkline("People", [2, 2, 2])
     assert not draw_sparkline("People", [])
+
+
+def test_a_figure_names_its_sample() -> None:
+    first = FULL["spans"][0] | {"average_rating": 5.0, "rating_count": 1}
+    rated = account(**FULL | {"spans": [first, *FULL["spans"][1:]]})
+    figure = key_figures(rated)[2]
+    assert (figure.value, figure.value_of_sample) == ("5.0", "5.0 (1)")
+    assert figure.below == "1 review in the 13 weeks to 15 Mar"
+    assert not figure.compared, "nothing is known of earlier weeks"
+    assert "5.0 (1)" in page(rated, account("other"))
+
+
+def test_one_is_singular() -> None:
+    sent = page(account(**FULL | {"campaigns": [campaign("News", sent_count=1)]}))
+    assert "to 1 person<" in sent
+    days = [row | {"good_count": 1 if row["day_on"] == dt.date(2026, 3, 10) else 0} for row in FULL["days"]]
+    assert "1 good review on the feedback page" in write_headline(account(**FULL | {"days": days}))[0]
+
+
+def test_the_text_of_a_line_is_not_rounded_more_than_the_figure() -> None:
+    members = [row | {"active_member_count": 1_234_000 + place} for place, row in enumerate(FULL["days"])]
+    html = page(account(**FULL | {"days": members}))
+    assert f"from 1,234,000 to {1_234_000 + len(members) - 1:,}" in html
 
 
 def test_the_contacts_of_a_figure_are_those_of_its_line() -> None:

@@ -278,7 +278,7 @@ def test_every_column_is_as_high_as_its_number_and_missing_where_that_is_not_kno
         "Good and bad reviews on the feedback page, by week": (weeks, "good_count", "bad_count"),
         "Contacts joined and left, by week": (weeks, "joined_count", "left_count"),
         "Mentions on social networks, by week": (weeks, "mention_count", ""),
-        "Messages sent and opened, by month of sending": (months, "opened_count", "sent_count"),
+        "Campaign messages sent and opened, by month of sending": (months, "opened_count", "sent_count"),
         "Coupons redeemed, by month": (months, "redeemed_count", ""),
         "Opened and clicked, of delivered messages, by campaign": (mails, "click_rate", "open_rate"),
     }

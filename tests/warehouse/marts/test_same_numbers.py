@@ -127,8 +127,8 @@ def of_words(account: AccountData, text: str) -> Iterator[Fact]:
     said = text.partition(f"Last week, {week}: ")[2].partition(" • ")[0].replace("\u00a0", " ")
     sentence = re.split(r"\. (?=[A-Z“])|\.$", said)[0]
     patterns = {
-        "Messages sent": r"of ([\d,]+) messages?", "Opened": r"([\d.]+ %) opened", "Contacts joined": r"([\d,]+) contacts joined",
-        "Contacts left": r"([\d,]+) left", "Good reviews": r"([\d,]+) good reviews", "Bad reviews": r"([\d,]+) bad",
+        "Messages sent": r"of ([\d,]+) messages?", "Opened": r"([\d.]+ %) opened", "Contacts joined": r"([\d,]+) contacts? joined",
+        "Contacts left": r"([\d,]+) left", "Good reviews": r"([\d,]+) good reviews?", "Bad reviews": r"([\d,]+) bad",
         "Reviews on review sites": r"([\d,]+) reviews? on review sites", "Rating on review sites": r"([\d.]+) of 5", "Coupons redeemed": r"([\d,]+) coupons? redeemed",
     }  # fmt: skip
     for name, pattern in patterns.items():

@@ -20,7 +20,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from report.render import write_report
 from upkeep.backup import back_up, backup_folder
-from upkeep.retention import let_go_of_rows
+from upkeep.tidying import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.errors import PublishedLocked, WarehouseError
 from warehouse.masking import Masking, personal_key

@@ -40,7 +40,7 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
 from upkeep.backup import back_up_run, check_backup
-from upkeep.retention import tidy_home
+from upkeep.tidying import tidy_home
 from warehouse.archive.archive import Archive
 from warehouse.disk import open_scratch
 from warehouse.errors import WarehouseError

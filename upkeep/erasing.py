@@ -23,11 +23,11 @@ from home.settings import Settings
 from marketing_api.clock import utc_now
 from warehouse.archive.suppression import add_people
 from warehouse.bookkeeping import load_requests, write_erasures
+from warehouse.connection import copy_database
 from warehouse.disk import move_into_place, open_scratch, remove_path, sweep_home, write_file
-from warehouse.erasure import copy_database, count_rows, delete_rows
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten, Person
-from warehouse.person import find_person
+from warehouse.person import count_rows_about, delete_rows_about, find_person
 from warehouse.retention import drop_all_bodies
 from warehouse.sql import fetch_rows
 from warehouse.warehouse import Warehouse
@@ -96,7 +96,7 @@ def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     with in_use(settings.home):
         places = list(_erase_pushes(settings.home, forgotten, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
-            places += starmap(Place, count_rows(connection, people).items())
+            places += starmap(Place, count_rows_about(connection, people).items())
     return [place for place in places if place.rows]
 
 
@@ -138,7 +138,7 @@ def _delete_in_home(
     with begin_stage("warehouse and archive"), open_archive(home) as archive:
         Warehouse(home, archive).apply_logged()
         with open_tables(settings) as connection:
-            yield from starmap(Place, delete_rows(connection, people).items())
+            yield from starmap(Place, delete_rows_about(connection, people).items())
         drop_all_bodies(home, archive, forgotten, utc_now())
         with open_tables(settings) as connection, open_scratch(home, "forget") as workspace:
             fetch_rows(connection, "delete from sync.requests; delete from sync.archive_files")

@@ -231,3 +231,20 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     ):  # nobody else has it open: a process that was killed left what did not fit into its memory
         shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection
+
+
+def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> None:
+    """Write the current database to the new file `target`, in its own storage version. DuckDB keeps
+    the bytes of deleted rows in unused blocks of a file; the copy doesn't have them."""
+    here = "database_name = current_database()"
+    sql = (
+        "select database_name, rtrim(tags['storage_version'], '+') from duckdb_databases() where "
+        f"{here}"
+    )
+    ((own, version),) = fetch_rows(connection, sql)
+    fetch_rows(
+        connection,
+        f"attach {quote_text(str(target))} as copied (storage_version {quote_text(version)})",
+    )
+    fetch_rows(connection, f"copy from database {quote_name(own)} to copied")
+    fetch_rows(connection, "detach copied")

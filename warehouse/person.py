@@ -1,7 +1,7 @@
-"""What the warehouse knows of one person, by key: rows of every table with one of their contact ids
-or addresses.
+"""Finds, counts and deletes the rows about a person: rows of every table with one of their contact
+ids or addresses.
 
-Not here: who the command asks for (`marketing_sync.commands.person`), deleting rows
+Not here: who the command asks for (`marketing_sync.commands.person`), the other places of a home
 (`upkeep.erasing`)."""
 
 from collections.abc import Collection, Iterator, Mapping
@@ -19,10 +19,12 @@ from warehouse.sql import (
     add_normal_form,
     fetch_records,
     fetch_rows,
+    fetch_value,
     load_query,
     quote_name,
     quote_relation,
     quote_text,
+    transaction,
 )
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED
 
@@ -75,6 +77,43 @@ def rows_about(
                 {name: value for name, value in row.items() if value is not None} for row in listed
             ]
     return found
+
+
+def count_rows_about(
+    connection: duckdb.DuckDBPyConnection, people: Collection[Person]
+) -> dict[str, int]:
+    """How many rows of each table are about these people; tables without any are left out."""
+    add_normal_form(connection)
+    counts = {}
+    for table, columns in tables_of(connection):
+        about = condition_about(people, table, columns)
+        if count := fetch_value(
+            connection, f"select count(*) from {quote_relation(table)} as t where {about}"
+        ):
+            counts[table] = int(count)
+    return counts
+
+
+def delete_rows_about(
+    connection: duckdb.DuckDBPyConnection, people: Collection[Person]
+) -> dict[str, int]:
+    """Delete the rows about these people, and empty their addresses in rows about others. Returns
+    what `count_rows_about` did before."""
+    counts = count_rows_about(connection, people)
+    for table, columns in tables_of(connection):
+        name = quote_relation(table)
+        with transaction(connection):
+            if table in counts:
+                fetch_rows(
+                    connection,
+                    f"delete from {name} as t where {condition_about(people, table, columns)}",
+                )
+            for column, is_named in columns_beside(people, table, columns):
+                fetch_rows(
+                    connection,
+                    f"update {name} as t set {quote_name(column)} = null where {is_named}",
+                )
+    return counts
 
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:

@@ -1,9 +1,8 @@
-"""What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind
-each run that has read.
+"""Deletes what a home keeps no longer (MARKETING_KEEP): rows before models are built, files after a
+run that has read. The next run completes an interrupted one.
 
-Whatever is interrupted is done by the next run. Not here: how (`warehouse.retention`,
-`pipelines.dagster_internals`), for how long (`warehouse.policies`).
-"""
+Not here: how (`warehouse.retention`, `pipelines.dagster_internals`), for how long
+(`warehouse.policies`)."""
 
 import logging
 from collections.abc import Callable

@@ -18,7 +18,7 @@ from home.folder import dagster_home, prepare_home
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.clock import utc_now
 from pipelines.dagster_internals import open_run_instance, prune_runs
-from upkeep.retention import tidy_home
+from upkeep.tidying import tidy_home
 from warehouse.policies import Kept
 
 

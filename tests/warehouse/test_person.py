@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.address import normal_form
-from warehouse.erasure import copy_database, count_rows, delete_rows
+from warehouse.connection import copy_database
 from warehouse.forgetting import Person
-from warehouse.person import find_person, rows_about
+from warehouse.person import count_rows_about, delete_rows_about, find_person, rows_about
 from warehouse.schema import ensure_schema
 from warehouse.sql import NORMAL_FORM, add_normal_form
 
@@ -50,9 +50,9 @@ def test_rows_about_them_go_however_the_address_is_spelled(
     assert find_person(warehouse, None, f"{ANN}\r", None) == PERSON
     told = {table: len(rows) for table, rows in rows_about(warehouse, PERSON).items()}
     tables = ("contacts", "direct_reviews", "timeline_events")
-    assert told == count_rows(warehouse, [PERSON]) == {f"source.{name}": 1 for name in tables}
-    assert delete_rows(warehouse, [PERSON]) == told
-    assert count_rows(warehouse, [PERSON]) == {}
+    assert told == count_rows_about(warehouse, [PERSON]) == {f"source.{name}": 1 for name in tables}
+    assert delete_rows_about(warehouse, [PERSON]) == told
+    assert count_rows_about(warehouse, [PERSON]) == {}
     assert left(warehouse, "select contact_id from source.contacts") == [8]
 
 
@@ -69,7 +69,7 @@ def test_rows_of_others_stay_as_they_were(warehouse: duckdb.DuckDBPyConnection) 
             inquiry=f"{ANN} 7",
         )
     add(warehouse, "source.timeline_events", account="other", contact_id=7, event_key="k")
-    assert delete_rows(warehouse, [PERSON]) == {}
+    assert delete_rows_about(warehouse, [PERSON]) == {}
     assert left(warehouse, "select email from source.contacts order by contact_id") == others
     assert left(warehouse, "select distinct inquiry from source.direct_reviews") == [f"{ANN} 7"]
     assert left(warehouse, "select count(*) from source.timeline_events") == [1]
@@ -87,7 +87,7 @@ def test_a_row_that_names_them_beside_stays_without_their_address(
         reply_to=ANN.upper(),
         from_email=BOB,
     )
-    assert delete_rows(warehouse, [PERSON]) == {}
+    assert delete_rows_about(warehouse, [PERSON]) == {}
     assert warehouse.execute("select name, reply_to, from_email from source.lists").fetchall() == [
         ("News", None, BOB)
     ]
@@ -102,7 +102,7 @@ def test_requests_about_them_and_entries_that_could_not_be_read_go(
         add(warehouse, "sync.requests", request_id=number, account="main", operation=operation, params=params)
         raw = f'{{"id": {7 if number == 0 else 70}, "e-mail": "{ANN if number == 1 else BOB}"}}'
         add(warehouse, "sync.rejected_records", account="main", table_name="contacts", raw=raw)
-    assert delete_rows(warehouse, [PERSON]) == {"sync.requests": 2, "sync.rejected_records": 2}
+    assert delete_rows_about(warehouse, [PERSON]) == {"sync.requests": 2, "sync.rejected_records": 2}
     assert left(warehouse, "select params from sync.requests") == ['{"id": "77"}']
 
 
@@ -110,7 +110,7 @@ def test_any_table_with_their_key_is_searched(warehouse: duckdb.DuckDBPyConnecti
     """Also one that a later version adds."""
     warehouse.execute("create schema added")
     warehouse.execute("create table added.people as select 'main' as account, ? as email_normalized", [ANN])
-    assert delete_rows(warehouse, [PERSON]) == {"added.people": 1}
+    assert delete_rows_about(warehouse, [PERSON]) == {"added.people": 1}
 
 
 def test_the_copied_file_has_all_that_the_old_one_had_and_no_deleted_bytes(
@@ -124,7 +124,7 @@ def test_the_copied_file_has_all_that_the_old_one_had_and_no_deleted_bytes(
         "order by all"
     )
     warehouse.execute("checkpoint")
-    delete_rows(warehouse, [PERSON])
+    delete_rows_about(warehouse, [PERSON])
     before = warehouse.execute(shown).fetchall(), warehouse.execute("from marts.people").fetchall()
     copy_database(warehouse, tmp_path / "new.duckdb")
     with duckdb.connect(str(tmp_path / "new.duckdb")) as after:

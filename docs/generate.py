@@ -195,6 +195,25 @@ def link_definition(description: str, texts: Mapping[str, str]) -> str:
     return description
 
 
+#: Ending of a column → the ending of the column that means the same over another time.
+_TWINS = {"_28d": "_7d", "_year_before": "_before"}
+
+
+def list_columns(columns: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """(column, its twin over another time or empty, description), without the account."""
+    twins = {
+        name.replace(ending, described): name
+        for name in columns
+        for ending, described in _TWINS.items()
+        if ending in name and name.replace(ending, described) in columns
+    }
+    return [
+        (name, twins.get(name, ""), text)
+        for name, text in columns.items()
+        if name != "account" and name not in twins.values()
+    ]
+
+
 def grain(model: Node) -> str:
     """The sentence of its description that begins with "One row per"."""
     found = re.search(r"(?:^|(?<= ))One row per [^.]+\.", model.description)
@@ -251,6 +270,7 @@ def _render(template: str, **values: object) -> str:
     )
     environment.filters |= {
         "linked": link_definition,
+        "listed": list_columns,
         "code": lambda text: f"`{text}`",
         "cell": lambda text: text.replace("|", "\\|").replace("\n", " "),
     }

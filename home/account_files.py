@@ -15,7 +15,7 @@ from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 
-#: What tables of a file take: a type of TOML, and what it is for whoever writes it.
+#: Keys that tables of a file take: the TOML type, and its name in messages.
 TEXT, NUMBER, SWITCH = (
     (str, "a text in quotation marks"),
     ((int, float), "a number"),

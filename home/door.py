@@ -25,7 +25,7 @@ def outbox_of(home: Path) -> Path:
 
 
 def sender_of(home: Path, account: str) -> Path:
-    """The lock of whoever sends for the account."""
+    """The lock of the process that sends for the account."""
     return home / f"sender-{account}.lock"
 
 
@@ -44,7 +44,7 @@ def sandbox_state(home: Path) -> Path:
 
 
 def waiting_options(settings: Settings) -> dict[str, Any]:
-    """How whoever opens the warehouse waits for another program that has it open."""
+    """How long to wait for another program that has the warehouse open, and how to report it."""
     return {"deadline_s": settings.lock_seconds, "on_wait": report_waiting}
 
 

@@ -76,7 +76,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     return home
 
 
-@cache  # each of a run's steps may ask for its settings anew
+@cache  # each step of a run may load its settings again
 def note_running(home: Path, run_id: str) -> None:
     """Note that this process executes the run, for as long as it lives: a lock of the system, which
     ends with it, and not before the run's last event is stored."""
@@ -172,12 +172,12 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
 
 
 def work_list(home: Path) -> Path:
-    """Where it stands who is being forgotten, for as long as that takes."""
+    """The file that lists people who are being forgotten, until that is complete."""
     return home / "forgetting.json"
 
 
 def unfinished_erasure(home: Path) -> str:
-    """A sentence for whoever uses the home; empty when nobody is being forgotten."""
+    """The message about an interrupted erasure; empty when there is none."""
     sentence = "an erasure of people is not finished: `marketing-sync forget --apply` resumes it"
     return sentence if work_list(home).exists() else ""
 

@@ -57,7 +57,7 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def merge_with(self, other: "Owner") -> "Owner":
-        """With what the other one has beside it."""
+        """Completed with values that only the other one has."""
         known = {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None}
         return msgspec.structs.replace(other, **known)
 

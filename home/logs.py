@@ -91,7 +91,7 @@ class HomeLog(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self.is_open:
-            self.close()  # a long-lived process whose file was one too many begins it anew
+            self.close()  # a long-lived process whose file was one too many starts a new one
         if self.path.parent.parent.is_dir():
             super().emit(record)
 

@@ -1,4 +1,4 @@
-"""The snapshot of a home in a folder, behind each run and push, and the way back.
+"""The snapshot of a home in a folder, made after each run and push, and its restore.
 
 A snapshot is a copy of the home as of one moment. It is made beside the previous one and takes its
 place by a rename, once every file has been checked: a damaged file of the home never replaces a
@@ -105,7 +105,7 @@ def read_snapshot(place: Path) -> Snapshot | None:
 
 def check_place(settings: Settings, place: Path) -> Snapshot | None:
     """The snapshot that is there. Raises ForeignFolder where it is not of this home: a home that
-    was begun anew must not take the place of the one that was lost."""
+    was created again must not take the place of the one that was lost."""
     before = read_snapshot(place)
     home_id = identity_of(settings.home).home_id
     is_other = before.home_id != home_id if before else place.exists() and any(place.iterdir())
@@ -120,7 +120,7 @@ def check_place(settings: Settings, place: Path) -> Snapshot | None:
 
 def check_backup(settings: Settings) -> None:
     """Before a run: that its backup will take no other home's place. Raises ForeignFolder. What
-    else is wrong there is told when the run ends."""
+    else is wrong there is reported when the run ends."""
     if settings.backup_dir:
         try:
             check_place(settings, backup_folder(settings))
@@ -297,7 +297,7 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# ---- behind runs and pushes
+# ---- after runs and pushes
 
 
 def back_up_run(settings: Settings) -> str:
@@ -315,7 +315,7 @@ def back_up_run(settings: Settings) -> str:
 
 
 def back_up_push(settings: Settings) -> None:
-    """The same behind a push, whose outcome it does not change: a warning."""
+    """Back up after a push. A failure is logged and doesn't change the outcome of the push."""
     if warning := back_up_run(settings):
         log.warning("%s", warning)
 

@@ -39,7 +39,7 @@ from write_back.outbox.store import copy_of
 #: leaves.
 _LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
 
-#: What is done behind the warehouse, by place: each returns how much is there then.
+#: Steps after the warehouse, by place. Each returns how many rows the place has then.
 Afterwards = Mapping[str, Callable[[], int]]
 
 
@@ -104,8 +104,8 @@ def forget_people(
     settings: Settings, people: Sequence[Person], afterwards: Afterwards
 ) -> list[Place]:
     """Delete these people, and those of an interrupted erasure; return what was deleted where. A
-    place that was not reached is tried again by the next call. `afterwards` is done behind the
-    warehouse."""
+    place that was not reached is tried again by the next call. `afterwards` runs after the
+    warehouse is done."""
     home = settings.home
     with in_use(home, alone=True, wait_s=settings.lock_seconds):
         work = read_work_list(home) or WorkList(str(uuid.uuid4()), [])

@@ -43,7 +43,7 @@ def load_requests(connection: duckdb.DuckDBPyConnection, archive: "Archive") -> 
     return added
 
 
-#: The outcome of a run in the copy that it publishes itself: the run goes on behind it.
+#: The outcome of a run in the copy that the run itself publishes before it ends.
 PUBLISHING = "publishing"
 
 
@@ -119,7 +119,7 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
 
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
-#: From what a version without effects has written on, all is shown anew.
+#: Rows that a version without effects wrote, and all later ones, are written again.
 _NEWEST_REVISION = (
     "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
 )

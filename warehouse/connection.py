@@ -41,7 +41,7 @@ OnWait = Callable[[Holder], None]
 
 
 class Waits(TypedDict, total=False):
-    """How whoever opens a file waits for it, see `connect`."""
+    """How long to wait for a file, and how to report it, see `open_database`."""
 
     deadline_s: float
     on_wait: OnWait | None
@@ -63,7 +63,7 @@ def open_database(
     Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is
     given the holder, again when that changes. Threads of this process share one DuckDB instance:
     one writer at a time (the same thread may enter again; its connections do not see each other's
-    open transactions), readers join whoever is there and then get its memory limit. Consume or drop
+    open transactions), readers join its other users and get their memory limit. Consume or drop
     Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
     rolled back.
 
@@ -191,7 +191,7 @@ def _wait_for(
             if waited >= deadline_s:
                 raise WarehouseLocked(place.path, holder, deadline_s)
             place.waiting_writers += not mode.read_only
-            try:  # until somebody of this process leaves, or so long
+            try:  # until another user in this process leaves, or the time is up
                 place.changed.wait(min(deadline_s - waited, random.uniform(*_POLL)))  # noqa: S311 - not a secret
             finally:
                 place.waiting_writers -= not mode.read_only

@@ -17,7 +17,7 @@ import msgspec
 PROJECT = Path(__file__).parent
 COMPILED = PROJECT / "compiled.jsonl"
 
-#: What stands in compiled SQL for the value of a variable.
+#: Placeholder for the value of a variable in compiled SQL.
 PLACEHOLDER = "<{}>"
 
 
@@ -41,7 +41,7 @@ class Node:
     needs: tuple[str, ...]
     later_sql: str = ""
     key: tuple[str, ...] = ()
-    is_kept: bool = False  # never made anew: what is in it cannot be had again
+    is_kept: bool = False  # never rebuilt: its content can't be fetched again
     is_warning: bool = False  # a test that breaks nothing
     columns: Mapping[str, str] = field(default_factory=dict)  # name → description
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -28,7 +28,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def new_name() -> str:
-    """A name nobody else has; names sort by the time they were made."""
+    """A unique name; names sort by the time they were made."""
     return f"{utc_now():%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
@@ -62,7 +62,7 @@ def claim_file(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """The lock on a folder, or on a file, which is made and stays; waits for whoever has it."""
+    """The lock on a folder, or on a file, which is created and stays. Waits until it is free."""
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

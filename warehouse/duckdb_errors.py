@@ -49,7 +49,7 @@ def is_out_of_memory(error: Exception) -> bool:
     )
 
 
-#: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
+#: DuckDB writes the values that it rejects in single quotes, and names in double quotes.
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
@@ -67,7 +67,7 @@ def explain_query_error(error: Exception, *, may_quote: bool = False) -> str:
     """The message where it is about somebody's query, else only what kind of error it is: it may
     quote values of the tables.
 
-    `may_quote`: whoever reads the message may read the tables, too.
+    `may_quote`: the reader of the message may read the tables, too.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if isinstance(error, duckdb.PermissionException):

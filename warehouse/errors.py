@@ -41,7 +41,7 @@ class NotAWarehouse(WarehouseError):
 
 
 class WarehouseDamaged(NotAWarehouse):
-    """The file, or what DuckDB keeps beside it, cannot be read."""
+    """The file, or its write-ahead log, cannot be read."""
 
 
 class NoWarehouse(WarehouseError):
@@ -94,4 +94,4 @@ class ArchiveDamaged(ArchiveError):
 
 
 class NotArchived(ArchiveError):
-    """No request of that id stands in the archive."""
+    """The archive has no request with that id."""

@@ -1,7 +1,7 @@
 """Who asked to be forgotten, and what of a response is archived once they did.
 
-People are recognised by keyed fingerprints of their addresses and contact ids; the list of these
-stands in `archive/forgotten.json` (`warehouse.archive.suppression`). An entry of a response that is
+People are recognised by keyed fingerprints of their addresses and contact ids; the list is
+in `archive/forgotten.json` (`warehouse.archive.suppression`). An entry of a response that is
 about one of them is replaced by a marker before the response is archived. A marker keeps its place,
 so that the counts of the response still agree, and becomes no row. Not here: deleting what is
 stored already (`upkeep.erasing`)."""
@@ -28,7 +28,7 @@ from marketing_api.records.contacts import (
 )
 from marketing_api.records.shapes import FORGOTTEN, is_numbered
 
-#: What stands between the words of a text; no address has it.
+#: Separators between the words of a text; no address contains them.
 _SEPARATOR = re.compile(r'[\s"<>,;:(){}\[\]|]+')
 
 
@@ -151,7 +151,7 @@ class _Cutting:
         """The pieces of a listing that may be huge: one entry at a time is decoded."""
         text, end, place = memoryview(envelope.text), 0, 0
         whole: Any = text.obj  # bytes, or a map of a file: both can be searched
-        start = len(whole) - len(text)  # behind a byte-order mark
+        start = len(whole) - len(text)  # after a byte-order mark
         for raw in envelope.list_entries(self.operation):
             entry = bytes(memoryview(raw))
             place = whole.find(entry, start + place) - start

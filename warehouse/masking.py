@@ -92,7 +92,7 @@ class PublishedColumn(NamedTuple):
     is_link: bool = False
 
 
-#: Where archive files stand, and the loading's own notes.
+#: The locations of archive files, and the loading's own notes.
 INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
 
 

@@ -306,7 +306,7 @@ def _find_blocker(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _settings_mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
-    """What everything that is kept was made with: another mark, and it is made anew."""
+    """A mark of what the kept tables were built with. With another mark, they are rebuilt."""
     zones = fetch_rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
     return _hash_parts([project_fingerprint(), values, zones])
@@ -329,7 +329,7 @@ def materialize_model(
         fetch_rows(connection, f"create schema if not exists {quote_name(node.schema)}")
         if present not in (made, None):
             fetch_rows(connection, f"drop {present} {name}")
-        # one query, and no second statement behind it
+        # one query, and no second statement after it
         fetch_rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")
     if is_full or not is_grown:
         describe_model(connection, node, made)

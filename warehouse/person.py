@@ -31,7 +31,7 @@ from warehouse.tables import EMAIL, EMAIL_NORMALIZED
 #: Tables that have the addresses of contacts: as they are, as they were, and as they were
 #: requested.
 _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
-#: Columns that say whom a row is about; other personal columns may name somebody beside that.
+#: Columns that say whom a row is about; other personal columns may name somebody else.
 _ADDRESSES = (EMAIL, EMAIL_NORMALIZED)
 
 
@@ -141,7 +141,7 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
         )
     if table == "sync.requests":
         terms += _terms_of_requests(people)
-    # entries that could not be read: nobody knows their members
+    # entries that could not be read: their members are unknown
     if table == "sync.rejected_records":
         words = "|".join(rf"\b{number}\b" for number in numbers)
         terms += [

@@ -45,7 +45,7 @@ class Kept:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and
+        """`bodies=400,requests=ever`; other keys keep their values. Raises ValueError and
         TypeError."""
         changes = (part.split("=") for part in text.replace(" ", "").lower().split(","))
         kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in changes})

@@ -81,7 +81,7 @@ def publish_copy(
     limits: QueryLimits | None = None,
     **waits: Unpack[Waits],
 ) -> Published:
-    """Write the published file of `home` anew; returns what it says of itself.
+    """Write the published file of `home` again; returns what it says about itself.
 
     `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that
     is there stays), and what `connection.open_database` raises."""

@@ -1,4 +1,4 @@
-"""Writes the warehouse anew from log and archive, without a request, and puts it in the old one's
+"""Writes the warehouse again from log and archive, without a request, and puts it in the old one's
 place.
 
 What does not follow from the archive is taken over: other schemas than `source` (`history` cannot
@@ -29,7 +29,7 @@ from warehouse.warehouse import Warehouse
 log = logging.getLogger(__name__)
 
 _OWN = "database_name = current_database()"
-#: Made anew; everything else is taken over.
+#: Tables that a rebuild fills again; it copies all others.
 _MADE_ANEW = {table.name for table in SYNC_TABLES if not table.is_kept} | {"meta"}
 
 

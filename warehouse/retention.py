@@ -1,8 +1,8 @@
-"""Lets go of what a home keeps no longer: bodies of responses (a checkpoint of the tables takes
+"""Deletes what a home keeps no longer: bodies of responses (a checkpoint of the tables takes
 their place), old requests, rows of tables.
 
 Everything can be killed at any moment and is then done by the next run. Not here: how long what is
-kept (`policies`), how files of the archive are written anew (`archive.compaction`)."""
+kept (`policies`), how files of the archive are rewritten (`archive.compaction`)."""
 
 import datetime as dt
 from collections import Counter
@@ -120,7 +120,7 @@ def _list_tables() -> list[Table | SyncTable]:
 
 
 def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.datetime) -> None:
-    """Drop every body behind a checkpoint of now, which is the only one then."""
+    """Make a checkpoint, then drop every body and every earlier checkpoint."""
     with hold_lock(home / ".backup"):
         made = make_checkpoint(home, archive, now)
         archive.drop_bodies(forgotten, now)

@@ -1,7 +1,7 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
 Schema evolution: columns that declarations gained are added when the file is opened; a rebuild
-fills them from the archive. The version stands in `sync.meta`. Not here: what the tables are
+fills them from the archive. The version is in `sync.meta`. Not here: what the tables are
 (`tables`), DuckDB's file format (`connection`)."""
 
 import hashlib
@@ -231,7 +231,7 @@ MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
-    """Write down that the file's schema is of `version`; called by whoever creates or migrates the
+    """Write down that the file's schema is of `version`; called after creating or migrating the
     tables, in its transaction."""
     connection.execute(load_query("meta"))
     note_fact(connection, "schema_version", str(version))

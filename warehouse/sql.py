@@ -34,7 +34,7 @@ def quote_text(text: str) -> str:
 
 @cache
 def load_query(name: str) -> str:
-    """The longer queries stand in `queries/`, a file each."""
+    """The text of `queries/NAME.sql`, which has the longer queries."""
     return (Path(__file__).parent / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -76,7 +76,7 @@ def fetch_value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params 
 
 
 def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty
+    """Why SQL that a user wrote is not one SELECT, as a text to follow "the query"; empty
     when it is. Raises ParserException."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:

@@ -1,7 +1,7 @@
 """Every table that is declared: of `source`, which record fills it, what identifies a row, and how
 it is loaded; and those of `sync`.
 
-Columns of `source` follow from the records (`marketing_api.records`), `sync` tables stand in
+Columns of `source` follow from the records (`marketing_api.records`), `sync` tables are in
 `sync_tables.toml`. Not here: what the load modes do (`loads/`), who fills the `sync` tables
 (`bookkeeping`, `loads.coverage`, `loads.load`)."""
 
@@ -73,8 +73,8 @@ def sql_type(annotation: Any) -> str:
     raise TypeError(f"no column type for {annotation!r}")
 
 
-#: A column of this name is the address of a person. Behind it stands its normal form, and tables
-#: are joined by nothing else.
+#: A column named `email` is the address of a person. The next column has its normal form, which
+#: joins tables.
 EMAIL, EMAIL_NORMALIZED = "email", "email_normalized"
 _SAYS = (
     "Normal form of the address, one for all its spellings, by which tables are joined; NULL where "
@@ -159,7 +159,7 @@ _LISTING_HASH = Column(
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
 EXTRA = Column(
     "extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True
-)  # nobody knows what comes
+)  # unknown fields may name people
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Table:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a column that a response does not know stays as it is, rather than becoming
+        """Whether a column that a response does not know keeps its value, rather than becoming
         empty."""
         return self.is_composed or isinstance(self.load, Accumulate)
 

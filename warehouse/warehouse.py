@@ -2,7 +2,7 @@
 
 Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer
 ones are in `queries/`. Not here: what a load does to tables (`loads/`), what is requested next
-(`assets.planning`), starting anew (`rebuild`)."""
+(`assets.planning`), starting over (`rebuild`)."""
 
 import datetime as dt
 import itertools
@@ -87,7 +87,7 @@ _PASSING = (
 @dataclass
 class _Session:
     """The open file, the last loads of the log as they were first logged, and what applying those
-    did that nobody had applied."""
+    did that was not applied before."""
 
     connection: duckdb.DuckDBPyConnection
     logged: Mapping[str, Load]

@@ -16,4 +16,4 @@ not be deleted. They are only written again to be merged, or to drop bodies (`co
 
 Other packages use `archive`. The other modules are its parts, and import one another
 downwards: archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of
-forgotten people (`suppression`) stands beside them."""
+forgotten people (`suppression`) is apart from them."""

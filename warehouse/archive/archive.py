@@ -2,7 +2,7 @@
 
 Sealing turns what was recorded into Parquet files, one per UTC day of the requests, with equal
 responses stored by reference. A file appears whole; the ledger then takes it in and lets go of its
-requests in one transaction. Whatever is interrupted is done by whoever opens the archive next. Not
+requests in one transaction. Anything interrupted is done when the archive is opened next. Not
 here: the ledger, how files look (`sealed`)."""
 
 import contextlib
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 #: Goes up when a program of the version before could not read ledger or sealed files any more.
 ARCHIVE_VERSION = 1
 
-#: After so many bytes or requests what was recorded is sealed.
+#: Bytes and requests after which recorded requests are sealed.
 _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 
 
@@ -125,7 +125,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
 
     def close(self) -> None:
         """Seal what this process recorded, and give up everything held. ArchiveFull when sealing
-        failed: whoever opens the archive next does it."""
+        failed: the next opening of the archive seals them."""
         if self._is_closed:
             return
         self._is_closed = True

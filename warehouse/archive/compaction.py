@@ -1,8 +1,8 @@
-"""Writes sealed files of months that are over anew: as few files, and without bodies and rows that
-are kept no longer. Once somebody is forgotten, files of every month are written anew.
+"""Rewrites sealed files of past months into as few files as possible, without bodies and rows that
+are kept no longer. Once somebody is forgotten, files of every month are rewritten.
 
 Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of
-its own, before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to
+its own, before the old ones go. Rows that are in both meanwhile are equal. Not here: what has to
 be kept (`warehouse.retention`)."""
 
 import datetime as dt
@@ -127,7 +127,7 @@ class Compaction:
         return (self.files.file_size(f"requests/{name}"),)
 
     def _find_going(self, names: list[str]) -> npt.NDArray[np.int64]:
-        """The requests in these files of which something goes: the row, or a body that it has or
+        """The requests in these files that lose something: the row, or a body that it has or
         refers to; sorted."""
         if not self.bodies_before:
             return np.array([], np.int64)

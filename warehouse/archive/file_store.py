@@ -1,7 +1,7 @@
 """Where the archive's files are that only ever appear whole: sealed requests, large bodies,
 checkpoints.
 
-Not here: the ledger and what stands beside it, which SQLite and locks need on this machine; what is
+Not here: the ledger and the files next to it, which SQLite and locks need on this machine; what is
 in the files (`sealed`)."""
 
 import os

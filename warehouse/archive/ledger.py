@@ -1,7 +1,7 @@
 """The ledger: what the archive knows beside its sealed files, in one SQLite database in WAL mode.
 
 Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone;
-which ids stand in which sealed file, and the last whole response to every call, follow from the
+which ids are in which sealed file, and the last whole response to every call, follow from the
 files. Every change is one transaction, and survives a power loss when it returns. Rows have
 checksums: a damaged ledger is refused, and comes back from a backup. Not here: which requests are
 sealed when (`archive`)."""
@@ -136,7 +136,7 @@ class Ledger:
                 ) from error
 
     def run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """A look at one moment, for which nobody waits."""
+        """A read-only snapshot that blocks no writer."""
         return self.run_transaction(work, "begin")
 
     def _run_once(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
@@ -209,7 +209,7 @@ class Ledger:
     # -- requests that are not sealed
 
     def record_request(self, row: Row, body: bytes) -> int:
-        """Add a request; `body` is b"" when it stands in a file. Returns the bytes that it
+        """Add a request; `body` is b"" when it is in a file. Returns the bytes that it
         takes."""
         head, packed = _encode(row), _zstd.compress(body, asbytes=True) if body else b""
         values = _add_checksum(row.request_id, head, packed, len(body))
@@ -239,7 +239,7 @@ class Ledger:
         ]
 
     def take_in(self, db: sqlite3.Connection, name: str) -> None:
-        """Note what stands in a sealed file; its requests are not here any more."""
+        """Note what is in a sealed file, and remove its requests from the ledger."""
         if (table := sealed.columns_or_none(self._files, name, _COLUMNS)) is None:
             return
         ids = pc.min_max(table["request_id"]).as_py()
@@ -287,7 +287,7 @@ class Ledger:
         return found
 
     def catch_up(self, db: sqlite3.Connection) -> None:
-        """Take in files that a process did not live to; begin anew when files are gone."""
+        """Take in files that a process did not live to; start over when files are gone."""
         known = {name for (name,) in db.execute("select name from files")}
         present = self.list_names()
         if gone := known.difference(present):

@@ -29,8 +29,7 @@ log = logging.getLogger(__name__)
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
-#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it
-#: stands on disk.
+#: Most rows and bytes of a slab. Responses are read slab by slab, each in the order on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
 #: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and
 #: bodies.
@@ -48,7 +47,7 @@ _CALL_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A row, where it stands (to read in that order), and how to get its body from there."""
+    """A row, its place on disk (to read in that order), and how to get its body from there."""
 
     row: Row
     place: tuple[str, int, int]
@@ -167,7 +166,7 @@ class Reader:
             ]
 
     def forget_files(self) -> None:
-        """Files may have been written anew: whatever is kept of them goes."""
+        """Forget what is cached of files, which may have been rewritten."""
         with self._lock:
             for kept in (self._open, self._heads, self._bodies):
                 kept.cache_clear()
@@ -188,7 +187,7 @@ class Reader:
 
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
         """In the ledger first: a row is in a file before it leaves the ledger. Files of processes
-        that ran at once overlap."""
+        that ran at the same time overlap."""
         found = {
             id_: _Found(recorded.row, ("", 0, id_), recorded.unpack_body)
             for id_, recorded in self._ledger.find_recorded(request_ids).items()

@@ -1,7 +1,7 @@
 """The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps
 follow from `Row`.
 
-Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
+Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows are stored.
 """
 
 import datetime as dt
@@ -39,8 +39,8 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
         str, _column_doc("The account it was sent for, by its name in the settings.")
     ]
     operation: Annotated[str, _column_doc("area/operation, as in its path.")]
-    # nor are hashes published, which have no key: whoever knows an address could find out that it
-    # was requested
+    # hashes without a key aren't published either: anyone who knows an address could find out that
+    # it was requested
     question_key: Annotated[
         str,
         _column_doc("Hash of operation and parameters: equal for equal calls.", is_internal=True),

@@ -1,7 +1,7 @@
 """What the archive keeps for ever: Parquet files of rows with their bodies, and files of large
 bodies.
 
-Row groups are small (a body is read by reading its group) and rows stand in the order of their ids,
+Row groups are small (a body is read by reading its group) and rows are in the order of their ids,
 so that the statistics of `request_id` lead to the group. Not here: which rows go into which file
 (`archive`), finding the file (`ledger`)."""
 
@@ -203,7 +203,7 @@ class SealedFile:
         return len(self.firsts)
 
     def group_of(self, request_id: int) -> int:
-        """The group in which the row stands if it is in this file at all; negative when it cannot
+        """The group that has the row if it is in this file at all; negative when it cannot
         be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
@@ -235,7 +235,7 @@ def row_at(heads: pa.RecordBatch, position: int) -> Row:
 
 
 def find_position(heads: pa.RecordBatch, request_id: int) -> int | None:
-    """Where in the group the row stands, None when it is not in it."""
+    """The row's position in the group; None when it isn't there."""
     ids = heads["request_id"].to_numpy()
     found = int(np.searchsorted(ids, request_id))
     return found if found < len(ids) and ids[found] == request_id else None
@@ -245,7 +245,7 @@ _CHUNK = 1 << 20
 
 
 def name_of(request_id: int, requested_at: dt.datetime) -> str:
-    """Where the body of a request stands, below the archive's folder."""
+    """The file of a request's body, relative to the archive's folder."""
     return f"bodies/date={requested_at.astimezone(dt.UTC):%Y-%m-%d}/{request_id}{SUFFIX}.zst"
 
 

@@ -53,7 +53,7 @@ def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
 
 
 def lift_person(root: Path, person: Person) -> int:
-    """Take whoever has one of these addresses or ids off the list; return how many people that are.
+    """Remove people with one of these addresses or ids from the list; return how many they are.
     ArchiveFull, ArchiveDamaged."""
     lifted = 0
 

@@ -125,9 +125,9 @@ def _renumber_small_groups(target: Target, staged: str, held: str) -> str:
 
 
 def _delete_future_days(target: Target) -> None:
-    """Take out of a daily table what earlier responses are dated of days after the newest
-    response's: a clock was ahead then, and such rows would stand for what is current until those
-    days come. Of which day they are, nobody knows; the archive keeps them."""
+    """Delete rows of a daily table that are dated after the newest response: a clock was ahead when
+    they were received, and they would count as current until those days come. Their real day is
+    unknown; the archive keeps them."""
     if target.responses:
         sql = load_query("days_to_come").format(table=target.table.name)
         if count := target.make_temporary("to_come", sql):

@@ -44,8 +44,8 @@ def load_listing(target: Target, load: Load, staged: str) -> list[ScopeResult]:
 
 
 def _find_stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
-    """Scopes of which a newer response is loaded already: a slower run must not put older rows over
-    newer ones."""
+    """Scopes for which a newer response is already loaded: a slower run must not replace newer rows
+    with older ones."""
     if not isinstance(target.table.load, Snapshot) or target.table.load.is_whole:
         return []
     newer = target.run_sql(
@@ -212,8 +212,8 @@ def _exclude_scopes(target: Target, staged: str, scopes: Sequence[Scope]) -> str
 
 
 def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
-    """What a scope had and its listing has no longer is deleted as of the listing; the keys stand
-    in `missing` afterwards.
+    """Mark rows as deleted as of the listing that no longer has them. The temporary relation
+    `missing` has their keys.
 
     Where the listing proves nothing, because something in it could not be understood, such rows
     stay, and that is reported."""

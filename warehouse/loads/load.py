@@ -114,7 +114,7 @@ class TableReport:
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
     # how its responses differ from those before, a line each
     drift: list[str] = field(default_factory=list)
-    # scopes of which a newer response was loaded before
+    # scopes for which a newer response was loaded before
     stale: list[str] = field(default_factory=list)
 
     def add_report(self, other: Self) -> None:
@@ -204,7 +204,7 @@ def write_load(
     fetch_rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
 
 
-#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have
+#: Most ids that the log lists readably. Longer lists are packed: 400,000 ids of a night would be
 #: 8 MB of digits.
 _READABLE_IDS = 20
 

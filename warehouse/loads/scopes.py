@@ -66,7 +66,7 @@ class Scope:
 
 def scopes_of(target: Target, load: Load) -> list[Scope]:
     """The scopes that the load's listing responses are about; of a load without responses, those
-    that it names. They stand in the relation `scopes` afterwards, for `scopes_condition` and
+    that it names. The temporary relation `scopes` has them, for `scopes_condition` and
     `in_scope`."""
     found = (
         _of_range(target, load)

@@ -64,8 +64,8 @@ class Shapes:
             self.names.setdefault((operation, every, ever), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
-        """At what stands around the entries of a response: its path in the body → the value, of
-        which the type is looked at."""
+        """Note the types of the members around the entries of a response, by their path in the
+        body."""
         for path, kind in ((_named(path), type_of(value)) for path, value in parts.items()):
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:
@@ -97,7 +97,7 @@ class Shapes:
 
 
 def type_of(value: Any) -> str:
-    """The JSON type; null of what stands for nothing, list of an object that stands for one."""
+    """The JSON type: null for values that mean nothing, list for objects that mean a list."""
     if is_nothing(value):
         return "null"
     return "list" if is_numbered(value) else _KINDS.get(type(value), "null")

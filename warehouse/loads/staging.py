@@ -27,8 +27,8 @@ from warehouse.arrow_types import arrow_fields, arrow_type
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
-#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage
-#: collector looks through.
+#: Records of a batch. Records are converted soon, so that few are alive for the garbage collector
+#: to look through.
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
@@ -132,8 +132,8 @@ def _take_response(
     parsed: Iterable[Rows],
     stages: Mapping[type[Record], "_TableStage"],
 ) -> None:
-    """What stands around the entries of a response goes to the first of the tables that it
-    fills."""
+    """Add the rows of a response to their tables. The shapes of the members around its entries go
+    to the first table that it fills."""
     if parts := parsing.parts_served(response):
         filled = next(record for record in response.call.operation.records if record in stages)
         stages[filled].shapes.look_around(head.operation, head.request_id, parts)
@@ -156,7 +156,7 @@ def _is_whole(head: ResponseHead, response: Response) -> bool:
 
 
 def _encode_entry(raw: Any) -> str:
-    """The entry as it is kept: of one that nothing can write, the archive has the text."""
+    """The entry as JSON; a reference to the archive where it can't be encoded."""
     try:
         return json_text(raw)
     except ValueError as error:

@@ -219,7 +219,7 @@ def _find_changes(target: Target, upsert: Upsert, always: list[str], partial: li
 def _write_changes(
     target: Target, upsert: Upsert, values: list[str], partial: list[str], *, replaces: bool
 ) -> None:
-    """Write the changed rows, in the place of stored ones or beside what is stored.
+    """Write the changed rows: replace stored ones, add new ones.
 
     Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail
     only."""

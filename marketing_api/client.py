@@ -1,8 +1,22 @@
 """The client of one account: every request to the service goes through it.
 
-Belongs here: what users of the package call, and one request with everything around it: budget,
-rate limit, sending, validation, what the limit learns, and the record. Not here: when to try again
-(`retry`), many calls at once (`worker_pool`), sockets (`transport`)."""
+One request goes through these states, in `Client._send_once`:
+
+| state    | left through        | errors                                   |
+|----------|---------------------|------------------------------------------|
+| waiting  | `_wait_for_slot`    | BudgetSpent, Stopped, an earlier lockout |
+| sending  | `Transport.send`    | Unreachable, BrokenResponse, TooLarge    |
+| received | `_open_response`    | BrokenResponse                           |
+| opened   | `_find_error`       | what `check_response` and `accept` raise |
+| judged   | `RateLimiter.learn` | none; skipped without an HTTP status     |
+| learned  | `_record_exchange`  | what `record` raises                     |
+| recorded | `_confirm_key`      | AuthenticationFailed; after NotAvailable |
+
+A request that was sent is recorded whatever became of it, with the outcome that its error means
+(`_OUTCOMES`); then the error is raised. AuthenticationFailed is a lockout: later requests raise
+it before they are sent.
+
+Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`)."""
 
 import contextlib
 import copy
@@ -179,7 +193,7 @@ class Client:
         call: Call,
         *,
         first: bool = False,
-        is_given_up: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
         before: Callable[[], object] = lambda: None,
     ) -> Response:
         """One request; `before` is called when it has its slot, and when that raises, nothing is
@@ -187,7 +201,7 @@ class Client:
 
         Raises what `validation.check_response` raises, Unreachable, BudgetSpent or Stopped;
         AuthenticationFailed from then on, GivenUp too."""
-        slot, waited = self._wait_for_slot(first, is_given_up, before)
+        slot, waited = self._wait_for_slot(first, is_cancelled, before)
         sent = Response(new_request_id(), self.connection.account, call, self.clock.steady(), b"")
         self._silence.begin_request()
         try:
@@ -196,21 +210,21 @@ class Client:
             interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
             self._record_exchange(sent, waited, Received(), interrupted)
             raise
-        response, problem = self._open_response(sent, received)
-        if problem is None:
+        response, error = self._open_response(sent, received)
+        if error is None:
             self.clock.learn(received.headers, sent.requested_at)
         if received.status is not None:
             report = rate_report(response.opened, received.headers)
-            self._limiter.learn(slot, report, refused=isinstance(problem, RateLimited))
-        kept = self._record_exchange(response, waited, received, problem)
-        if isinstance(problem, AuthenticationFailed):
-            self._lockout = problem
+            self._limiter.learn(slot, report, refused=isinstance(error, RateLimited))
+        kept = self._record_exchange(response, waited, received, error)
+        if isinstance(error, AuthenticationFailed):
+            self._lockout = error
         if self._is_closed():
             self._limiter.wake_waiting()
-        if isinstance(problem, NotAvailable):
+        if isinstance(error, NotAvailable):
             self._confirm_key(call.operation)
-        if problem is not None:
-            raise problem
+        if error is not None:
+            raise error
         return kept
 
     def _confirm_key(self, operation: Operation) -> None:
@@ -227,7 +241,7 @@ class Client:
             self._confirmed.add(operation.name)
 
     def _wait_for_slot(
-        self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]
+        self, first: bool, is_cancelled: Callable[[], bool], before: Callable[[], object]
     ) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
         self._check_open()
@@ -235,13 +249,13 @@ class Client:
         began = time.monotonic()
         try:
             slot = self._limiter.wait_for_slot(
-                first=first, is_given_up=lambda: self._is_closed() or is_given_up()
+                first=first, is_cancelled=lambda: self._is_closed() or is_cancelled()
             )
             waited = time.monotonic() - began
             before()
-        except BaseException as problem:
+        except BaseException as error:
             self._budget.give_back()
-            if isinstance(problem, Stopped):
+            if isinstance(error, Stopped):
                 self._check_open()  # raises the reason
             raise
         return slot, waited
@@ -251,21 +265,21 @@ class Client:
     ) -> tuple[Response, MarketingApiError | None]:
         """What came back, opened, and what is wrong with it."""
         operation, response = sent.call.operation, dataclasses.replace(sent, body=received.body)
-        if received.problem is not None:
-            return response, received.problem
+        if received.error is not None:
+            return response, received.error
         try:
             envelope = read_envelope(received.body)
             response = dataclasses.replace(response, opened=envelope)
-            return response, self._find_problem(response, received, envelope)
+            return response, self._find_error(response, received, envelope)
         except (OSError, MemoryError):
             raise
-        except Exception as problem:  # whatever a stranger's response makes of a parser
+        except Exception as error:  # whatever a stranger's response makes of a parser
             log.exception("a response of %s cannot be judged", operation.name)
-            what = f"something that cannot be read ({type(problem).__name__})"
+            what = f"something that cannot be read ({type(error).__name__})"
             text = f"{operation.name}: HTTP {received.status} with {what} instead of a response"
             return response, BrokenResponse(text)
 
-    def _find_problem(
+    def _find_error(
         self, response: Response, received: Received, envelope: Envelope
     ) -> MarketingApiError | None:
         call = response.call
@@ -273,25 +287,23 @@ class Client:
             validation.check_response(call, received.status or 0, received.headers, envelope)
             self._accept(response)
             self._is_key_accepted |= call.operation.name == ME.name
-        except OtherSubject as problem:
+        except OtherSubject as error:
             # a contact of several lists may be named by another of its ids: then the same one comes
             # again, which no mix-up brings
             before = self._named.pop(call.key, None)
-            if before == problem.named:
+            if before == error.named:
                 return None
-            self._named[call.key] = problem.named
-            return problem
-        except OtherBusiness as problem:
-            return problem
-        except AuthenticationFailed as problem:
+            self._named[call.key] = error.named
+            return error
+        except OtherBusiness as error:
+            return error
+        except AuthenticationFailed as error:
             if self._is_key_accepted:
-                return validation.refused_by_operation(call.operation, problem)
+                return validation.refused_by_operation(call.operation, error)
             advice = advise_on_refused_key(self.connection.url)
-            return AuthenticationFailed(
-                f"{problem}{advice}", code=problem.code, detail=problem.detail
-            )
-        except MarketingApiError as problem:
-            return problem
+            return AuthenticationFailed(f"{error}{advice}", code=error.code, detail=error.detail)
+        except MarketingApiError as error:
+            return error
         return None
 
     def _record_exchange(
@@ -299,13 +311,13 @@ class Client:
         response: Response,
         waited: float,
         received: Received,
-        problem: MarketingApiError | None,
+        error: MarketingApiError | None,
     ) -> Response:
         """Have the exchange recorded; returns the response as it is kept."""
-        self._silence.end_request(problem)
+        self._silence.end_request(error)
         call = response.call
         is_secret = call.operation.is_secret
-        is_hidden = is_secret or isinstance(problem, OtherBusiness)
+        is_hidden = is_secret or isinstance(error, OtherBusiness)
         took = self.clock.steady() - response.requested_at
         exchange = Exchange(
             response.request_id,
@@ -315,10 +327,8 @@ class Client:
             waited_ms=round(waited * 1000),
             took_ms=round(took.total_seconds() * 1000),
             http_status=received.status,
-            outcome=next(
-                outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)
-            ),
-            error=None if problem is None else str(problem),
+            outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind)),
+            error=None if error is None else str(error),
             body=b"" if is_hidden else response.body,
             headers=received.headers,
             opened=None if is_hidden else response.opened,

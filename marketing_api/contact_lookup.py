@@ -213,17 +213,18 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
             single += [
                 contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings
             ]
-    for each in client.fetch_many(single):
-        email, list_id = each.call.params["email"], int(each.call.params["listid"])
-        seen.found[list_id, normal_form(email)] = _read_single(each, email, list_id)
+    for result in client.fetch_many(single):
+        params = result.call.params
+        email, list_id = params["email"], int(params["listid"])
+        seen.found[list_id, normal_form(email)] = _read_single(result, email, list_id)
     return seen
 
 
-def _read_single(each: Response | Failure, email: str, list_id: int) -> list[Found] | Unread:
-    if isinstance(each, Response):
-        return [one for one in _with_address(each, email) if one.list_id in (None, list_id)]
-    is_known = isinstance(each.error, Refused) and is_nobody(each.error)
-    return [] if is_known else Unread(str(each.error))
+def _read_single(result: Response | Failure, email: str, list_id: int) -> list[Found] | Unread:
+    if isinstance(result, Response):
+        return [one for one in _with_address(result, email) if one.list_id in (None, list_id)]
+    is_known = isinstance(result.error, Refused) and is_nobody(result.error)
+    return [] if is_known else Unread(str(result.error))
 
 
 def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Found] | None:
@@ -251,7 +252,7 @@ def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Fou
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TimelineEntry:
     """An entry of a timeline: its texts, its moment (unix seconds), and the local time that it
     shows."""
 
@@ -264,20 +265,20 @@ class Shown:
 class Timeline:
     """`is_cut`: the service has older entries, or more of them, than it served."""
 
-    entries: tuple[Shown, ...]
+    entries: tuple[TimelineEntry, ...]
     is_cut: bool = False
 
 
 def fetch_timelines(
     client: Client, contact_ids: Iterable[int]
 ) -> Iterator[tuple[int, Timeline | Unread]]:
-    for each in client.fetch_many(
-        contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids
-    ):
-        yield (
-            int(each.call.params["id"]),
-            read_timeline(each) if isinstance(each, Response) else Unread(str(each.error)),
-        )
+    calls = (contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids)
+    for result in client.fetch_many(calls):
+        contact_id = int(result.call.params["id"])
+        if isinstance(result, Response):
+            yield contact_id, read_timeline(result)
+        else:
+            yield contact_id, Unread(str(result.error))
 
 
 def read_timeline(response: Response) -> Timeline:
@@ -291,14 +292,16 @@ def read_timeline(response: Response) -> Timeline:
     )
 
 
-def _read_entry(raw: Mapping[str, Any]) -> Shown:
+def _read_entry(raw: Mapping[str, Any]) -> TimelineEntry:
     """Either member may hold unix seconds (row 21); a text is local."""
     stamp, text = raw.get("timestamp"), raw.get("datetime")
     if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
         stamp, text = text if is_nothing(stamp) else stamp, None
     moment, local = (read_or_none(_read_in_utc, value) for value in (stamp, text))
     at = None if moment is None else int(moment.timestamp())
-    return Shown(tuple(_list_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
+    return TimelineEntry(
+        tuple(_list_texts(raw)), at, None if local is None else local.replace(tzinfo=None)
+    )
 
 
 _read_in_utc = partial(read_moment, zone=dt.UTC)

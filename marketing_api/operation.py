@@ -72,10 +72,10 @@ class Parameter:
         values = _split_values(value) if self.many else [value]
         try:
             words = [self._match_choice(_encode_word(self.kind, item)) for item in values]
-        except (ValueError, TypeError) as problem:
+        except (ValueError, TypeError) as error:
             is_hidden = self.secret or self.kind is Kind.EMAIL  # an address is personal data
-            shown = "***" if is_hidden else repr(value)
-            raise self._make_error(operation, f"={shown} is not allowed: {problem}") from None
+            text = "***" if is_hidden else repr(value)
+            raise self._make_error(operation, f"={text} is not allowed: {error}") from None
         if self.required and not any(words):
             raise self._make_error(operation, " must not be empty")
         return {self.name: ",".join(words)}
@@ -375,9 +375,9 @@ class Area(dict[str, Operation]):
             "result": [] if is_read else ["item"],
             **members,
         }
-        others: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value
             for key, value in declared.items()
         }
         parameters = msgspec.convert(rows, tuple[Parameter, ...])
-        return Operation(name, effect=effect, parameters=parameters, **others)
+        return Operation(name, effect=effect, parameters=parameters, **attributes)

@@ -194,12 +194,12 @@ class Schedule:
     windows: Windows = field(default_factory=Windows)
 
     def reserve_slot(
-        self, now: float, cap: float | None = None, *, held: Slot | None = None
+        self, now: float, cap: float | None = None, *, reserved: Slot | None = None
     ) -> Slot:
-        """Take the next free slot, or the `held` one that was taken before and still holds. `cap`:
-        requests per second that are never exceeded."""
-        if held is not None and self.still_holds(held):
-            return held
+        """Take the next free slot, or the `reserved` one while it is valid. Never exceeds `cap`
+        requests per second."""
+        if reserved is not None and self.still_holds(reserved):
+            return reserved
         self._forget_nonsense(now)
         if self.is_windowed(cap):
             slot = self.windows.place_slot(
@@ -324,5 +324,5 @@ class Schedule:
         )
 
     def replace_by(self, other: "Schedule") -> None:
-        for each in dataclasses.fields(self):
-            setattr(self, each.name, getattr(other, each.name))
+        for one in dataclasses.fields(self):
+            setattr(self, one.name, getattr(other, one.name))

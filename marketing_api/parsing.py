@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 #: collector walks what is alive.
 BATCH = 1_000
 #: A batch's sample: its first entries and first rejected ones, and one of so many.
-_FIRST, _EACH = 3, 250
+_FIRST, _SAMPLE_STEP = 3, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ def parse_rows(
     except (OSError, MemoryError):
         raise
     # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
-    except Exception as problem:
+    except Exception as error:
         operation = response.call.operation
         log.exception(
             "a response of %s (request %d) cannot be read", operation.name, response.request_id
         )
-        reason = f"the rest of the response cannot be read ({type(problem).__name__})"
+        reason = f"the rest of the response cannot be read ({type(error).__name__})"
         for record in operation.records:
             yield Rows(record, rejected=[Unread(None, reason)])
 
@@ -144,7 +144,7 @@ def _validate_batch(
     # a few kinds: most entries have the same members
     members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}
     names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
-    rows = Rows(record, sample=raws[:_FIRST] + raws[_FIRST::_EACH], names=names)
+    rows = Rows(record, sample=raws[:_FIRST] + raws[_FIRST::_SAMPLE_STEP], names=names)
     context = {"zone": zone}
     if not has_undecoded:
         with contextlib.suppress(ValidationError):
@@ -172,8 +172,8 @@ def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
     found: Record | None
     try:
         found = validate(readable)
-    except ValidationError as problem:
-        errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
         flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
         reasons += map(_describe_error, errors)
         found = read_or_none(
@@ -307,7 +307,7 @@ def parts_served(response: Response) -> dict[str, Any]:
         found[f"response.data.{name}"] = raw
         wrapper = response.envelope.open_member(name) or {}
         if not {"items", "data"}.isdisjoint(map(str.lower, wrapper)):
-            found |= {f"response.data.{name}.{each}": inner for each, inner in wrapper.items()}
+            found |= {f"response.data.{name}.{member}": inner for member, inner in wrapper.items()}
     return {path: _split_outermost(raw) for path, raw in found.items()}
 
 

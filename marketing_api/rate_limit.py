@@ -86,25 +86,25 @@ class RateLimiter:
         return cls(RedisStore(url.reveal(), path) if url else path, cap=connection.max_rate)
 
     def wait_for_slot(
-        self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False
+        self, *, first: bool = False, is_cancelled: Callable[[], bool] = lambda: False
     ) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused
         and goes before all others.
 
-        Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
+        Raises Stopped as soon as `is_cancelled` says so (call `wake` when its answer changes).
         """
         with self._lock:
             turn = threading.Condition(self._lock)
             place = not first, next(self._arrivals), turn
             bisect.insort(self._queue, place)
             try:
-                while not is_given_up():
+                while not is_cancelled():
                     if self._queue[0] != place:
                         turn.wait()
                         continue
                     slot = self._slot = self._store.apply(
                         lambda schedule: schedule.reserve_slot(
-                            self._store.now(), self._cap, held=self._slot
+                            self._store.now(), self._cap, reserved=self._slot
                         )
                     )
                     left = slot.at - self._store.now()
@@ -281,15 +281,15 @@ def private_folder() -> Path:
 # ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is
 # made here, and stored by compare-and-set. With each reply comes the server's time, so that all
 # machines have one clock. Without the server each machine sends at `ALONE` of the limit, which its
-# processes share in a file. All look for it every `AGAIN` seconds, and whoever finds the state lost
-# holds everybody until the others have found it, too.
+# processes share in a file. All look for it every `LOOK_INTERVAL_S` seconds. The one that finds the
+# state lost holds everybody until the others have found it, too.
 
 #: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of
 #: fifteen: three machines stay below it.
 ALONE = 0.25
 TIMEOUT = 0.5  # seconds for connecting, and for a reply
-AGAIN = 2.0  # seconds between looking for a server that is gone
-HOLD = AGAIN + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
+LOOK_INTERVAL_S = 2.0  # seconds between looking for a server that is gone
+HOLD = LOOK_INTERVAL_S + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
 _KEPT = 4 * 3600  # seconds after the last change
 _TRIES, _TOO_LATE = (
     1000,
@@ -374,16 +374,16 @@ class _Server:
             self._is_gone = False
         return found[0] if found else None
 
-    def note_loss(self, problem: Exception) -> None:
+    def note_loss(self, error: Exception) -> None:
         if not self._is_gone:
             until = f"this machine sends at {ALONE:.0%} of the rate limit until it is back"
             log.warning(
                 "Redis at %s, which shares the rate limit among machines, is gone (%s): %s",
                 self.name,
-                problem,
+                error,
                 until,
             )
-        self._is_gone, self.look_at = True, time.monotonic() + AGAIN
+        self._is_gone, self.look_at = True, time.monotonic() + LOOK_INTERVAL_S
 
 
 _server = functools.cache(_Server)
@@ -414,9 +414,9 @@ class RedisStore:
                 "password are written like %40"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
-        except Exception as problem:  # also what an option in the address brings about
+        except Exception as error:  # also what an option in the address brings about
             text = (
-                f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, "
+                f"the Redis at {self._server.name} cannot be used ({error}): see that it is up, "
                 "and address and password are right"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
@@ -430,8 +430,8 @@ class RedisStore:
             try:
                 if time.monotonic() >= self._server.look_at:
                     return self._apply_shared(change)
-            except self._server.errors as problem:
-                self._server.note_loss(problem)
+            except self._server.errors as error:
+                self._server.note_loss(error)
         return self._file.apply(lambda schedule: self._apply_alone(schedule, change))
 
     def _apply_shared(self, change: Callable[[Schedule], T]) -> T:

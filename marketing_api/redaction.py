@@ -69,15 +69,15 @@ class Redactor:
     def redact_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The chunks without the secret, also where it lies across two of them; memory stays that
         of one chunk."""
-        held = b""
+        pending = b""
         for chunk in chunks:
-            clean = self.redact(held + chunk)
+            clean = self.redact(pending + chunk)
             cut = max(0, len(clean) - self._overlap)
-            held = clean[cut:]
+            pending = clean[cut:]
             if cut:
                 yield clean[:cut]
-        if held:
-            yield held
+        if pending:
+            yield pending
 
 
 #: What moves a cursor, hides or reverses text, or ends a line unseen; tabs and line feeds are left.

@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 
 #: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
-_PROBED_AGAIN_S = 10.0
+_PROBE_INTERVAL_S = 10.0
 #: Seconds without any whole response after which an account is sent nothing more, whatever its
 #: service asks to wait for.
 SILENCE = 600.0
 _PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
-FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
+FIRST_LOG_S, LOG_INTERVAL_S = 15.0, 30.0
 _IDLE_S = 120.0  # without a request, after which a time without responses begins anew
 
 
@@ -61,25 +61,25 @@ class Silence:
             self._under_way += 1
             self._last = now
 
-    def end_request(self, problem: Exception | None) -> None:
+    def end_request(self, error: Exception | None) -> None:
         with self._lock:
             self._under_way -= 1
             self._last = now = time.monotonic()
-            if not isinstance(problem, Transient):
+            if not isinstance(error, Transient):
                 self._answered_at, self._since, self._why = (
                     now,
                     (now if self._under_way else None),
                     "",
                 )
                 return
-            is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._why
-            self._why, self._is_refused = str(problem), isinstance(problem, RateLimited)
+            is_first = isinstance(error, Unreachable) and self._answered_at < 0 and not self._why
+            self._why, self._is_refused = str(error), isinstance(error, RateLimited)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
                 "account %s: no response yet (%s); retrying. Is the address right, and the "
                 "service up?",
                 self._account,
-                problem,
+                error,
             )
 
     @property
@@ -97,7 +97,7 @@ class Silence:
 
     def log_when_due(self) -> None:
         since, now = self._since, time.monotonic()
-        if since is None or now - since < FIRST_SAID_S or now - self._logged_at < SAID_AGAIN_S:
+        if since is None or now - since < FIRST_LOG_S or now - self._logged_at < LOG_INTERVAL_S:
             return
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
@@ -122,7 +122,7 @@ class Silence:
         return time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     @property
-    def is_outage_given_up(self) -> bool:
+    def has_outage_lasted(self) -> bool:
         """It was waited for and did not end: until a whole response comes again, one try of a call
         is enough."""
         return self._is_down and self._has_lasted()
@@ -138,7 +138,7 @@ class Silence:
             now = time.monotonic()
             if self._answered_at > since or self._has_lasted():
                 return False
-            if now - self._probed_at > _PROBED_AGAIN_S or not self._is_down:
+            if now - self._probed_at > _PROBE_INTERVAL_S or not self._is_down:
                 is_down = False
                 try:
                     probe()
@@ -194,7 +194,7 @@ class Retry:
         began = failed_at = time.monotonic()
         while True:
             try:
-                return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
+                return self._send(call, first=is_refused, is_cancelled=stop.is_set, before=leave)
             # no pause: the limiter holds everybody until the window resets, then this one goes
             # first
             except RateLimited:
@@ -219,7 +219,7 @@ class Retry:
         """Whether a read that failed so often, for so long, is not tried again; an outage is waited
         for."""
         is_tried = tries >= TRIES or (tries > 1 and seconds > LONGEST_CALL_S)
-        if not is_tried and not self._silence.is_outage_given_up:
+        if not is_tried and not self._silence.has_outage_lasted:
             return False
         return not self._silence.is_outage(since, lambda: self._send(ME.bind()))
 
@@ -239,11 +239,11 @@ class Retry:
                 continue
             except GivenUp:
                 raise
-            except Transient as problem:
-                if not isinstance(problem, Unreachable) or problem.was_sent:
+            except Transient as error:
+                if not isinstance(error, Unreachable) or error.was_sent:
                     raise OutcomeUnknown(
-                        f"{problem}; it was sent and may have taken effect"
-                    ) from problem
+                        f"{error}; it was sent and may have taken effect"
+                    ) from error
                 tries, is_refused, before = tries + 1, False, lambda: None
                 if tries >= TRIES:
                     raise

@@ -138,13 +138,13 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, in UTF-8 and with the key replaced. With a `problem` it is not a whole HTTP
+    """What came back, in UTF-8 and with the key replaced. With an `error` it is not a whole HTTP
     response (`body`: what had come until then)."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Body = field(default=b"", repr=False)
-    problem: Transient | None = None
+    error: Transient | None = None
 
 
 class _Inflow:
@@ -216,7 +216,7 @@ class Transport:
         The operation's time-out is that between two bytes; twice as many seconds until what has
         come must be more than a trickle, ten times as many until all of it must have come."""
         what, timeout = call.operation.name, call.operation.timeout
-        problem: Transient | None = None
+        failure: Transient | None = None
         status: int | None = None
         headers: Mapping[str, str] = {}
         body = _Inflow(self._spool / spool_name)
@@ -235,23 +235,23 @@ class Transport:
                 status, headers = response.status, response.headers
                 self._receive_body(response, body, under_way)
             except TooLarge as found:
-                problem = TooLarge(f"{what}: HTTP {status}, {found}")
+                failure = TooLarge(f"{what}: HTTP {status}, {found}")
                 body.cut()
             except (
                 requests.RequestException,
                 urllib3.exceptions.HTTPError,
                 ValueError,
             ) as error:  # the last: a chunk of -5 bytes
-                problem = _explain_error(error, what, status, timeout)
+                failure = _explain_error(error, what, status, timeout)
             except BaseException:
                 body.discard()
                 raise
         if under_way.is_ended:
-            problem = Unreachable(
+            failure = Unreachable(
                 f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent
             )
         text = to_utf8(body.finish(), headers.get("Content-Type", ""))
-        return Received(status, headers, text, problem)
+        return Received(status, headers, text, failure)
 
     def _receive_body(
         self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay
@@ -294,8 +294,8 @@ def _unpack_chunks(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> 
     TooLarge and DecodeError."""
     names = [
         name
-        for each in encodings.lower().split(",")
-        if (name := each.strip()) not in ("", "identity")
+        for encoding in encodings.lower().split(",")
+        if (name := encoding.strip()) not in ("", "identity")
     ]
     # nothing else was requested: it is taken as it came
     is_known = names and _PACKED.issuperset(names)
@@ -344,13 +344,13 @@ def _too_slow(under_way: UnderWay, timeout: float) -> str:
 
 def _explain_error(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
     """In words of our own: the texts of the libraries hold addresses and parameters."""
-    errors = list(_list_causes(error))
-    if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in errors):
+    causes = list(_list_causes(error))
+    if any(isinstance(cause, urllib3.exceptions.ReadTimeoutError) for cause in causes):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off")
     for kind, words in _NOT_CONNECTED:
-        if any(isinstance(each, kind) for each in errors):
+        if any(isinstance(cause, kind) for cause in causes):
             advice = _about_certificates() if kind is ssl.SSLCertVerificationError else ""
             return Unreachable(f"{what}: {words}{advice}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)

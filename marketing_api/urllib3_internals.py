@@ -58,13 +58,13 @@ def open_pool(
         adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
         if pool.scheme == "https":
             _read_certificates_once(pool)
-    except OSError as problem:
+    except OSError as error:
         named = (
             f"{certificate_variable()}={verify}"
             if certificate_variable()
             else "the system's bundle"
         )
-        raise OSError(f"{named} holds no certificates") from problem
+        raise OSError(f"{named} holds no certificates") from error
     pool.ConnectionCls = _make_keyed(
         pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine
     )
@@ -154,5 +154,5 @@ def unpack_pieces(
         ) or decoder.has_unconsumed_tail:
             chunk = b""
             yield piece
-    except zlib.error as problem:
-        raise urllib3.exceptions.DecodeError("not packed as it says") from problem
+    except zlib.error as error:
+        raise urllib3.exceptions.DecodeError("not packed as it says") from error

@@ -79,16 +79,16 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         )
 
 
-def refused_by_operation(operation: Operation, problem: AuthenticationFailed) -> ServiceError:
+def refused_by_operation(operation: Operation, error: AuthenticationFailed) -> ServiceError:
     """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever
     its words blame."""
     if operation.name == "app/me":
-        return problem
-    what = "HTTP 401" if problem.code is None else f"errorCode {problem.code}"
+        return error
+    what = "HTTP 401" if error.code is None else f"errorCode {error.code}"
     refused = (
         f"the service refused with {what}, though it accepts the key: not available to this account"
     )
-    return NotAvailable(f"{operation.name}: {refused}", code=problem.code, detail=problem.detail)
+    return NotAvailable(f"{operation.name}: {refused}", code=error.code, detail=error.detail)
 
 
 def find_flaw(response: Response) -> str:
@@ -98,8 +98,8 @@ def find_flaw(response: Response) -> str:
         return ""
     try:
         check_response(response.call, 200, {}, response.envelope)
-    except (MarketingApiError, ValueError) as problem:
-        return str(problem)
+    except (MarketingApiError, ValueError) as error:
+        return str(error)
     return ""
 
 
@@ -206,9 +206,11 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
         code, text = _code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
-        wanted = "items" if operation.is_listing else "" if operation.at else "data"
-        if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
-            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`")
+        expected_member = "items" if operation.is_listing else "" if operation.at else "data"
+        if expected_member and _is_hollow(
+            inner or {}, expected_member, is_strict=bool(operation.records)
+        ):
+            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{expected_member}`")
     elif kind != b"[":
         _check_value(operation, name, decode(raw))
 
@@ -226,13 +228,13 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
     """True when a wrapper says that there is something and does not hold it. Empty wrappers are
-    just empty; `is_strict`: what is held is a collection, or null beside a count of 0."""
-    held = find_member(wrapper, entries)
-    if not wrapper or (held is not None and (not is_strict or first_letter(held) in b"[{")):
+    just empty; `is_strict`: what is content is a collection, or null beside a count of 0."""
+    content = find_member(wrapper, entries)
+    if not wrapper or (content is not None and (not is_strict or first_letter(content) in b"[{")):
         return False
     count = find_member(wrapper, "count")
     return (
-        (held is not None and first_letter(held) != b"n")
+        (content is not None and first_letter(content) != b"n")
         or count is None
         or decode(count) not in (0, "0")
     )

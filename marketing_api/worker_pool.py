@@ -154,7 +154,7 @@ class FanOut:
         self._persist = persist
         self._pool = pool
         self._lane = Lane(urgency)
-        self._given_up: dict[str, MarketingApiError] = {}  # by operation
+        self._abandoned: dict[str, MarketingApiError] = {}  # by operation
         self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._under_way = 0
@@ -192,20 +192,20 @@ class FanOut:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's
         thread."""
         name = call.operation.name
-        if (hopeless := self._given_up.get(name)) is not None:
+        if (hopeless := self._abandoned.get(name)) is not None:
             return Failure(call, hopeless)
         try:
-            response = self._persist(call, self._lane.stop, lambda: name in self._given_up, leave)
+            response = self._persist(call, self._lane.stop, lambda: name in self._abandoned, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
-        except MarketingApiError as problem:
-            is_transient = isinstance(problem, Transient)
-            error = self._given_up.get(name, problem) if is_transient else problem
+        except MarketingApiError as error:
+            is_transient = isinstance(error, Transient)
+            reason = self._abandoned.get(name, error) if is_transient else error
             with self._lock:
                 self._failures[name] = self._failures[name] + 1 if is_transient else 0
-                if isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW:
-                    self._given_up.setdefault(name, error)
-            return Failure(call, error)
+                if isinstance(reason, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW:
+                    self._abandoned.setdefault(name, reason)
+            return Failure(call, reason)
         except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
             return fault
         self._failures[name] = 0

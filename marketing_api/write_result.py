@@ -100,7 +100,7 @@ def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
     """Lower case, blanks and apostrophes made alike, without what we sent and without what stands
     in quotes."""
     text = _normalize_text(sentence)
-    for value in sorted({_normalize_text(str(each)) for each in sent}, key=len, reverse=True):
+    for value in sorted({_normalize_text(str(value)) for value in sent}, key=len, reverse=True):
         # each is a pattern of its own, which takes long to compile
         if len(value) > 2 and value in text:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", " … ", text)
@@ -172,8 +172,8 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     if depth > 4:
         return
     if isinstance(value, list):
-        for each in value:
-            yield from _nested_errors(each, depth + 1)
+        for entry in value:
+            yield from _nested_errors(entry, depth + 1)
     if not isinstance(value, Mapping):
         return
     words = _error_words(

@@ -22,7 +22,7 @@ from home.door import open_warehouse
 from home.settings import Settings
 from marketing_api.address import normal_form
 from marketing_api.clock import unix_now
-from marketing_api.contact_lookup import Shown
+from marketing_api.contact_lookup import TimelineEntry
 from marketing_api.exchange import order_of
 from marketing_api.records.contacts import STATUSES
 from warehouse.errors import NoWarehouse
@@ -210,11 +210,15 @@ class Known:
         contacts."""
         return {list_id: set(keys) for list_id, keys in self._query_rows("shown_fields", list_ids)}
 
-    def find_events(self, minutes: Iterable[tuple[int, int]]) -> dict[tuple[int, int], list[Shown]]:
+    def find_events(
+        self, minutes: Iterable[tuple[int, int]]
+    ) -> dict[tuple[int, int], list[TimelineEntry]]:
         """What timelines show in these minutes (contact id, unix minute)."""
-        found: dict[tuple[int, int], list[Shown]] = {}
+        found: dict[tuple[int, int], list[TimelineEntry]] = {}
         for contact_id, at, texts in self._query_rows("timelines", minutes):
-            found.setdefault((contact_id, at // 60), []).append(Shown(tuple(texts), at, None))
+            found.setdefault((contact_id, at // 60), []).append(
+                TimelineEntry(tuple(texts), at, None)
+            )
         return found
 
     def timelines_read_lately(self, contact_ids: Iterable[int]) -> set[int]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from marketing_api.contact_lookup import Shown, Timeline
+from marketing_api.contact_lookup import Timeline, TimelineEntry
 from marketing_api.write_result import unescape_html
 from write_back.input.values import MAX_DESCRIPTION
 from write_back.outbox.outbox import Entry
@@ -142,7 +142,7 @@ def match_entries(
     return {item: entry for entry, item in item_of.items()}
 
 
-def _match_costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+def _match_costs(item: Wanted, shown: Sequence[TimelineEntry]) -> dict[int, int]:
     """Entry → how unlike it is, for those that may be the item's: the text first, then the time,
     then who may wait."""
     found = {}
@@ -161,7 +161,7 @@ def _match_costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
     return found
 
 
-def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
+def _likeness_of_time(item: Wanted, shown: TimelineEntry) -> int | None:
     """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of
     another zone or hour."""
     if shown.at is not None and item.at is not None:

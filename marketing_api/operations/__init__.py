@@ -40,7 +40,7 @@ _MODULES = (account, reputation, social, campaigns, contacts, lists, users, goal
 
 #: The operations by area, in the order of the specification.
 AREAS: dict[str, tuple[Operation, ...]] = {
-    each.AREA.name: tuple(each.AREA.values()) for each in _MODULES
+    module.AREA.name: tuple(module.AREA.values()) for module in _MODULES
 }
 
 #: All operations by name, e.g. `emailmarketing/getcontacts`.

@@ -36,8 +36,8 @@ def read_business(payload: Any, params: Params) -> Rows:
 def _with_short_name(entry: Entry) -> Entry:
     """The short name's member may be named after the service, followed by `Name` (observation
     47)."""
-    others = (name for name in entry if name.lower() not in ("businessname", "contactname"))
-    names = [name for name in others if name.lower().endswith("name")]
+    other_names = (name for name in entry if name.lower() not in ("businessname", "contactname"))
+    names = [name for name in other_names if name.lower().endswith("name")]
     return {("serviceName" if [name] == names else name): value for name, value in entry.items()}
 
 

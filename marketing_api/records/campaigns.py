@@ -241,9 +241,9 @@ class _Link:
             try:
                 email, count = read_clicker(clicker)
                 self.clicks[email] = self.clicks.get(email, 0) + count
-            except ValueError as problem:
+            except ValueError as error:
                 self.is_whole = False
-                yield CampaignClicker, Unread(clicker, str(problem))
+                yield CampaignClicker, Unread(clicker, str(error))
 
     @property
     def totals(self) -> Entry:

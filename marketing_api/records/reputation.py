@@ -245,7 +245,7 @@ def read_stats(payload: Any, params: Params) -> Rows:
             yield from itertools.starmap(mark_missing, _SERIES.items())
         return
     served = {record: first_member(payload, name) for record, name in _SERIES.items()}
-    if not any(each is not None for each in served.values()) and any(
+    if not any(series is not None for series in served.values()) and any(
         map(is_full, payload.values())
     ):
         yield ReviewStats, payload  # under names that nobody knows: set aside

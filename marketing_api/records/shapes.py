@@ -48,9 +48,9 @@ def list_entries(items: Any) -> Iterator[Any]:
     if isinstance(items, dict) and is_scalar(items.get("id")):
         yield items
     elif isinstance(items, (dict, list)):
-        for each in items.values() if isinstance(items, dict) else items:
-            is_cut = isinstance(each, dict) and FORGOTTEN in each
-            yield CutEntry(str(each[FORGOTTEN])) if is_cut else each
+        for entry in items.values() if isinstance(items, dict) else items:
+            is_cut = isinstance(entry, dict) and FORGOTTEN in entry
+            yield CutEntry(str(entry[FORGOTTEN])) if is_cut else entry
     elif items is not None and items != "":
         yield items
 

@@ -69,8 +69,8 @@ def _shape_users(value: Any, business: str | None) -> Rows:
         if not isinstance(person, dict):
             yield User, person
             continue
-        is_told = "id" in person or isinstance(people, list)
-        yield User, person | known | ({} if is_told else {"user_id": number})
+        has_id = "id" in person or isinstance(people, list)
+        yield User, person | known | ({} if has_id else {"user_id": number})
 
 
 AREA = Area("users")

@@ -62,7 +62,7 @@ def _shape_webhook(entry: Entry) -> Entry:
 
 
 def _delay_seconds(delay: Any) -> int | None:
-    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not
+    """{hours, minutes, seconds} → seconds; None when none of them is parts. A plain number does not
     tell its unit, unless it is 0."""
     if is_nothing(delay):
         return None
@@ -70,10 +70,12 @@ def _delay_seconds(delay: Any) -> int | None:
         if read_int(delay) != 0:
             raise ValueError("a delay without its unit")
         return 0
-    given = {name: value for name, value in delay.items() if not is_nothing(value)}
-    if not given.keys() <= _SECONDS.keys():
+    parts = {name: value for name, value in delay.items() if not is_nothing(value)}
+    if not parts.keys() <= _SECONDS.keys():
         raise ValueError("a delay in other units")
-    return sum(_SECONDS[name] * read_int(value) for name, value in given.items()) if given else None
+    if not parts:
+        return None
+    return sum(_SECONDS[unit] * read_int(value) for unit, value in parts.items())
 
 
 AREA = Area("webhooks")

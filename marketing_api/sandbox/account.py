@@ -6,18 +6,20 @@ from marketing_api.sandbox.seed import Thing
 
 def me(call: CheckedCall) -> Thing:
     world = call.world
-    shown: Thing = {
+    business: Thing = {
         "id": str(world.business_id),
         "phoneNumber": "+15550100100",
         "package": "Agency Pro",
         **world.business,
     }
     if call.observes("business-names"):  # the short name under that of the service (row 47)
-        shown |= {
-            "sandboxName": shown.pop("serviceName"),
+        business |= {
+            "sandboxName": business.pop("serviceName"),
             "limits": {"contacts": 100_000, "users": 25},
         }
-    return shown | ({"timezone": world.origin.timezone} if call.observes("show-timezone") else {})
+    return business | (
+        {"timezone": world.origin.timezone} if call.observes("show-timezone") else {}
+    )
 
 
 def createaccount(call: CheckedCall) -> Thing:

@@ -93,32 +93,32 @@ class App:
         """The response to a request below `/1/` that was counted at `arrived` (real unix
         seconds)."""
         name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(SUFFIX)
-        rate, given, fault = self.window.count(arrived), Params(), ""
+        rate, received, fault = self.window.count(arrived), Params(), ""
         response, outcome = Response(200, b""), "ok"
         try:
-            given = read_params(request)
-            operation = self.admit(name, given, rate)
+            received = read_params(request)
+            operation = self.admit(name, received, rate)
             self.world.settle(arrived)
             fault = self.faults.draw(
-                name, repr(sorted(given.items())), is_write=not operation.is_read
+                name, repr(sorted(received.items())), is_write=not operation.is_read
             )
             if not fault or self.faults.known[fault].has_effect:
-                response = self.apply(operation, given, arrived, rate)
+                response = self.apply(operation, received, arrived, rate)
         except Refusal as refusal:
             response, outcome = responses.error(self.world, refusal, rate), str(refusal.code)
         if fault:
             response, outcome = self.fail(fault, response, rate), fault
         self.requests += 1
-        shown = Call(ALL[name], given).public_params if name in ALL else given
+        public = Call(ALL[name], received).public_params if name in ALL else received
         self.log.append(
-            Logged(self.requests, name, request.verb, shown, arrived, response.status, outcome)
+            Logged(self.requests, name, request.verb, public, arrived, response.status, outcome)
         )
         return response
 
-    def admit(self, name: str, given: Params, rate: RateReport) -> Operation:
+    def admit(self, name: str, received: Params, rate: RateReport) -> Operation:
         """What is requested; a Refusal where it comes too early, without the key, or for nothing
         that there is. The key is taken out of the parameters."""
-        keys = [given.pop(place, "").strip() for place in ("key", "api_key")]
+        keys = [received.pop(place, "").strip() for place in ("key", "api_key")]
         if rate["reached"]:
             raise Refusal(*ERRORS["rate-limited"])
         if self.options.key not in keys:
@@ -129,10 +129,10 @@ class App:
         return ALL[name]
 
     def apply(
-        self, operation: Operation, given: Params, arrived: float, rate: RateReport
+        self, operation: Operation, received: Params, arrived: float, rate: RateReport
     ) -> Response:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
-        checked, now = check_params(operation, given), self.world.now()
+        checked, now = check_params(operation, received), self.world.now()
         data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))
         return responses.success(self.world, operation, data, rate)
 
@@ -140,9 +140,9 @@ class App:
         operation = call.operation
         data = RULES[operation.name](call)
         if not operation.is_read:
-            shown = Call(operation, call.params).public_params
+            public = Call(operation, call.params).public_params
             self.journal.append(
-                at=call.now, operation=operation.name, params=shown, fields=call.fields
+                at=call.now, operation=operation.name, params=public, fields=call.fields
             )
             self.world.settle(call.arrived)
         return data

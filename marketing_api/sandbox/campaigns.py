@@ -11,7 +11,7 @@ GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
 
 def _show(call: CheckedCall, campaign: Campaign) -> Thing:
-    shown = {
+    members = {
         "id": str(campaign.campaign_id),
         "subject": campaign.subject,
         "message": campaign.body,
@@ -24,20 +24,20 @@ def _show(call: CheckedCall, campaign: Campaign) -> Thing:
         counts = campaign.count_mails(call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
-        shown["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
-        shown["delivery_success"] = str(counts["sent"] - counts["bounced"])
-        shown["delivery_failed"] = str(counts["bounced"])
-    return shown
+        members["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
+        members["delivery_success"] = str(counts["sent"] - counts["bounced"])
+        members["delivery_failed"] = str(counts["bounced"])
+    return members
 
 
 def campaigns(call: CheckedCall) -> Thing:
     """Grouped by status, or all at the top (observation 40); a page is cut from all groups together
     (assumed)."""
-    wanted, (first, end) = (call["filter"] or "all"), call.between()
+    group, (first, end) = (call["filter"] or "all"), call.between()
     found = [
         one
         for one in call.world.find_campaigns(call.now).values()
-        if wanted in ("all", one.group(call.now).lower()) and first <= one.created_at < end
+        if group in ("all", one.group(call.now).lower()) and first <= one.created_at < end
     ]
     count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
     if call.observes("campaign-groups"):
@@ -72,9 +72,10 @@ def stats(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
     counts = campaign.count_mails(call.now)
     sent, opened = counts.pop("sent"), counts.pop("opened")
-    shown = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
+    figures = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
     stats = {
-        name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)" for name, count in shown.items()
+        name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)"
+        for name, count in figures.items()
     }
     return {"stats": stats, "clicks": _show_clicks(call, campaign)}
 
@@ -124,14 +125,14 @@ def _read_lists(call: CheckedCall) -> list[int]:
 
 
 def addcampaign(call: CheckedCall) -> Thing:
-    given: dict[str, Any] = _read_texts(call) | _read_schedule(call)
+    members: dict[str, Any] = _read_texts(call) | _read_schedule(call)
     campaign = Campaign(
         next(call.world.ids),
         lists=_read_lists(call),
         created_at=call.now,
         links=_find_links(call["body"]),
         is_automated=call["type"] == "automated",
-        **given,
+        **members,
     )
     call.world.schedule(campaign, call.now)
     return call.done("campaign", "added", campaign.campaign_id)

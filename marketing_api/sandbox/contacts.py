@@ -39,7 +39,7 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
     """A contact as the service shows it: the named fields, and its values by field id (observation
     19)."""
     registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
-    shown = {
+    members = {
         "id": str(contact.contact_id),
         "email": contact.email,
         "status": status,
@@ -48,8 +48,8 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
         **contact.values,
     }
     if field := find_email_field(call, contact.list_id):
-        shown[field] = contact.email
-    return shown
+        members[field] = contact.email
+    return members
 
 
 def getcontacts(call: CheckedCall) -> Thing:
@@ -140,8 +140,8 @@ def _read_values(call: CheckedCall, lists: list[int]) -> Params:
 
 def _read_address(call: CheckedCall, lists: list[int]) -> str:
     """The address; where lists have a field for it, that one does as well (observation 38)."""
-    given = (call.fields.get(find_email_field(call, one), "").strip() for one in lists)
-    return call["email"] or next(filter(None, given), "")
+    values = (call.fields.get(find_email_field(call, one), "").strip() for one in lists)
+    return call["email"] or next(filter(None, values), "")
 
 
 def _find_on_list(call: CheckedCall, email: str, list_id: int) -> list[Contact]:

@@ -75,5 +75,5 @@ def respond_to_control(app: App, request: Request, real: float) -> Response:
         )
     try:
         return Response(200, encode(handle(app, params, real)))
-    except (ValueError, KeyError) as problem:
-        return Response(400, encode({"error": str(problem)}))
+    except (ValueError, KeyError) as error:
+        return Response(400, encode({"error": str(error)}))

@@ -6,7 +6,7 @@ from marketing_api.sandbox.rules import CheckedCall, Resource, show_list
 from marketing_api.sandbox.seed import DAY, WORDS, Thing
 
 #: So many of the latest reviews of a channel are shown (assumed).
-_SHOWN_PER_CHANNEL = 60
+_REVIEWS_PER_CHANNEL = 60
 
 
 def _compute_members(call: CheckedCall, _id: int, review: Thing) -> Thing:
@@ -26,11 +26,11 @@ def _find_channels(call: CheckedCall) -> list[str]:
 def direct(call: CheckedCall) -> Thing:
     """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last
     7 and 30 days (assumed)."""
-    wanted, first, end = call["filter"], 0, call.now + 1
-    if wanted == "date":
+    days_filter, first, end = call["filter"], 0, call.now + 1
+    if days_filter == "date":
         first, end = call.between()
-    elif wanted:
-        days = {"today": 0, "lastweek": 7, "lastmonth": 30}[wanted]
+    elif days_filter:
+        days = {"today": 0, "lastweek": 7, "lastmonth": 30}[days_filter]
         first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
     reviews = call.things("review").items()
     return show_list([_REVIEWS.show(call, *one) for one in reviews if first <= one[1]["at"] < end])
@@ -47,7 +47,7 @@ def online(call: CheckedCall) -> Thing:
         reviews = [one for one in call.things("online review").values() if one["channel"] == name]
         if reviews:
             item["AvgRating"] = f"{sum(one['stars'] for one in reviews) / len(reviews):.1f}"
-            item["data"] = [_show_online(one) for one in reversed(reviews[-_SHOWN_PER_CHANNEL:])]
+            item["data"] = [_show_online(one) for one in reversed(reviews[-_REVIEWS_PER_CHANNEL:])]
     return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": items}
 
 
@@ -70,8 +70,8 @@ def sentiment(call: CheckedCall) -> Thing:
         is_meant = one["channel"] in channels and call.wants("filter", polarity)
         if is_meant and one["stars"] != 3 and first <= one["at"] < end:
             date = call.moments.text(one["at"], "day")
-            shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": date}
-            groups[f"{polarity.title()}s"].append(shown)
+            entry = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": date}
+            groups[f"{polarity.title()}s"].append(entry)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}
     return {"overall": {"stats": totals}, "items": groups}
 
@@ -84,10 +84,10 @@ def stats(call: CheckedCall) -> Thing:
         if first <= day["since"] < end:
             parts["SocialMedia"].append({"periode": day["periode"]} | day["mentions"])
             parts["FeedbackHub"].append({"periode": day["periode"], "views": day["views"]})
-    wanted = {
+    chosen_parts = {
         name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()
     }
-    return {"items": [], **wanted}
+    return {"items": [], **chosen_parts}
 
 
 def _count_ratings(call: CheckedCall) -> list[Thing]:

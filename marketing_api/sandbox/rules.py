@@ -68,7 +68,7 @@ class CheckedCall:
         return [word for part in self[name].split(",") if (word := part.strip())]
 
     def wants(self, name: str, word: str) -> bool:
-        """Whether the list that is given names the word; without one, everything is wanted."""
+        """Whether the list in that parameter names the word; without a list it names all."""
         return not {"all", word}.isdisjoint(self.words(name) or ["all"])
 
     def pick(self, *names: str) -> Thing:
@@ -129,9 +129,9 @@ class CheckedCall:
         """By address the first one."""
         return self.contacts()[0]
 
-    def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
+    def must_exist(self, what: str, named: Iterable[Any], known: Container[Any]) -> None:
         """A Refusal when a write names something that is not there."""
-        if any(one not in known for one in wanted):
+        if any(one not in known for one in named):
             raise missing(what)
 
     # shapes

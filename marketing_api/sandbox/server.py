@@ -109,8 +109,8 @@ def run(app: App, parent: int | None = None) -> int:
                 f"  key {options.key}, {options.contacts} contacts, seed {options.seed}", flush=True
             )
             server.serve_forever()
-    except OSError as problem:
-        why = os.strerror(problem.errno or 0)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
         refusal = f"port {options.port} of this machine cannot be had ({why}); --port takes another"
         print(refusal, file=sys.stderr)
         return 2
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None, epilog: str = "") -> int:
     try:
         command = make_command(lambda options, parent: run(App(options), parent), epilog)
         return int(command.main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)
-    except click.ClickException as problem:
-        print(f"marketing-sync: error: {problem.format_message()}", file=sys.stderr)
+    except click.ClickException as error:
+        print(f"marketing-sync: error: {error.format_message()}", file=sys.stderr)
         print("See `marketing-sync sandbox --help`.", file=sys.stderr)
-        return problem.exit_code
+        return error.exit_code

@@ -49,12 +49,12 @@ def calendar(call: CheckedCall) -> Thing:
     count, page = call.page(found, 10)
     dates: dict[str, Thing] = {}
     for at, post_id, post, one in page:
-        shown = {"id": str(post_id), "message": post["message"]}
+        entry = {"id": str(post_id), "message": post["message"]}
         if photo := post["photo"]:
-            shown["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
-        shown["channel"] = one | {"date": call.moments.text(at, "12h")}
+            entry["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
+        entry["channel"] = one | {"date": call.moments.text(at, "12h")}
         entries = dates.setdefault(str(call.moments.date(at)), {})
-        entries[str(len(entries) + 1)] = shown
+        entries[str(len(entries) + 1)] = entry
     return {"count": count, "items": dates}
 
 

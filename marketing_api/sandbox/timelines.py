@@ -28,9 +28,9 @@ def timeline(call: CheckedCall) -> Thing:
     latest = mails[::-1]
     automated = [_show_automated(call, mail) for mail in latest if mail.campaign.is_automated]
     visits = [visit for mail in latest for visit in _show_visits(call, mail)]
-    for part, shown in (("utm", visits), ("automated", automated)):
+    for part, entries in (("utm", visits), ("automated", automated)):
         if part in include:
-            payload[part] = {"data": shown, "count": len(shown)}
+            payload[part] = {"data": entries, "count": len(entries)}
     return payload
 
 

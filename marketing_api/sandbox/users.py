@@ -13,11 +13,11 @@ def lists(call: CheckedCall) -> Thing:
     users_by_business: dict[int, Thing] = {one: {} for one in call.ids("businessid") or known}
     group_names = {str(one): group["name"] for one, group in call.things("group").items()}
     for user_id, user in call.things("user").items():
-        shown = show_thing("user", user_id, user)
+        entry = show_thing("user", user_id, user)
         if group_name := group_names.get(user.get("group", "")):
-            shown["group"] = group_name
+            entry["group"] = group_name
         users = users_by_business.get(own_id + user["business_offset"], {})
-        users[shown.pop("id")] = shown
+        users[entry.pop("id")] = entry
     items = {str(business): {"users": users} for business, users in users_by_business.items()}
     return {"count": sum(map(len, users_by_business.values())), "items": items}
 

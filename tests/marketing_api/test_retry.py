@@ -69,7 +69,7 @@ def test_the_limit_that_is_logged_is_the_one_that_is_met(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(retry, "FIRST_SAID_S", 0.0)
+    monkeypatch.setattr(retry, "FIRST_LOG_S", 0.0)
     silence = retry.Silence("main")
     for problem in problems:
         silence.begin_request()

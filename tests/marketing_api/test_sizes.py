@@ -56,8 +56,8 @@ def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(
     tmp_path: Path, encoding: str, body: bytes
 ) -> None:
     received = _received(tmp_path, http(body, "200 OK", f"Content-Encoding: {encoding}"))
-    assert isinstance(received.problem, BrokenResponse)
-    assert f"more than {MOST_RATIO} times" in str(received.problem)
+    assert isinstance(received.error, BrokenResponse)
+    assert f"more than {MOST_RATIO} times" in str(received.error)
     assert isinstance(received.body, Path)
     assert received.body.stat().st_size == SPOOL_BYTES
 
@@ -69,7 +69,7 @@ def test_an_answer_that_is_large_and_packs_well_is_taken(tmp_path: Path) -> None
     )
     assert len(body) > SMALL_BYTES
     received = _received(tmp_path, http(gzip.compress(body), "200 OK", "Content-Encoding: gzip"))
-    assert received.problem is None
+    assert received.error is None
     assert isinstance(received.body, Path)
     assert received.body.read_bytes() == body
 
@@ -80,7 +80,7 @@ def test_a_body_without_end_is_read_up_to_the_limit(tmp_path: Path, head: bytes)
     received = _received(
         tmp_path, b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + chunk * 300, most_bytes=10_000_000
     )
-    assert "more than 10,000,000 bytes" in str(received.problem)
+    assert "more than 10,000,000 bytes" in str(received.error)
     assert isinstance(received.body, Path)
     assert received.body.stat().st_size == SPOOL_BYTES
 
@@ -88,7 +88,7 @@ def test_a_body_without_end_is_read_up_to_the_limit(tmp_path: Path, head: bytes)
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", ",".join(itertools.repeat("gzip", 50))])
 def test_a_body_that_is_not_packed_as_it_says_is_a_broken_answer(tmp_path: Path, encoding: str) -> None:
     received = _received(tmp_path, http(body_of(), "200 OK", f"Content-Encoding: {encoding}"))
-    assert isinstance(received.problem, BrokenResponse)
+    assert isinstance(received.error, BrokenResponse)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_whole_answer_is_the_same_however_it_is_packed(
     tmp_path: Path, encoding: str, pack: type[bytes]
 ) -> None:
     received = _received(tmp_path, http(pack(body_of()), "200 OK", f"Content-Encoding: {encoding}"))
-    assert received.problem is None
+    assert received.error is None
     assert received.body == body_of()
 
 
@@ -128,4 +128,4 @@ def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(
     tmp_path: Path, response: bytes
 ) -> None:
     received = _received(tmp_path, response)
-    assert received.problem is not None or received.body == b"{}"
+    assert received.error is not None or received.body == b"{}"

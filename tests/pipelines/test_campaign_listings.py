@@ -240,7 +240,7 @@ def test_a_newsletter_that_always_has_one_subject_is_matched_by_its_sending(serv
     assert service.read("business", "lists", "contacts", "timelines") == []
     assert not build_models(
         service.home / "warehouse.duckdb", select=selected("+campaign_performance", "stg_contacts")
-    ).problem
+    ).failure_summary
     ((every, matched),) = query(
         service.home,
         "select count(*), count(campaign_id) from marts.contact_campaign where kind = 'standard'",

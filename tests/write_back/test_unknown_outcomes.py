@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.contact_lookup import Shown, Timeline, read_timeline
+from marketing_api.contact_lookup import Timeline, TimelineEntry, read_timeline
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts
 from write_back.unknown_outcomes import Presence, Wanted, look_for, match_entries
@@ -170,14 +170,14 @@ FORMS = ("snippet", "detail", "escaped", "minutes", "prefixed")
 FATES = st.sampled_from([(True, True), (True, False), (False, False)])
 
 
-def _as_shown(item: Wanted, form: str) -> Shown:
+def _as_shown(item: Wanted, form: str) -> TimelineEntry:
     text = {"escaped": item.description.replace("&", "&amp;"), "prefixed": f"Note: {item.description}"}.get(
         form, item.description
     )
     texts = ("Activity added", text) if form == "detail" else (text,)
     if form == "minutes":
-        return Shown(texts, None, item.local.replace(second=0))
-    return Shown(texts, item.at, item.local.replace(second=0))
+        return TimelineEntry(texts, None, item.local.replace(second=0))
+    return TimelineEntry(texts, item.at, item.local.replace(second=0))
 
 
 @given(

@@ -127,7 +127,7 @@ def test_waiting_ends_when_it_is_given_up(limiter: RateLimiter) -> None:
 
     def wait() -> None:
         try:
-            limiter.wait_for_slot(is_given_up=given_up.is_set)
+            limiter.wait_for_slot(is_cancelled=given_up.is_set)
         except Stopped as problem:
             problems.append(problem)
 
@@ -144,7 +144,7 @@ def test_those_who_gave_up_leave_the_queue_to_others(limiter: RateLimiter) -> No
     def gap_behind_one() -> float:
         limiter.wait_for_slot()
         with pytest.raises(Stopped):
-            limiter.wait_for_slot(is_given_up=lambda: True)
+            limiter.wait_for_slot(is_cancelled=lambda: True)
         return limiter.wait_for_slot().gap
 
     gaps = [gap_behind_one() for _ in range(4)]

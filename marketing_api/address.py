@@ -32,7 +32,8 @@ def normal_form(address: str) -> str:
 
 def trim_invisible(text: str) -> str:
     """Without what is invisible at the ends, which is no part of an address."""
-    begin, end = 0, len(text)
+    begin = 0
+    end = len(text)
     while begin < end and _is_invisible(text[begin]):
         begin += 1
     while begin < end and _is_invisible(text[end - 1]):
@@ -50,7 +51,8 @@ def _is_invisible(character: str) -> bool:
 MASK = "•••"
 #: An @, plain, full-width or escaped as in links (also several times), JSON and web pages.
 _PERCENT = "%(?:25)*"
-_AMPERSAND, _SEMICOLON = f"(?:&|{_PERCENT}26)(?:amp;)*", f"(?:;|{_PERCENT}3b)"
+_AMPERSAND = f"(?:&|{_PERCENT}26)(?:amp;)*"
+_SEMICOLON = f"(?:;|{_PERCENT}3b)"
 _AT = (
     rf"(?:[@\uff20]|{_PERCENT}40|(?:[\\%]|{_PERCENT}5c)u(?:0040|ff20)"
     rf"|{_AMPERSAND}(?:(?:\#|{_PERCENT}23)(?:0{{0,5}}64|x0{{0,5}}40)|commat){_SEMICOLON})"

@@ -264,7 +264,8 @@ class Client:
         self, sent: Response, received: Received
     ) -> tuple[Response, MarketingApiError | None]:
         """What came back, opened, and what is wrong with it."""
-        operation, response = sent.call.operation, dataclasses.replace(sent, body=received.body)
+        operation = sent.call.operation
+        response = dataclasses.replace(sent, body=received.body)
         if received.error is not None:
             return response, received.error
         try:

@@ -77,7 +77,8 @@ class ServiceClock:
         if self._is_known or (date := _date_of(headers)) is None:
             return
         self._is_known = True
-        ahead, behind = date - self.steady(), sent_at - date
+        ahead = date - self.steady()
+        behind = sent_at - date
         if ahead > TOLERANCE or behind > TOLERANCE:
             self.skew = ahead if ahead > TOLERANCE else -behind
 

@@ -94,7 +94,8 @@ def is_nobody(refusal: Refused) -> bool:
 def read_found(response: Response) -> Iterator[Found]:
     """The contacts of a response to a look-up or of a page of a list; entries without a readable id
     are left out."""
-    operation, params = response.call.operation, response.call.params
+    operation = response.call.operation
+    params = response.call.params
     if operation.rows is None:
         pairs = rows_of_contacts(as_objects(response.envelope.decode_payload(operation)), params)
     else:
@@ -105,7 +106,8 @@ def read_found(response: Response) -> Iterator[Found]:
             and (contact_id := read_or_none(read_int, raw.get("id"))) is not None
         ):
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
-            word, code = raw.get("status"), raw.get("status_code")
+            word = raw.get("status")
+            code = raw.get("status_code")
             # a code without a word is not one that is not shown
             status = str(code) if word is None and code is not None else word
             email = raw["email"] if isinstance(raw.get("email"), str) else None
@@ -215,7 +217,8 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
             ]
     for result in client.fetch_many(single):
         params = result.call.params
-        email, list_id = params["email"], int(params["listid"])
+        email = params["email"]
+        list_id = int(params["listid"])
         seen.found[list_id, normal_form(email)] = _read_single(result, email, list_id)
     return seen
 
@@ -294,9 +297,11 @@ def read_timeline(response: Response) -> Timeline:
 
 def _read_entry(raw: Mapping[str, Any]) -> TimelineEntry:
     """Either member may hold unix seconds (row 21); a text is local."""
-    stamp, text = raw.get("timestamp"), raw.get("datetime")
+    stamp = raw.get("timestamp")
+    text = raw.get("datetime")
     if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
-        stamp, text = text if is_nothing(stamp) else stamp, None
+        stamp = text if is_nothing(stamp) else stamp
+        text = None
     moment, local = (read_or_none(_read_in_utc, value) for value in (stamp, text))
     at = None if moment is None else int(moment.timestamp())
     return TimelineEntry(

@@ -31,7 +31,8 @@ Body = bytes | Path
 Buffer = bytes | memoryview | msgspec.Raw
 Parts = dict[str, msgspec.Raw]
 
-SUFFIX, MEDIA_TYPE = ".json", "application/json"
+SUFFIX = ".json"
+MEDIA_TYPE = "application/json"
 
 _decode = msgspec.json.Decoder().decode
 _decode_parts = msgspec.json.Decoder(Parts).decode
@@ -95,7 +96,8 @@ def _recode_file(path: Path, charset: str) -> Path:
 
 def _is_utf8(body: Body | memoryview) -> bool:
     """With flat memory."""
-    view, decoder = _map_bytes(body), codecs.getincrementaldecoder("utf-8")()
+    view = _map_bytes(body)
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for place in range(0, len(view), _PIECE):
             decoder.decode(bytes(view[place : place + _PIECE]))
@@ -198,7 +200,9 @@ def _find_repeated(raw: Buffer, members: Parts) -> str:
 
     Only the names are read: the values are stepped over, with flat memory.
     """
-    text, place, seen = memoryview(raw), 0, list[tuple[str, str]]()
+    text = memoryview(raw)
+    place = 0
+    seen = list[tuple[str, str]]()
     while found := _BETWEEN.match(text, place):
         name: str = decode(found[1])
         value = memoryview(members.get(name, b""))
@@ -271,7 +275,8 @@ def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
     if (members := split_if_object(raw)) is not None:
         is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
     else:
-        members, is_entry = {}, decode(raw) not in (None, "")
+        members = {}
+        is_entry = decode(raw) not in (None, "")
     return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
 
 
@@ -335,7 +340,8 @@ class Envelope:
         """
         if not operation.is_streamed:
             return _find_repeated_within(self.text)
-        listing, wrapper = self.find_payload(operation), self.open_member(operation.at)
+        listing = self.find_payload(operation)
+        wrapper = self.open_member(operation.at)
         items = find_member(wrapper, "items")
         levels: list[tuple[Buffer | None, Parts | None]] = [
             (self.text, self.top),
@@ -398,7 +404,8 @@ def _open_envelope(text: bytes | memoryview) -> Envelope:
     header = split_if_object(find_member(inner, "header"))
     if response is None and header is None:
         return Envelope(top, text, members=top)
-    raw, data = find_member(header, "status"), find_member(inner, "data")
+    raw = find_member(header, "status")
+    data = find_member(inner, "data")
     status = "" if raw is None else str(decode(raw) or "").strip().lower()
     return Envelope(top, text, "", response, header, status, data, split_if_object(data))
 

@@ -125,7 +125,8 @@ def _unix_microseconds() -> int:
 _LATEST = 1 << 52
 _ids = _RequestIds()
 os.register_at_fork(after_in_child=_ids.draw_process_number)
-new_request_id, exceed_request_id = _ids.next_id, _ids.exceed
+new_request_id = _ids.next_id
+exceed_request_id = _ids.exceed
 
 
 def order_of(request_id: int) -> float:

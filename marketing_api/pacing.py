@@ -105,7 +105,8 @@ class Windows:
         """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
         off = (edge - self.phase + 0.5) % 1.0 - 0.5
         if abs(off) > TOLERANCE or not self.since:
-            self.since, self.phase = edge, edge % 1.0
+            self.since = edge
+            self.phase = edge % 1.0
             return
         self.phase = (self.phase + off / 8) % 1.0
         if (edge - self.since) * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
@@ -124,7 +125,8 @@ class Windows:
         self.strikes += weight
         if self.strikes > STRIKES:
             self.is_fixed = self.strikes = 0.0
-            self.since, self.distrust_until = now, now + DISTRUST
+            self.since = now
+            self.distrust_until = now + DISTRUST
 
     def place_slot(self, earliest: float, last_at: float, limit: float, allowance: float) -> Slot:
         """The next slot not before `earliest`, in a window that holds `allowance`."""
@@ -132,8 +134,10 @@ class Windows:
         if number == self.number and self.used >= allowance:
             number += 1
         if number != self.number:
-            self.before, self.used = self.used if number == self.number + 1 else 0.0, 0.0
-            self.number, self.strikes = number, self.strikes * STRIKE_FADES
+            self.before = self.used if number == self.number + 1 else 0.0
+            self.used = 0.0
+            self.number = number
+            self.strikes *= STRIKE_FADES
         start = number + self.phase
         # with less than half of a window requested, a request that slips over an edge does no harm
         is_crowded = max(self.used, self.before) > allowance / 2
@@ -149,10 +153,8 @@ class Windows:
     def note_even(self, at: float, limit: float) -> None:
         """A slot was paced evenly, which has used up its share of the window until then."""
         self.number = math.floor(at - self.phase + 1 - LAST_ENTRY)
-        self.used, self.before = (
-            math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1,
-            limit,
-        )
+        self.used = math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1
+        self.before = limit
 
 
 #: Requests a second in the specification's text: for estimates before an account has reported its
@@ -262,7 +264,8 @@ class Schedule:
             self._learn_count(slot, min(count, self.limit), now)
 
     def _learn_count(self, slot: Slot, count: float, now: float) -> None:
-        windows, half = self.windows, self.limit / 2
+        windows = self.windows
+        half = self.limit / 2
         is_edge = windows.is_window_start(count, self.limit) and slot.gap < NEAR
         if slot.window >= 0:
             if windows.is_fixed and windows.contradicts(slot, count, half, is_edge=is_edge):

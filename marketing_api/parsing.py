@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 #: collector walks what is alive.
 BATCH = 1_000
 #: A batch's sample: its first entries and first rejected ones, and one of so many.
-_FIRST, _SAMPLE_STEP = 3, 250
+_FIRST = 3
+_SAMPLE_STEP = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def parse_rows(
 
 def pair_entries(response: Response) -> Iterator[tuple[type[Record], Any]]:
     """Each entry of a response with the record that it should become."""
-    operation, params = response.call.operation, response.call.params
+    operation = response.call.operation
+    params = response.call.params
     if operation.rows is None:
         return
     if not operation.is_streamed:
@@ -288,10 +290,8 @@ def _served_entries(response: Response, first: type[Record] | None) -> Iterable[
 def timeline_extent(response: Response) -> tuple[int, int]:
     """(served, total) events of a timeline's response: served < total means that the service cut
     it. Without `total` both are equal."""
-    wrapper, timeline = (
-        response.envelope.open_member("timeline"),
-        find_member(response.envelope.members, "timeline"),
-    )
+    wrapper = response.envelope.open_member("timeline")
+    timeline = find_member(response.envelope.members, "timeline")
     served = len(split_collection(timeline if wrapper is None else find_member(wrapper, "data")))
     total = find_member(wrapper, "total")
     counted = None if total is None else read_or_none(read_int, decode(total))

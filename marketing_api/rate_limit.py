@@ -183,7 +183,8 @@ class RequestBudget:
 
 # ---- shared by the processes of one machine: a small locked file
 
-_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule).decode
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Schedule).decode
 # bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting
 # must not damage it
 _SIZE = 1024
@@ -307,19 +308,22 @@ class ServerClock:
     SET = 0.01  # seconds; less is no harm to slots in the middle of windows
 
     def __init__(self) -> None:
-        self._least, self._most, self._learnt_at = -math.inf, math.inf, 0.0
+        self._least = -math.inf
+        self._most = math.inf
+        self._learnt_at = 0.0
         self.times_set = 0
 
     def learn(self, sent: float, server: float, received: float) -> None:
         drift = self.DRIFT * (received - self._learnt_at)
-        least, most = (
-            max(self._least - drift, server - received),
-            min(self._most + drift, server - sent),
-        )
+        least = max(self._least - drift, server - received)
+        most = min(self._most + drift, server - sent)
         if least > most:
             self.times_set += least - most > self.SET
-            least, most = server - received, server - sent
-        self._least, self._most, self._learnt_at = least, most, received
+            least = server - received
+            most = server - sent
+        self._least = least
+        self._most = most
+        self._learnt_at = received
 
     @property
     def ahead(self) -> float:
@@ -331,9 +335,11 @@ class _Server:
     holds `lock`."""
 
     def __init__(self, url: str) -> None:
-        self._url, self.clock = url, ServerClock()
+        self._url = url
+        self.clock = ServerClock()
         # and on the monotonic clock, when it is worth a try
-        self._is_gone, self.look_at = False, 0.0
+        self._is_gone = False
+        self.look_at = 0.0
         self.open()
         os.register_at_fork(after_in_child=self.open)  # a connection and a lock of its own
 
@@ -342,11 +348,9 @@ class _Server:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        self.lock, self._token, self.errors = (
-            threading.Lock(),
-            os.urandom(8),
-            (redis.RedisError, OSError),
-        )
+        self.lock = threading.Lock()
+        self._token = os.urandom(8)
+        self.errors = (redis.RedisError, OSError)
         retry = Retry(
             NoBackoff(), 1, (redis.ConnectionError,)
         )  # what closes idle connections is no outage; a time-out is paid once
@@ -383,7 +387,8 @@ class _Server:
                 error,
                 until,
             )
-        self._is_gone, self.look_at = True, time.monotonic() + LOOK_INTERVAL_S
+        self._is_gone = True
+        self.look_at = time.monotonic() + LOOK_INTERVAL_S
 
 
 _server = functools.cache(_Server)
@@ -394,10 +399,8 @@ class RedisStore:
     if the server cannot be used now."""
 
     def __init__(self, url: str, path: Path) -> None:
-        self._key, self._file = (
-            f"marketing-sync:rate-limit:{path.name}",
-            FileStore(path.with_suffix(".alone")),
-        )
+        self._key = f"marketing-sync:rate-limit:{path.name}"
+        self._file = FileStore(path.with_suffix(".alone"))
         self._learnt = Schedule()
         self._alone_since = 0.0  # on the server's clock, 0: it is there
         try:
@@ -437,7 +440,8 @@ class RedisStore:
     def _apply_shared(self, change: Callable[[Schedule], T]) -> T:
         for late in range(_TRIES):
             schedule = self._read_state()
-            result, content = change(schedule), pack_schedule(schedule)
+            result = change(schedule)
+            content = pack_schedule(schedule)
             if not late or content != self._seen:
                 found = self._server.swap_state(
                     self._key, self._seen, content, was_late=late >= _TOO_LATE
@@ -445,19 +449,19 @@ class RedisStore:
                 self._seen = content if found is None else found
                 if found is not None or self._times_set != self._server.clock.times_set:
                     continue
-            self._learnt, self._alone_since = schedule, 0.0
+            self._learnt = schedule
+            self._alone_since = 0.0
             return result
         raise TimeoutError("others change the state too often")
 
     def _read_state(self) -> Schedule:
         """What is stored; where it was lost, or its clock was set, what is learnt."""
-        stored, times_set = unpack_schedule(self._seen), self._server.clock.times_set
+        stored = unpack_schedule(self._seen)
+        times_set = self._server.clock.times_set
         if self._times_set != times_set:
-            self._times_set, self._learnt, stored = (
-                times_set,
-                Schedule(self._learnt.limit),
-                Schedule(),
-            )
+            self._times_set = times_set
+            self._learnt = Schedule(self._learnt.limit)
+            stored = Schedule()
         # lost, or nobody used it since
         if stored == Schedule() or stored.last_at < self._alone_since:
             return self._learnt.begun_anew(self.now(), HOLD)

@@ -35,7 +35,8 @@ _PROBE_INTERVAL_S = 10.0
 SILENCE = 600.0
 _PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
-FIRST_LOG_S, LOG_INTERVAL_S = 15.0, 30.0
+FIRST_LOG_S = 15.0
+LOG_INTERVAL_S = 30.0
 _IDLE_S = 120.0  # without a request, after which a time without responses begins anew
 
 
@@ -66,14 +67,13 @@ class Silence:
             self._under_way -= 1
             self._last = now = time.monotonic()
             if not isinstance(error, Transient):
-                self._answered_at, self._since, self._why = (
-                    now,
-                    (now if self._under_way else None),
-                    "",
-                )
+                self._answered_at = now
+                self._since = now if self._under_way else None
+                self._why = ""
                 return
             is_first = isinstance(error, Unreachable) and self._answered_at < 0 and not self._why
-            self._why, self._is_refused = str(error), isinstance(error, RateLimited)
+            self._why = str(error)
+            self._is_refused = isinstance(error, RateLimited)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
                 "account %s: no response yet (%s); retrying. Is the address right, and the "
@@ -96,7 +96,8 @@ class Silence:
             )
 
     def log_when_due(self) -> None:
-        since, now = self._since, time.monotonic()
+        since = self._since
+        now = time.monotonic()
         if since is None or now - since < FIRST_LOG_S or now - self._logged_at < LOG_INTERVAL_S:
             return
         self._logged_at = now
@@ -146,7 +147,8 @@ class Silence:
                     is_down = True
                 except Refused:
                     pass
-                self._probed_at, self._is_down = now, is_down
+                self._probed_at = now
+                self._is_down = is_down
             return self._is_down
 
 
@@ -156,6 +158,10 @@ LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is t
 REFUSALS = 40
 FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
 LONGEST_PAUSE = 15.0
+
+
+def _do_nothing() -> None:
+    """What precedes the second try of a write, whose first one was noted."""
 
 
 class Retry:
@@ -198,7 +204,8 @@ class Retry:
             # no pause: the limiter holds everybody until the window resets, then this one goes
             # first
             except RateLimited:
-                refusals, is_refused = refusals + 1, True
+                refusals += 1
+                is_refused = True
                 if (
                     refusals >= REFUSALS
                     or is_hopeless()
@@ -209,8 +216,10 @@ class Retry:
             except (GivenUp, TooLarge):
                 raise
             except Transient:
-                tries, is_refused = tries + 1, False
-                before, failed_at = failed_at, time.monotonic()
+                tries += 1
+                is_refused = False
+                before = failed_at
+                failed_at = time.monotonic()
                 if is_hopeless() or self._is_enough(tries, failed_at - began, before):
                     raise
             self._pause_before_retry(tries)
@@ -233,7 +242,9 @@ class Retry:
             try:
                 return self._send(call, first=is_refused, before=before)
             except RateLimited:  # refused before anything was done with it
-                refusals, is_refused, before = refusals + 1, True, lambda: None
+                refusals += 1
+                is_refused = True
+                before = _do_nothing
                 if refusals >= REFUSALS:
                     raise
                 continue
@@ -244,7 +255,9 @@ class Retry:
                     raise OutcomeUnknown(
                         f"{error}; it was sent and may have taken effect"
                     ) from error
-                tries, is_refused, before = tries + 1, False, lambda: None
+                tries += 1
+                is_refused = False
+                before = _do_nothing
                 if tries >= TRIES:
                     raise
             self._pause_before_retry(tries)

@@ -22,7 +22,8 @@ def normalize_address(text: str) -> str:
     Raises ValueError, which doesn't quote the text: it may be the key in the wrong place."""
     try:
         parts = urllib.parse.urlsplit(text)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
         raise ValueError(_NEEDED) from None
     if not host or not _FORM.fullmatch(text):

@@ -43,7 +43,8 @@ SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
 #: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this
 #: many times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
-MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
+MOST_RATIO = 200
+SMALL_BYTES = 16 * 1024 * 1024
 _HEADERS = {
     "Accept": MEDIA_TYPE,
     "Accept-Encoding": "gzip, deflate",
@@ -60,7 +61,8 @@ _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 SLOWEST = 10_000
 #: Of an operation's time-out: until the first bytes of the body must have come, and until all of it
 #: must have.
-BEGUN, WHOLE = 2, 10
+BEGUN = 2
+WHOLE = 10
 _LOOK_S = 0.25
 
 
@@ -215,7 +217,8 @@ class Transport:
 
         The operation's time-out is that between two bytes; twice as many seconds until what has
         come must be more than a trickle, ten times as many until all of it must have come."""
-        what, timeout = call.operation.name, call.operation.timeout
+        what = call.operation.name
+        timeout = call.operation.timeout
         failure: Transient | None = None
         status: int | None = None
         headers: Mapping[str, str] = {}
@@ -232,7 +235,8 @@ class Transport:
                     prepare_request(call, self._url),
                     urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout),
                 )
-                status, headers = response.status, response.headers
+                status = response.status
+                headers = response.headers
                 self._receive_body(response, body, under_way)
             except TooLarge as found:
                 failure = TooLarge(f"{what}: HTTP {status}, {found}")

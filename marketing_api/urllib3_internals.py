@@ -45,14 +45,13 @@ def open_pool(
     service `is_here`, on this machine."""
     with requests.Session() as session:
         settings = session.merge_environment_settings(url, {}, None, None, None)
-    verify, proxies = settings["verify"], {} if is_here else settings["proxies"]
+    verify = settings["verify"]
+    proxies = {} if is_here else settings["proxies"]
     # `requests` knows its own variables alone
     if verify is True and (variable := certificate_variable()):
         verify = os.environ[variable]
-    adapter, request = (
-        HTTPAdapter(pool_connections=1, pool_maxsize=connections),
-        requests.Request("GET", url).prepare(),
-    )
+    adapter = HTTPAdapter(pool_connections=1, pool_maxsize=connections)
+    request = requests.Request("GET", url).prepare()
     pool: Any = adapter.get_connection_with_tls_context(request, verify, proxies)
     try:
         adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]

@@ -38,7 +38,8 @@ from marketing_api.records.values import read_int, read_or_none
 from marketing_api.write_result import find_objection
 
 #: observation 1.
-BAD_KEY, UNKNOWN_ACTION = 1000, 1002
+BAD_KEY = 1000
+UNKNOWN_ACTION = 1002
 #: The window of the limit is one second.
 _WINDOW = 1.0
 #: Client errors by number that another try may cure.

@@ -112,11 +112,13 @@ _AUTOMATION = frozenset({"automation", "automations", "automated"})
 def read_campaigns(payload: Any, params: Params) -> Rows:
     """`read_campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and
     campaigns without groups (row 16)."""
-    filtered, items = params.get("filter", "all").lower(), items_of(payload)
+    filtered = params.get("filter", "all").lower()
+    items = items_of(payload)
     is_grouped = isinstance(items, dict)
     for name, group in items.items() if is_grouped else [("", items)]:
         if isinstance(group, dict) and "id" in group:  # a campaign in the place of a group
-            data, name = [group], ""
+            data = [group]
+            name = ""
         else:
             data = _find_group_entries(group)
             if is_grouped and data in (None, "") and not is_whole(group, data):
@@ -139,7 +141,8 @@ def _find_group_entries(group: Any) -> Any:
 
 
 def _shape_campaign(entry: Entry, group: str) -> Entry:
-    status, kind = group or entry.get("status"), entry.get("type")
+    status = group or entry.get("status")
+    kind = entry.get("type")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
     is_automated = status == "automation" or (
@@ -164,7 +167,8 @@ def read_statistics(payload: Any, params: Params) -> Rows:
         if not isinstance(entry, dict):
             yield CampaignStats, entry
             continue
-        campaign_id, clicks = params.get("id", entry.get("id")), first_member(entry, "clicks")
+        campaign_id = params.get("id", entry.get("id"))
+        clicks = first_member(entry, "clicks")
         yield CampaignStats, _stats_of(entry, campaign_id)
         if not is_whole(None, clicks):
             yield mark_missing(CampaignClicker, "clicks")

@@ -107,7 +107,8 @@ def _unify_spelling(entry: Entry) -> Entry:
     """Both spellings are in use (observation 17); where both came, the one with a value counts."""
     raw = dict(entry)
     for name in ("email", "message"):
-        right, wrong = f"confirmation_{name}", f"confimation_{name}"
+        right = f"confirmation_{name}"
+        wrong = f"confimation_{name}"
         if right in raw and wrong in raw:
             del raw[right if is_nothing(raw[right]) else wrong]
     return raw
@@ -164,7 +165,8 @@ def _shape_labelled_field(entry: Entry, list_id: Any, name: str | None) -> Entry
         for other, value in entry.items()
         if other.lower() not in ("id", "label", "name")
     }
-    field_id, label = first_member(entry, "id") or name, first_member(entry, "label", "name")
+    field_id = first_member(entry, "id") or name
+    label = first_member(entry, "label", "name")
     return {**beside, "list_id": list_id, "field_id": field_id, "label": label}
 
 

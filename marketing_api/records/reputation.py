@@ -137,7 +137,8 @@ def _direct_review(entry: Entry) -> Entry:
     both in one) or none is given."""
     raw = dict(entry)
     if "date" in raw:
-        date, time = raw.pop("date"), raw.pop("time", None)
+        date = raw.pop("date")
+        time = raw.pop("time", None)
         if isinstance(date, str) and not (
             is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)
         ):
@@ -198,11 +199,13 @@ def read_sentiment(payload: Any, params: Params) -> Rows:
     if not isinstance(payload, dict):
         yield from shape_entries(SentimentMention, payload)
         return
-    overall, items = first_member(payload, "overall"), items_of(payload)
+    overall = first_member(payload, "overall")
+    items = items_of(payload)
     stats = first_member(overall, "stats") or first_member(payload, "overall.stats") or overall
     if isinstance(stats, dict) and stats and params.keys() >= {"from", "to"}:
         yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
-    totals, groups = _by_polarity(stats), _by_polarity(items)
+    totals = _by_polarity(stats)
+    groups = _by_polarity(items)
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
         # fewer are listed than the totals say, or none at all
         if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):

@@ -43,7 +43,8 @@ def read_or_none(read: Callable[[Any], Value], value: Any) -> Value | None:
 #: commas.
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)", re.ASCII)
 #: No number of the service is longer, and none is larger.
-_LONGEST_NUMBER, _LARGEST_NUMBER = 40, 1e30
+_LONGEST_NUMBER = 40
+_LARGEST_NUMBER = 1e30
 #: From here on a float may stand for several whole numbers.
 _EXACT = 2**53
 
@@ -243,7 +244,10 @@ _MINUTES = [dt.timedelta(minutes=minute) for minute in range(60)]
 @functools.lru_cache(maxsize=1 << 16)
 def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     """The local hour's first moment in UTC; None when the zone's clocks change within that hour."""
-    month, day, year, hour = int(text[:2]), int(text[3:5]), int(text[6:10]), int(text[11:])
+    month = int(text[:2])
+    day = int(text[3:5])
+    year = int(text[6:10])
+    hour = int(text[11:])
     begin = dt.datetime(year, month, day, hour, tzinfo=zone)
     return (
         begin.astimezone(dt.UTC)
@@ -316,7 +320,8 @@ _LABEL = rf"[a-z0-9{_WIDE}](?:[a-z0-9{_WIDE}-]{{0,61}}[a-z0-9{_WIDE}])?"
 _ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|
     (?!\.|[^@]{{0,64}}(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
     @(?:{_LABEL}\.)+(?:xn--[a-z0-9-]{{0,58}}[a-z0-9]|[a-z{_WIDE}]{{2,63}})"""
-_B, _NUMBER_OF_CLICKS = r"[\s\xa0]{0,3}", r"\d[\d,]{0,25}"
+_B = r"[\s\xa0]{0,3}"
+_NUMBER_OF_CLICKS = r"\d[\d,]{0,25}"
 _COUNT = rf"{_B}(?:clicks?{_B}[:=]?{_B})?{_NUMBER_OF_CLICKS}{_B}(?:click(?:s|\(s\))?)?{_B}"
 #: The separators that need a blank beside them, hyphen and x, may be part of a domain.
 _CLICKER = re.compile(
@@ -327,8 +332,10 @@ _CLICKER = re.compile(
         |{_B}[:,;|=–—×]{_COUNT})?""",
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
-_LONGEST_ADDRESS, _LONGEST_CLICKER = 254, 1_000
-_EMAIL, _CLICKS = {"email", "email_address", "address"}, {"clicks", "click_count", "count"}
+_LONGEST_ADDRESS = 254
+_LONGEST_CLICKER = 1_000
+_EMAIL = {"email", "email_address", "address"}
+_CLICKS = {"clicks", "click_count", "count"}
 
 
 def read_clicker(value: Any) -> tuple[str, int]:

@@ -25,7 +25,9 @@ def me(call: CheckedCall) -> Thing:
 def createaccount(call: CheckedCall) -> Thing:
     """The new account is listed among the agency's sub-accounts, with its contact as the first
     user."""
-    name, contact, email = call["business_name"], call["contact_name"], call["business_email"]
+    name = call["business_name"]
+    contact = call["contact_name"]
+    email = call["business_email"]
     new = call.add("sub-account", {"name": name, "contact": contact, "email": email})
     offset = new - call.world.business_id
     user = {"fullname": contact, "username": email, "status": "Active"}
@@ -35,7 +37,8 @@ def createaccount(call: CheckedCall) -> Thing:
 
 def getsubaccountautologin(call: CheckedCall) -> Thing:
     """The link holds a token that changes with every second."""
-    account_id, account = call.id(), call.existing("sub-account")
+    account_id = call.id()
+    account = call.existing("sub-account")
     expires = call.now + int(float(call["expire"] or 3600))
     url = f"https://app.example.com/autologin?account={account_id}&expires={expires}&token={call.now:x}"
     return {

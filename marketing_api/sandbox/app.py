@@ -93,8 +93,11 @@ class App:
         """The response to a request below `/1/` that was counted at `arrived` (real unix
         seconds)."""
         name = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(SUFFIX)
-        rate, received, fault = self.window.count(arrived), Params(), ""
-        response, outcome = Response(200, b""), "ok"
+        rate = self.window.count(arrived)
+        received = Params()
+        fault = ""
+        response = Response(200, b"")
+        outcome = "ok"
         try:
             received = read_params(request)
             operation = self.admit(name, received, rate)
@@ -105,9 +108,11 @@ class App:
             if not fault or self.faults.known[fault].has_effect:
                 response = self.apply(operation, received, arrived, rate)
         except Refusal as refusal:
-            response, outcome = responses.error(self.world, refusal, rate), str(refusal.code)
+            response = responses.error(self.world, refusal, rate)
+            outcome = str(refusal.code)
         if fault:
-            response, outcome = self.fail(fault, response, rate), fault
+            response = self.fail(fault, response, rate)
+            outcome = fault
         self.requests += 1
         public = Call(ALL[name], received).public_params if name in ALL else received
         self.log.append(
@@ -132,7 +137,8 @@ class App:
         self, operation: Operation, received: Params, arrived: float, rate: RateReport
     ) -> Response:
         """Carry out a call by whatever verb (observation 13). Raises Refusal."""
-        checked, now = check_params(operation, received), self.world.now()
+        checked = check_params(operation, received)
+        now = self.world.now()
         data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))
         return responses.success(self.world, operation, data, rate)
 

@@ -71,7 +71,8 @@ def getcampaign(call: CheckedCall) -> Thing:
 def stats(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
     counts = campaign.count_mails(call.now)
-    sent, opened = counts.pop("sent"), counts.pop("opened")
+    sent = counts.pop("sent")
+    opened = counts.pop("opened")
     figures = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
     stats = {
         name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)"
@@ -118,7 +119,9 @@ def _find_links(body: str) -> list[list[str]]:
 
 def _read_lists(call: CheckedCall) -> list[int]:
     """Some clients name them among the audiences (observation 42)."""
-    known, lists, audiences = call.things("list"), call.ids("lists"), call.ids("audiences")
+    known = call.things("list")
+    lists = call.ids("lists")
+    audiences = call.ids("audiences")
     call.must_exist("list", lists, known)
     call.must_exist("audience", audiences, {*call.things("audience"), *known})
     return [*lists, *(one for one in audiences if one in known)]
@@ -143,10 +146,8 @@ def editcampaign(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
     changes: Thing = _read_texts(call)
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
-        lists, links = (
-            _read_lists(call) or campaign.lists,
-            _find_links(call["body"] or campaign.body),
-        )
+        lists = _read_lists(call) or campaign.lists
+        links = _find_links(call["body"] or campaign.body)
         changes |= {"lists": lists, "links": links, **_read_schedule(call)}
     for name, value in changes.items():
         setattr(campaign, name, value)

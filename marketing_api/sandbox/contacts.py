@@ -38,7 +38,8 @@ _STATUS = {
 def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
     """A contact as the service shows it: the named fields, and its values by field id (observation
     19)."""
-    registered, status = call.moments.text(contact.registered_at), str(contact.status_at(call.now))
+    registered = call.moments.text(contact.registered_at)
+    status = str(contact.status_at(call.now))
     members = {
         "id": str(contact.contact_id),
         "email": contact.email,
@@ -155,7 +156,8 @@ getcontacttimeline = getcontacttimelinebyemailaddress = timeline
 def addcontact(call: CheckedCall) -> Thing:
     """One contact per list; the response names the first."""
     lists = _read_lists(call)
-    email, values = _read_address(call, lists), _read_values(call, lists)
+    email = _read_address(call, lists)
+    values = _read_values(call, lists)
     if not email and call.observes("email-field"):
         field = find_email_field(call, lists[0])
         raise Refusal(NOT_VALID, "Email Address is required", (f"fields[{field}]",))
@@ -177,8 +179,11 @@ def _add(call: CheckedCall, contact_id: int, list_id: int, email: str, values: P
 
 def synccontact(call: CheckedCall) -> Thing:
     """Queued: the effect shows some seconds later (observation 6)."""
-    email, lists, subscribers = call["email"], _read_lists(call), call.subscribers
-    values, status = _read_values(call, lists), _STATUS[call["status"].lower()]
+    email = call["email"]
+    lists = _read_lists(call)
+    subscribers = call.subscribers
+    values = _read_values(call, lists)
+    status = _STATUS[call["status"].lower()]
     ids = {}
     for list_id in lists:
         there = _find_on_list(call, email, list_id)
@@ -199,7 +204,8 @@ def synccontact(call: CheckedCall) -> Thing:
 
 def editcontact(call: CheckedCall) -> Thing:
     contact = call.contact()
-    lists, status = [contact.list_id], _STATUS[call["status"].lower()]
+    lists = [contact.list_id]
+    status = _STATUS[call["status"].lower()]
     values = _read_values(call, lists)
     call.subscribers.edit(contact, call.now, _read_address(call, lists), status, values)
     return call.done("contact", "updated")
@@ -207,7 +213,8 @@ def editcontact(call: CheckedCall) -> Thing:
 
 def movecontact(call: CheckedCall) -> Thing:
     """The contact keeps its id (assumed)."""
-    contact, target = call.contact(), _read_lists(call)[0]
+    contact = call.contact()
+    target = _read_lists(call)[0]
     if call["sourceid"] and contact.list_id != call.id("sourceid"):
         raise missing("contact in the source list")
     call.subscribers.move(contact, target, call.now)
@@ -218,7 +225,8 @@ def deletecontact(call: CheckedCall) -> Thing:
     """Without `listid`, where it is optional, from every list (observation 35)."""
     if not call["listid"] and not call.observes("delete-everywhere"):
         raise invalid("listid", "is required")
-    contact, subscribers = call.contact(), call.subscribers
+    contact = call.contact()
+    subscribers = call.subscribers
     if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
     is_everywhere = contact.email and not call["listid"]

@@ -42,7 +42,8 @@ def faults(app: App, params: Params, real: float) -> Any:
 def state(app: App, params: Params, real: float) -> Any:
     """The account: its time, and how many contacts there are on each list."""
     now = app.world.now()
-    lists, subscribers = app.world.find_things("list", now), app.world.subscribers
+    lists = app.world.find_things("list", now)
+    subscribers = app.world.subscribers
     counts = {list_id: len(subscribers.on_list(list_id, now)) for list_id in lists}
     return {
         "now": now,
@@ -55,7 +56,8 @@ def state(app: App, params: Params, real: float) -> Any:
 def log(app: App, params: Params, real: float) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most
     `limit=1000`."""
-    since, limit = int(params.get("since", 0)), int(params.get("limit", 1000))
+    since = int(params.get("since", 0))
+    limit = int(params.get("limit", 1000))
     found = [one._asdict() for one in app.log if one.number > since]
     return {"requests": app.requests, "items": found[:limit]}
 

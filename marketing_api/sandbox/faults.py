@@ -56,7 +56,8 @@ class Faults:
     def __init__(
         self, seed: int, chances: Mapping[str, str], known: Mapping[str, Fault] = FAULTS
     ) -> None:
-        self._seed, self.known = seed, known
+        self._seed = seed
+        self.known = known
         self.chances: dict[str, Chance] = {}
         self._requested: Counter[str] = Counter()
         for name, chance in chances.items():

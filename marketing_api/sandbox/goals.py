@@ -23,5 +23,6 @@ lists = show = add = edit = delete = Resource("goal", _read_members)
 
 
 def listbydomain(call: CheckedCall) -> Thing:
-    goals, domain = call.things("goal").items(), call["domainid"]
+    goals = call.things("goal").items()
+    domain = call["domainid"]
     return show_list([lists.show(call, *one) for one in goals if one[1]["domainid"] == domain])

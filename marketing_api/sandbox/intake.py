@@ -67,7 +67,8 @@ def check_params(operation: Operation, received: Params) -> tuple[Params, Params
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming
     every bad one."""
     optional = WORDS["required_by_a_variant"].get(operation.name, ())
-    checked, reasons = Params(), Params()
+    checked = Params()
+    reasons = Params()
     for parameter in operation.parameters:
         name = parameter.name
         if value := received.get(name.lower(), "").strip():

@@ -26,7 +26,9 @@ def _find_channels(call: CheckedCall) -> list[str]:
 def direct(call: CheckedCall) -> Thing:
     """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last
     7 and 30 days (assumed)."""
-    days_filter, first, end = call["filter"], 0, call.now + 1
+    days_filter = call["filter"]
+    first = 0
+    end = call.now + 1
     if days_filter == "date":
         first, end = call.between()
     elif days_filter:

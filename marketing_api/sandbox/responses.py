@@ -62,7 +62,8 @@ class Window:
 
     def count(self, at: float) -> RateReport:
         """Count a request that arrived `at` (unix seconds)."""
-        second, limit = int(at), self.limit or _UNLIMITED
+        second = int(at)
+        limit = self.limit or _UNLIMITED
         self._requests = self._requests + 1 if second == self._second else 1
         self._second = second
         is_over = self._requests > limit
@@ -95,10 +96,8 @@ def rate_headers(rate: RateReport) -> list[tuple[str, str]]:
 
 
 def _respond(world: World, rate: RateReport, status: int, verdict: str, data: Any) -> Response:
-    has_extras, texts = (
-        world.observes("header-extras"),
-        {name: str(value) for name, value in rate.items()},
-    )
+    has_extras = world.observes("header-extras")
+    texts = {name: str(value) for name, value in rate.items()}
     header: dict[str, Any] = {"status": verdict, "dataType": "array"}
     if verdict == "ok":
         header["limit"] = (texts if has_extras else rate)["limit"]

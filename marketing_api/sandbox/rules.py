@@ -13,7 +13,10 @@ from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.world import World
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
-WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
+WRONG_KEY = 1000
+UNAVAILABLE = 1002
+NOT_FOUND = 1003
+NOT_VALID = 1004
 
 T = TypeVar("T")
 Params = dict[str, str]
@@ -49,7 +52,8 @@ class CheckedCall:
     arrived: float = -math.inf
 
     def __post_init__(self) -> None:
-        self.moments, self.observes = self.world.moments, self.world.observes
+        self.moments = self.world.moments
+        self.observes = self.world.observes
         self.subscribers = self.world.subscribers
 
     # parameters
@@ -196,7 +200,8 @@ class Resource:
         return show_thing(self.kind, thing_id, thing, **computed)
 
     def __call__(self, call: CheckedCall) -> Thing:
-        kind, operation = self.kind, call.operation
+        kind = self.kind
+        operation = call.operation
         if operation.is_listing:
             return show_list([self.show(call, *one) for one in call.things(kind).items()])
         if operation.is_read:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from marketing_api.sandbox.seed import DAY, WORDS
 from marketing_api.sandbox.subscribers import CHARACTERS, UNCONFIRMED, Campaign, Character, Contact
 
-HISTORY_DAYS, AHEAD_DAYS = 730, 182
+HISTORY_DAYS = 730
+AHEAD_DAYS = 182
 #: The part of the registrations that was uploaded on the first day.
 _IMPORTED = 0.2
 _FIRST_CONTACT_ID = 310_000
@@ -34,7 +35,8 @@ def draw_moment(chance: random.Random, start: int, day: int) -> int:
 def make_contacts(chance: random.Random, count: int, start: int, base: int) -> list[Contact]:
     """In the order of registration, `count` of whom are there at the base; some persons are on two
     lists."""
-    made, standing = list[Contact](), 0
+    made = list[Contact]()
+    standing = 0
     shares = [one["share"] for one in WORDS["lists"]]
     while standing < count:
         character = chance.choice(CHARACTERS)
@@ -73,10 +75,8 @@ def _draw_registration(chance: random.Random, start: int) -> int:
 def _draw_person(chance: random.Random, character: Character) -> tuple[str, list[str]]:
     """Address and custom fields. Names may hold letters beyond ASCII, the address never does."""
     names = [chance.choice(WORDS[kind]) for kind in ("first_names", "last_names")]
-    digits, domain = (
-        f"{chance.randrange(10_000_000):07d}",
-        chance.choice(WORDS["domains"][character.domains]),
-    )
+    digits = f"{chance.randrange(10_000_000):07d}"
+    domain = chance.choice(WORDS["domains"][character.domains])
     phone = f"+1555{digits}" if chance.random() < 0.7 else ""
     visit = f"{chance.randrange(1, 13):02d}/{chance.randrange(1, 29):02d}/2023"
     return f"{'.'.join(map(_plain, names))}{digits}@{domain}", [
@@ -103,7 +103,8 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
         numbers = chance.choice(WORDS["campaign_lists"])
         campaign.lists = list(map(list_id, numbers))
         campaign.scheduled_at = sent - chance.randrange(12 * DAY, 13 * DAY)
-        campaign.sent_at, campaign.appeal = sent, chance.uniform(0.8, 1.2)
+        campaign.sent_at = sent
+        campaign.appeal = chance.uniform(0.8, 1.2)
         campaign.has_coupon = "coupon" in f"{subject} {opening}".lower()
         yield campaign
     for number, subject in enumerate(WORDS["drafts"]):
@@ -115,8 +116,10 @@ def make_campaigns(chance: random.Random, start: int, business: str) -> Iterator
         campaign = _make_campaign(
             52_000 + number, one["subject"], one["subject"], business, created
         )
-        campaign.name, campaign.lists = one["name"], list(map(list_id, one["lists"]))
-        campaign.trigger, campaign.is_automated = one, True
+        campaign.name = one["name"]
+        campaign.lists = list(map(list_id, one["lists"]))
+        campaign.trigger = one
+        campaign.is_automated = True
         yield campaign
 
 
@@ -136,7 +139,8 @@ def _make_campaign(
 
 def _sending_days() -> Iterator[int]:
     """Ever closer together, at last every eighth day."""
-    day, pause = 0, 66
+    day = 0
+    pause = 66
     while (day := day + pause) < HISTORY_DAYS + AHEAD_DAYS:
         yield day
         pause = max(8, pause - 3)

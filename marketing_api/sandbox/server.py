@@ -34,7 +34,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_request(self) -> None:
         path, _, query = self.path.partition("?")
-        kind, length = self.headers.get("content-type", ""), self.headers.get("content-length", "0")
+        kind = self.headers.get("content-type", "")
+        length = self.headers.get("content-length", "0")
         if not length.isdecimal() or "transfer-encoding" in self.headers:
             self.send_error(411)
         else:
@@ -66,7 +67,9 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = 512
 
     def __init__(self, app: App, parent: int | None = None) -> None:
-        self.app, self.parent, self.lock = app, parent, threading.Lock()
+        self.app = app
+        self.parent = parent
+        self.lock = threading.Lock()
         super().__init__(("127.0.0.1", app.options.port), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}/1"
 

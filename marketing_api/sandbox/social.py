@@ -59,7 +59,8 @@ def calendar(call: CheckedCall) -> Thing:
 
 
 def stats(call: CheckedCall) -> Thing:
-    found, links = [], call.things("link").items()
+    found = []
+    links = call.things("link").items()
     for link_id, link in sorted(
         links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"
     ):
@@ -76,7 +77,8 @@ def stats(call: CheckedCall) -> Thing:
 
 
 def getpost(call: CheckedCall) -> Thing:
-    post, network = _find_post(call), call["channel"]
+    post = _find_post(call)
+    network = call["channel"]
     return {
         "id": str(call.id()),
         "title": post["title"],
@@ -99,7 +101,9 @@ def _find_post(call: CheckedCall) -> Thing:
 def _make_post(call: CheckedCall) -> Thing:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable
     links become short ones."""
-    text, at, network = call["message"], _read_schedule(call), call["channel"]
+    text = call["message"]
+    at = _read_schedule(call)
+    network = call["channel"]
     channel_ids = call.words("channelid")
     call.must_exist("channel", channel_ids, list_channels(network).keys() | _CHANNEL_NUMBERS)
     for url in re.findall(r"https?://\S+", text) if call.is_true("trackableLinks") else ():
@@ -117,7 +121,8 @@ def _read_schedule(call: CheckedCall) -> int:
         return call.now
     if not call["scheduleddate"]:
         raise invalid("scheduleddate", "is required")
-    hours, half = call["scheduledhours"] or "12:00", call["scheduledampm"].lower()
+    hours = call["scheduledhours"] or "12:00"
+    half = call["scheduledampm"].lower()
     text = f"{hours if ':' in hours else f'{hours}:00'} {half}"
     try:
         time = dt.datetime.strptime(text, "%I:%M %p" if half else "%H:%M ").time()

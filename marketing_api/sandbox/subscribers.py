@@ -67,7 +67,9 @@ class Contact:
 
     def set_status(self, status: int, now: int) -> None:
         """From now on, whatever was seeded; nothing more is sent to it."""
-        self.status, self.leaves_at, self.deleted_at = status, NEVER, NEVER
+        self.status = status
+        self.leaves_at = NEVER
+        self.deleted_at = NEVER
         self.character = None
         for mail in self.mails:
             mail.cancel(now)
@@ -211,7 +213,8 @@ class Mail:
 
 
 def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent_at: int) -> Mail:
-    character, mail = contact.character, Mail(campaign, contact, sent_at)
+    character = contact.character
+    mail = Mail(campaign, contact, sent_at)
     assert character is not None
     is_last = not campaign.is_automated and len(contact.mails) + 1 == character.leaves_after
     if is_last and character.fate == "bounces":

@@ -12,7 +12,8 @@ _FORM = "iso-12h"
 
 def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
-    contact, include = call.contact(), call.words("include")
+    contact = call.contact()
+    include = call.words("include")
     mails = contact.mails_by(call.now)
     list_name = call.things("list")[contact.list_id]["name"]
     subscribed = _make_entry("list-subscription", f"Subscribed to the list {list_name}")
@@ -53,7 +54,8 @@ def _show_date(call: CheckedCall, at: int) -> str:
 def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
     campaign = mail.campaign
     if campaign.is_automated:
-        steps, actions = str(campaign.trigger["steps"]), campaign.trigger["actions"]
+        steps = str(campaign.trigger["steps"])
+        actions = campaign.trigger["actions"]
         return _make_entry("automation-triggered", campaign.name, steps=steps, actions=actions)
     return _make_entry(
         "email-campaign-sent",
@@ -69,7 +71,8 @@ def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
 
 def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
     """Details of automated entries have no label (observation 22)."""
-    kind, subject = mail.campaign.trigger["kind"], mail.campaign.subject
+    kind = mail.campaign.trigger["kind"]
+    subject = mail.campaign.subject
     values = {
         "message" if kind == "sms" else "subject": subject,
         "send-date": _show_date(call, mail.sent_at),

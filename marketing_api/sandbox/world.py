@@ -63,7 +63,10 @@ class World:
     stands still at `fixed`."""
 
     def __init__(self, origin: Origin, fixed: int | None = None, as_observed: bool = False) -> None:
-        self.origin, self.fixed, self.as_observed, self._advanced = origin, fixed, as_observed, 0
+        self.origin = origin
+        self.fixed = fixed
+        self.as_observed = as_observed
+        self._advanced = 0
         self.moments = Moments(origin.timezone)
         first_day = self.moments.date(origin.base) - dt.timedelta(days=HISTORY_DAYS)
         self.start = self.moments.midnight(first_day)
@@ -168,7 +171,8 @@ class World:
         """The business posts since the last 150 days of the history, and plans some weeks ahead."""
         chance = self.chance
         for day in range(HISTORY_DAYS - 150, _DAYS, 3):
-            at, post_id = draw_moment(chance, self.start, day), 12_000 + day
+            at = draw_moment(chance, self.start, day)
+            post_id = 12_000 + day
             title, text = chance.choice(WORDS["posts"])
             short_url = f"https://go.example.com/{post_id}" if "{link}" in text else ""
             networks = chance.choice(WORDS["post_networks"])
@@ -190,7 +194,8 @@ class World:
     def _make_opinions(self, rate: float) -> Iterator[tuple[int, Thing]]:
         """What people write `rate` times a day on average, oldest first. One day shortly before the
         account's first one is busy, so that reports have something unusual to show."""
-        chance, ids = self.chance, itertools.count(70_000)
+        chance = self.chance
+        ids = itertools.count(70_000)
         for day in range(_DAYS):
             times = int(rate * chance.uniform(0.5, 1.5) + chance.random()) + 10 * (
                 day == HISTORY_DAYS - 2
@@ -214,9 +219,11 @@ class World:
     def _make_reviews(self) -> Iterator[tuple[int, Thing]]:
         """Private ones, of guests; notes are written a day to three later, more often to those who
         complain."""
-        chance, guests = self.chance, [*self.subscribers.contacts.values()]
+        chance = self.chance
+        guests = [*self.subscribers.contacts.values()]
         for review_id, opinion in self._make_opinions(min(6.0, 0.25 + self.origin.contacts / 3000)):
-            guest, is_good = chance.choice(guests), opinion["stars"] > 2
+            guest = chance.choice(guests)
+            is_good = opinion["stars"] > 2
             is_noted = chance.random() < (0.12 if is_good else 0.5)
             yield (
                 review_id,

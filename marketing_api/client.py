@@ -50,7 +50,7 @@ from marketing_api.errors import (
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.pacing import Slot
-from marketing_api.rate_limit import RateLimiter, RequestBudget, rate_report
+from marketing_api.rate_limit import RateLimiter, RequestBudget, read_rate_report
 from marketing_api.records.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
@@ -214,7 +214,7 @@ class Client:
         if error is None:
             self.clock.learn(received.headers, sent.requested_at)
         if received.status is not None:
-            report = rate_report(response.opened, received.headers)
+            report = read_rate_report(response.opened, received.headers)
             self._limiter.learn(slot, report, refused=isinstance(error, RateLimited))
         kept = self._record_exchange(response, waited, received, error)
         if isinstance(error, AuthenticationFailed):
@@ -300,7 +300,7 @@ class Client:
             return error
         except AuthenticationFailed as error:
             if self._is_key_accepted:
-                return validation.refused_by_operation(call.operation, error)
+                return validation.make_operation_refusal(call.operation, error)
             advice = advise_on_refused_key(self.connection.url)
             return AuthenticationFailed(f"{error}{advice}", code=error.code, detail=error.detail)
         except MarketingApiError as error:

@@ -29,7 +29,7 @@ from marketing_api.records.contacts import read_contacts as rows_of_contacts
 from marketing_api.records.lists import ContactList
 from marketing_api.records.shapes import as_objects, first_member, list_entries
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
-from marketing_api.write_result import says_absent, words_in
+from marketing_api.write_result import collect_words, says_absent
 
 if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
     from marketing_api.client import Client, Failure
@@ -84,11 +84,11 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(_with_address(response, email))
+    return tuple(_read_found_at(response, email))
 
 
 def is_nobody(refusal: Refused) -> bool:
-    return says_absent(str(refusal)) or says_absent(words_in(refusal.detail))
+    return says_absent(str(refusal)) or says_absent(collect_words(refusal.detail))
 
 
 def read_found(response: Response) -> Iterator[Found]:
@@ -114,7 +114,7 @@ def read_found(response: Response) -> Iterator[Found]:
             yield Found(contact_id, list_id, email, status, raw.get("custom_fields"))
 
 
-def _with_address(response: Response, email: str) -> Iterator[Found]:
+def _read_found_at(response: Response, email: str) -> Iterator[Found]:
     """Of those that it shows without one, too."""
     form = normal_form(email)
     return (one for one in read_found(response) if _email_of(one) in ("", form))
@@ -225,7 +225,7 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
 
 def _read_single(result: Response | Failure, email: str, list_id: int) -> list[Found] | Unread:
     if isinstance(result, Response):
-        return [one for one in _with_address(result, email) if one.list_id in (None, list_id)]
+        return [one for one in _read_found_at(result, email) if one.list_id in (None, list_id)]
     is_known = isinstance(result.error, Refused) and is_nobody(result.error)
     return [] if is_known else Unread(str(result.error))
 

@@ -315,7 +315,7 @@ class Schedule:
                 )
             )
 
-    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
+    def restart(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold`
         seconds. Empty if nothing is."""
         if not self.limit:

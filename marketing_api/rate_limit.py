@@ -464,14 +464,14 @@ class RedisStore:
             stored = Schedule()
         # lost, or nobody used it since
         if stored == Schedule() or stored.last_at < self._alone_since:
-            return self._learnt.begun_anew(self.now(), HOLD)
+            return self._learnt.restart(self.now(), HOLD)
         return stored
 
     def _apply_alone(self, schedule: Schedule, change: Callable[[Schedule], T]) -> T:
         if schedule.share == 1 or (
             not self._alone_since and schedule.last_at < self._learnt.last_at
         ):  # not of this outage
-            schedule.replace_by(self._learnt.begun_anew(self.now(), 1.0, ALONE))
+            schedule.replace_by(self._learnt.restart(self.now(), 1.0, ALONE))
         self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
         result = change(schedule)
         self._learnt = schedule
@@ -483,17 +483,17 @@ class RedisStore:
 _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
-def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
+def read_rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
     """The report in the body, whatever level it stands at, completed by the headers (observation
     27)."""
-    values = _limit_in_headers(headers) | _limit_in_body(envelope)
+    values = _read_limit_headers(headers) | _read_limit_object(envelope)
     known: dict[str, Any] = {
         name: read_or_none(read, values.get(name)) for name, read in _READERS.items()
     }
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 
 
-def _limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+def _read_limit_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     """What the headers say, as it stands there, by names in lower case."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
@@ -520,7 +520,7 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
         return moment
 
 
-def _limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
+def _read_limit_object(envelope: Envelope | None) -> dict[str, Any]:
     """The same of the body: top level first, where it was observed; `data` last, which may be
     huge."""
     for level in envelope.levels.values() if envelope else ():

@@ -252,7 +252,7 @@ class Transport:
                 raise
         if under_way.is_ended:
             failure = Unreachable(
-                f"{what}: {_too_slow(under_way, timeout)}", was_sent=under_way.is_sent
+                f"{what}: {_describe_slowness(under_way, timeout)}", was_sent=under_way.is_sent
             )
         text = to_utf8(body.finish(), headers.get("Content-Type", ""))
         return Received(status, headers, text, failure)
@@ -336,7 +336,7 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _too_slow(under_way: UnderWay, timeout: float) -> str:
+def _describe_slowness(under_way: UnderWay, timeout: float) -> str:
     if not under_way.is_sent:
         return f"the connection was not agreed on within {BEGUN * timeout:g} s"
     return (
@@ -355,12 +355,12 @@ def _explain_error(error: Exception, what: str, status: int | None, timeout: flo
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off")
     for kind, words in _NOT_CONNECTED:
         if any(isinstance(cause, kind) for cause in causes):
-            advice = _about_certificates() if kind is ssl.SSLCertVerificationError else ""
+            advice = _advise_on_certificates() if kind is ssl.SSLCertVerificationError else ""
             return Unreachable(f"{what}: {words}{advice}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)
 
 
-def _about_certificates() -> str:
+def _advise_on_certificates() -> str:
     if variable := certificate_variable():
         return (
             f" among the certificates that {variable} names: add those of the service's authority "

@@ -33,7 +33,7 @@ from marketing_api.errors import (
 )
 from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
-from marketing_api.rate_limit import rate_report
+from marketing_api.rate_limit import read_rate_report
 from marketing_api.records.values import read_int, read_or_none
 from marketing_api.write_result import find_objection
 
@@ -58,12 +58,12 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         envelope.status == "ok" or _is_bare_payload(envelope, operation)
     )
     if status == 429 or not is_success:
-        report = rate_report(envelope, headers)
+        report = read_rate_report(envelope, headers)
         if status == 429 or report.reached:
             wait = report.after or _WINDOW
             raise RateLimited(f"{operation.name}: over the rate limit", retry_after=wait)
         raise (
-            _by_status(operation, status, envelope.flaw)
+            _make_status_error(operation, status, envelope.flaw)
             if error is None
             else _make_refusal(operation, status, error)
         )
@@ -80,7 +80,7 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         )
 
 
-def refused_by_operation(operation: Operation, error: AuthenticationFailed) -> ServiceError:
+def make_operation_refusal(operation: Operation, error: AuthenticationFailed) -> ServiceError:
     """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever
     its words blame."""
     if operation.name == "app/me":
@@ -104,7 +104,7 @@ def find_flaw(response: Response) -> str:
     return ""
 
 
-def _by_status(operation: Operation, status: int, flaw: str) -> MarketingApiError:
+def _make_status_error(operation: Operation, status: int, flaw: str) -> MarketingApiError:
     """Of JSON without an envelope, or of a body that is none (`flaw`)."""
     name = operation.name
     if status == 401:
@@ -135,7 +135,7 @@ def _find_error(envelope: Envelope, operation: Operation) -> dict[str, Any] | No
 
 
 def _make_refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
-    code, text = _code_and_text(error)
+    code, text = _read_code_and_text(error)
     message = f"{operation.name}: {text}"
     facts: dict[str, Any] = {"code": code, "detail": error}
     if operation.name == "app/me":
@@ -151,7 +151,7 @@ def _make_refusal(operation: Operation, status: int, error: dict[str, Any]) -> M
     return Refused(message, **facts)
 
 
-def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
+def _read_code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     folded = {name.lower(): value for name, value in error.items()}
     code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"with errorCode {code}"
@@ -204,7 +204,7 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
     inner = split_if_object(entries[0]) if len(entries) == 1 else envelope.open_member(name)
     if find_member(inner, "errorCode") is not None:  # observation 3
         error = decode_members(inner)
-        code, text = _code_and_text(error)
+        code, text = _read_code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
         expected_member = "items" if operation.is_listing else "" if operation.at else "data"

@@ -44,12 +44,12 @@ def find_objection(
 
     An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named
     "not found" is no refusal."""
-    nested = next(_nested_errors(members), None)
+    nested = next(_list_nested_errors(members), None)
     if nested is not None:
         return nested
     for name, value in members.items():
         if name.lower() in ("item", "message", "error", "errormessage", "result") and (
-            words := words_in(value)
+            words := collect_words(value)
         ):
             is_error = name.lower().startswith("error")
             if is_error or is_denial(operation, words, sent.values()):
@@ -87,13 +87,13 @@ def says_absent(text: str) -> bool:
     return bool(_ABSENT.search(_simplify_sentence(text, ())))
 
 
-def words_in(value: Any) -> str:
+def collect_words(value: Any) -> str:
     """The sentence, also in a list of one or several, or inside an object."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping):
-        return words_in(list(value.values()))
-    return ". ".join(filter(None, map(words_in, value))) if isinstance(value, list) else ""
+        return collect_words(list(value.values()))
+    return ". ".join(filter(None, map(collect_words, value))) if isinstance(value, list) else ""
 
 
 def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
@@ -154,7 +154,7 @@ _NEGATIVE = re.compile(_any_of("absent", "impossible", "negative"))
 _FAILED = ("error", "failed", "failure", "fail")
 
 
-def _error_words(members: Mapping[str, Any]) -> str | None:
+def _find_error_words(members: Mapping[str, Any]) -> str | None:
     """Of an object that says that it is an error; None of another. `members` by name in lower
     case."""
     words = {name: str(members.get(name, "")).strip().lower() for name in ("status", "success")}
@@ -163,23 +163,23 @@ def _error_words(members: Mapping[str, Any]) -> str | None:
     if not (is_failure or is_error or members.get("errors") or members.get("errormessage")):
         return None
     said = filter(None, map(members.get, ("errormessage", "message", "item", "errors")))
-    return words_in(next(said, None)) or "an error without words"
+    return collect_words(next(said, None)) or "an error without words"
 
 
-def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
+def _list_nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says
     `success: false` or `status: error`."""
     if depth > 4:
         return
     if isinstance(value, list):
         for entry in value:
-            yield from _nested_errors(entry, depth + 1)
+            yield from _list_nested_errors(entry, depth + 1)
     if not isinstance(value, Mapping):
         return
-    words = _error_words(
+    words = _find_error_words(
         {str(name).lower().replace("_", ""): inner for name, inner in value.items()}
     )
     if words is not None:
         yield words
     for inner in value.values():
-        yield from _nested_errors(inner, depth + 1)
+        yield from _list_nested_errors(inner, depth + 1)

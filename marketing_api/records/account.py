@@ -27,13 +27,13 @@ def read_business(payload: Any, params: Params) -> Rows:
     """`read_business`: one object. No account is without its business: an empty one tells
     nothing."""
     yield from (
-        shape_entries(Business, as_objects(payload), _with_short_name)
+        shape_entries(Business, as_objects(payload), _rename_short_name)
         if as_objects(payload)
         else [mark_missing(Business, "business")]
     )
 
 
-def _with_short_name(entry: Entry) -> Entry:
+def _rename_short_name(entry: Entry) -> Entry:
     """The short name's member may be named after the service, followed by `Name` (observation
     47)."""
     other_names = (name for name in entry if name.lower() not in ("businessname", "contactname"))

@@ -14,7 +14,7 @@ from marketing_api import parsing, validation
 from marketing_api.envelope import read_envelope
 from marketing_api.errors import MarketingApiError
 from marketing_api.operations import ALL
-from marketing_api.rate_limit import rate_report
+from marketing_api.rate_limit import read_rate_report
 from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 
@@ -128,7 +128,7 @@ def test_an_answer_with_damaged_bytes_is_read_or_refused(
 )
 def test_any_body_is_judged_by_an_error_of_the_tree_or_accepted(body: bytes, status: int) -> None:
     call = ALL["emailmarketing/getcontacts"].bind(listid=1)
-    rate_report(read_envelope(body), {})
+    read_rate_report(read_envelope(body), {})
     try:
         validation.check_response(call, status, {}, read_envelope(body))
     except MarketingApiError:

@@ -16,7 +16,7 @@ from marketing_api.envelope import read_envelope
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Response
 from marketing_api.operations import ALL
-from marketing_api.rate_limit import rate_report
+from marketing_api.rate_limit import read_rate_report
 from tests.depth import DEEP
 from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
@@ -107,7 +107,7 @@ def test_an_extreme_value_costs_no_more_than_its_entry(
     tables = [table for table in TABLES.values() if table.record in ALL[name].records]
     for extreme, answer in _answers(name):
         try:
-            rate_report(read_envelope(answer.body), {})
+            read_rate_report(read_envelope(answer.body), {})
             validation.check_response(answer.call, 200, {}, read_envelope(answer.body))
         except MarketingApiError:
             continue

@@ -65,7 +65,7 @@ def test_a_server_clock_that_is_set_is_noticed_with_the_next_reply(
 def test_a_client_with_a_share_sends_no_more_than_it() -> None:
     learnt = Run(Grid(), seconds=30).go()
     assert learnt.slots.is_windowed()
-    alone = learnt.slots.begun_anew(1030.0, 1.0, ALONE)
+    alone = learnt.slots.restart(1030.0, 1.0, ALONE)
     run = Run(Grid(), seconds=30, slots=alone, start=1030.0).go()
     assert run.refused == 0
     assert 0.8 * ALONE < run.share <= ALONE
@@ -75,7 +75,7 @@ def test_a_client_with_a_share_sends_no_more_than_it() -> None:
 def test_three_machines_that_do_not_see_each_other_stay_below_the_limit(offset: float) -> None:
     """Each sends at its share, evenly; the service counts them together."""
     service, learnt = Grid(offset=offset), Run(Grid(offset=offset), seconds=30).go().slots
-    machines = [learnt.begun_anew(1030.0, hold, ALONE) for hold in (1.0, 1.1, 1.25)]
+    machines = [learnt.restart(1030.0, hold, ALONE) for hold in (1.0, 1.1, 1.25)]
     slots = sorted(
         machine.reserve_slot(at).at for machine in machines for at in itertools.repeat(1030.0, 200)
     )
@@ -86,22 +86,22 @@ def test_three_machines_that_do_not_see_each_other_stay_below_the_limit(offset: 
 
 def test_a_state_begun_anew_holds_everybody_and_keeps_what_is_learnt_of_windows() -> None:
     learnt = Run(Grid(), seconds=30).go().slots
-    anew = learnt.begun_anew(1030.0, HOLD)
+    anew = learnt.restart(1030.0, HOLD)
     assert anew.is_windowed()
     assert anew.reserve_slot(1030.0).at >= 1030.0 + HOLD
     assert (anew.windows.is_fixed, anew.windows.phase) == (learnt.windows.is_fixed, learnt.windows.phase)
     assert anew.windows is not learnt.windows
-    run = Run(Grid(), seconds=30, slots=learnt.begun_anew(1030.0, HOLD), start=1030.0).go()
+    run = Run(Grid(), seconds=30, slots=learnt.restart(1030.0, HOLD), start=1030.0).go()
     assert run.refused == 0
     assert run.accepted > 0.97 * 15 * (30 - HOLD)
 
 
 def test_nothing_learnt_holds_nobody() -> None:
-    assert Schedule().begun_anew(1030.0, HOLD) == Schedule()
+    assert Schedule().restart(1030.0, HOLD) == Schedule()
 
 
 def test_what_was_learnt_long_ago_is_not_begun_with() -> None:
-    anew = Schedule(15.0, touched_at=1000.0, windows=Windows(is_fixed=1.0)).begun_anew(5000.0, HOLD)
+    anew = Schedule(15.0, touched_at=1000.0, windows=Windows(is_fixed=1.0)).restart(5000.0, HOLD)
     anew.reserve_slot(5000.0)
     assert not anew.limit
 
@@ -118,5 +118,5 @@ def test_a_slot_of_another_clock_does_not_hold() -> None:
     schedule = Schedule(15.0, touched_at=1000.0)
     slot = schedule.reserve_slot(1000.0)
     assert schedule.still_holds(slot)
-    assert not schedule.begun_anew(900.0, HOLD).still_holds(slot)
-    assert not schedule.begun_anew(1100.0, HOLD).still_holds(slot)
+    assert not schedule.restart(900.0, HOLD).still_holds(slot)
+    assert not schedule.restart(1100.0, HOLD).still_holds(slot)

@@ -7,7 +7,7 @@ import pytest
 
 from marketing_api.envelope import read_envelope
 from marketing_api.pacing import RateReport
-from marketing_api.rate_limit import rate_report
+from marketing_api.rate_limit import read_rate_report
 
 STRINGS = {
     "limit": "15",
@@ -22,7 +22,7 @@ EXPECTED = RateReport(limit=15, requests=3, remaining=12, reached=False, reset=1
 
 
 def report_of(body: bytes | None, headers: dict[str, str] | None = None) -> RateReport:
-    return rate_report(None if body is None else read_envelope(body), headers or {})
+    return read_rate_report(None if body is None else read_envelope(body), headers or {})
 
 
 @pytest.mark.parametrize("values", [STRINGS, NUMBERS], ids=["strings", "numbers"])
@@ -84,9 +84,9 @@ def test_blocked_request_is_reported(reached: Any) -> None:
     ],
 )
 def test_advice_to_come_again_is_seconds_or_a_moment(advice: str, seconds: float | None) -> None:
-    report = rate_report(None, {"Retry-After": advice, "Date": "Sat, 21 Nov 2026 14:00:00 GMT"})
+    report = read_rate_report(None, {"Retry-After": advice, "Date": "Sat, 21 Nov 2026 14:00:00 GMT"})
     assert report.after == seconds
 
 
 def test_a_moment_without_a_clock_to_compare_says_nothing() -> None:
-    assert rate_report(None, {"Retry-After": "Sat, 21 Nov 2026 14:00:30 GMT"}) == RateReport()
+    assert read_rate_report(None, {"Retry-After": "Sat, 21 Nov 2026 14:00:30 GMT"}) == RateReport()

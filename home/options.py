@@ -401,6 +401,34 @@ AFTERWARDS = (
     ),
     ACCOUNT,
 )
+TAGS_TOO = Option(
+    "tags",
+    "of a push of tags: remove the tags that it gave, and give back those that it took "
+    "(default: lists them)",
+    in_ui=_MAINTENANCE,
+)
+RESUBSCRIBE = Option(
+    "resubscribe",
+    "set people to active again whom the push unsubscribed (default: leaves them)",
+    in_ui=_MAINTENANCE,
+)
+#: Of `push revert`.
+REVERT: tuple[Option, ...] = (
+    Option(
+        "push",
+        "number of the push",
+        int,
+        whole,
+        metavar="N",
+        is_positional=True,
+        in_ui=_MAINTENANCE,
+    ),
+    TAGS_TOO,
+    RESUBSCRIBE,
+    APPLY,
+    IF_PLAN,
+    ACCOUNT,
+)
 REJECTED = Option(
     "rejected",
     "write the rejected rows of the push (default: the last) to a CSV, to be corrected and "

@@ -15,7 +15,7 @@ from home import exits, interrupts, output
 from home.failures import explain_error
 from home.folder import prepare_home
 from home.identity import check_kind
-from home.options import ACTIVATIONS, PUSH_OPTIONS, Option, typed_words
+from home.options import ACTIVATIONS, PUSH_OPTIONS, REVERT, Option, typed_words
 from home.output import print_json
 from home.progress import Progress
 from home.settings import Settings, account_of
@@ -31,11 +31,18 @@ from write_back.audience_syncs import (
     read_audiences,
 )
 from write_back.input.rows import InputError
-from write_back.kinds import KINDS, Kind
-from write_back.order import Planned, Ran
+from write_back.kinds import KINDS
+from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import print_lines
-from write_back.push_service import PushRun, enqueue_push, finish_push, order_of, plan_push
+from write_back.push_service import (
+    PushRun,
+    enqueue_push,
+    finish_push,
+    order_of,
+    plan_push,
+    revert_order,
+)
 from write_back.rejected_rows import write_planned
 
 
@@ -46,8 +53,15 @@ def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     if name == "activations":
         return run_interruptible(settings, None, partial(_audience_syncs, arguments, settings))
     account = account_of(settings, arguments.account)
+    if name == "revert":
+        order, options = revert_order(settings, account, vars(arguments)), REVERT
+    else:
+        order, options = (
+            order_of(settings, KINDS[name], vars(arguments)),
+            PUSH_OPTIONS[name].options,
+        )
     return run_interruptible(
-        settings, account, partial(_push_kind, KINDS[name], arguments, settings)
+        settings, account, partial(_push_order, order, name, options, arguments, settings)
     )
 
 
@@ -78,27 +92,32 @@ def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterat
 # ---- what sends
 
 
-def _push_kind(
-    kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop
+def _push_order(
+    order: Order,
+    name: str,
+    options: Sequence[Option],
+    arguments: SimpleNamespace,
+    settings: Settings,
+    stop: interrupts.Stop,
 ) -> int:
-    planned = plan_push(settings, order_of(settings, kind, vars(arguments)))
+    planned = plan_push(settings, order)
+    again = partial(_command_lines, action=name, options=options)
     document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
         print_lines(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
-        return _without_sending(arguments, settings, planned, document)
+        command = again(_NOT_SENT, typed=vars(arguments))
+        return _without_sending(arguments, settings, planned, document, command)
     stop.raise_if_stopped()
-    ran = Ran(f"push_{kind}", planned.order.account)
+    ran = Ran(f"push_{name}", order.account)
     ran.push_id = enqueue_push(settings, planned, run=ran.run)
     with open_outbox(settings.home) as outbox:
         document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
     code = print_results(document, is_json=arguments.json)
-    first = planned.order.first
+    first = order.first
     if first and len(planned.rows) == first and not arguments.json:  # or there are no others
         typed = vars(arguments) | {"first": None, "apply": False}
-        print_lines(
-            _command_lines("to send the other rows:", str(kind), PUSH_OPTIONS[kind].options, typed)
-        )
+        print_lines(again("to send the other rows:", typed=typed))
     return code
 
 
@@ -114,7 +133,11 @@ def print_results(document: output.Push, *, is_json: bool) -> int:
 
 
 def _without_sending(
-    arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push
+    arguments: SimpleNamespace,
+    settings: Settings,
+    planned: Planned,
+    document: output.Push,
+    command: Sequence[str],
 ) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
     if arguments.json:
@@ -124,10 +147,7 @@ def _without_sending(
         if planned.refusal:
             print_lines(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
-            kind = planned.order.kind
-            print_lines(
-                _command_lines(_NOT_SENT, kind, PUSH_OPTIONS[kind].options, vars(arguments))
-            )
+            print_lines(command)
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 

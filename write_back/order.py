@@ -22,7 +22,8 @@ _FEW = 100
 @dataclass(frozen=True)
 class Order:
     """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the
-    file; `first`: how many of its rows, None for all."""
+    file; `first`: how many of its rows, None for all. `reverts`: the push that it undoes,
+    `with_tags` its tags, too; it has neither file nor query then."""
 
     kind: Kind
     account: str
@@ -34,6 +35,8 @@ class Order:
     encoding: str | None = None
     sheet: str | None = None
     first: int | None = None
+    reverts: int | None = None
+    with_tags: bool = False
 
 
 @dataclass(frozen=True)

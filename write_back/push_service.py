@@ -36,14 +36,15 @@ from write_back.account_state import load_known
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
-from write_back.item import Options, Plan
-from write_back.kinds import Kind, make_plan, verify_pushes
+from write_back.item import Options, Plan, Source
+from write_back.kinds import KINDS, Kind, make_plan, verify_pushes
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, open_outbox
 from write_back.outbox.store import check_not_held, sender_lock
 from write_back.planning import without_forgotten, without_told
 from write_back.push_report import alert_body, needs_person, result_of
 from write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows
+from write_back.reverting import find_revert
 from write_back.sending import Sending
 from write_back.verification import Labels
 
@@ -86,6 +87,21 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
     )
 
 
+def revert_order(settings: Settings, account: str, typed: Mapping[str, Any]) -> Order:
+    """The push that undoes another one. Raises SettingsError when there is no such push."""
+    with open_outbox(settings.home) as outbox:
+        push = outbox.find_push(typed["push"])
+    if push is None or push.account != account:
+        raise SettingsError(
+            f"account {account} has no push {typed['push']}; `marketing-sync push status` lists "
+            "them"
+        )
+    options = Options(resubscribe=typed["resubscribe"], if_plan=tuple(typed["if_plan"]))
+    return Order(
+        KINDS[push.kind], account, options=options, reverts=push.push_id, with_tags=typed["tags"]
+    )
+
+
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, SettingsError,
     WarehouseError, OutboxError."""
@@ -96,6 +112,8 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
 
 
 def _read_rows(settings: Settings, order: Order) -> Rows:
+    if order.reverts is not None:
+        return Rows({}, [], Source("", ""))  # made by the plan, each time anew
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
         return read_query(settings, order.query or "", zone)
@@ -110,12 +128,19 @@ def _read_rows(settings: Settings, order: Order) -> Rows:
 def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
     forgotten = load_forgotten(archive_of(settings.home))
+    known = load_known(settings, order.account)
+    revert = None
+    if order.reverts is not None and (push := outbox.find_push(order.reverts)) is not None:
+        revert = find_revert(known, outbox, push, with_tags=order.with_tags)
+        rows = revert.make_rows(push.push_id)
     rows = without_forgotten(rows, order.account, forgotten, order.options.mapping)
     options = replace(
         order.options,
         ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)),
     )
-    plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
+    plan = make_plan(order.kind, rows, known, outbox, options)
+    if revert is not None:
+        plan = revert.guard_plan(plan)
     if options.is_standing:
         plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))

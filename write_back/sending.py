@@ -411,6 +411,8 @@ class Sending:
                 entry.item_id, contact_id=contact_id, expected=outgoing.expected
             ):
                 raise _NotPlanned
+            if outgoing.expected is not None:
+                task.entry = replace(entry, expected=outgoing.expected)
 
         outgoing = kind.prepare_requests(entry, task.contact_ids, self._directory)
         if not outgoing.calls:

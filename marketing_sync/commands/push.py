@@ -17,6 +17,7 @@ from home.options import (
     PERMANENT,
     PUSH_OPTIONS,
     REJECTED,
+    REVERT,
     UNKNOWN,
     Option,
 )
@@ -31,7 +32,7 @@ _AFTERWARDS: dict[str, tuple[Option, ...]] = {
     "cancel": (*AFTERWARDS, UNKNOWN),
 }
 #: Of the commands without rows of their own, those that send requests.
-_SENDING = ("activations", "retry")
+_SENDING = ("activations", "retry", "revert")
 
 push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")
 
@@ -41,6 +42,10 @@ def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> 
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError(
                 "the rows come from either --from FILE or --sql QUERY: give one of them"
+            )
+        if name == "revert" and arguments.push is None:
+            raise click.UsageError(
+                "name the push to revert; `marketing-sync push status` lists them"
             )
         if name in _AFTERWARDS:
             from marketing_sync.push_maintenance import run_maintenance as run
@@ -63,5 +68,9 @@ for _kind, _typed in PUSH_OPTIONS.items():
         (*_typed.options, JSON),
         options_metavar="(--from FILE | --sql QUERY) [OPTIONS]",
     )
-for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
+for _name, _options in {
+    "activations": ACTIVATIONS,
+    "revert": (*REVERT, JSON),
+    **_AFTERWARDS,
+}.items():
     _add_command(_name, _TEXTS["others"][_name], _options, needs_keys=_name in _SENDING)

@@ -25,6 +25,7 @@ from home.options import (
     PERMANENT,
     PUSH_OPTIONS,
     REJECTED,
+    REVERT,
     SANDBOX,
     SYNC,
     UNKNOWN,
@@ -54,6 +55,7 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): (*AFTERWARDS, REJECTED, OUT, JSON),
     ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),
+    ("push", "revert"): (*REVERT, JSON),
     ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
 }
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its

@@ -67,6 +67,11 @@ RESUBSCRIBED = (
 ADDED_AGAIN = (
     "was taken off the list before: added again, which starts the list's automations once more"
 )
+#: Why a contact is left as it is by a revert.
+CHANGED_SINCE = (
+    "it was changed at the service after the push: run `marketing-sync sync` and revert again, "
+    "which leaves only what was changed"
+)
 #: What is sent for a status: the service's own word where it has any, else the code.
 _SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "bounced": "3"}
 _CODES = {word: code for code, word in STATUSES.items()}
@@ -382,6 +387,18 @@ class ContactsPlanning(Planning):
             ids.pop() if len(ids) == 1 else None,
         )
 
+    def _find_before(self, part: _Part) -> dict[str, Any]:
+        """What a revert sets back: field id (or `status`) → value, as far as it is known."""
+        now, reader = part.now, self._readers[part.list_id]
+        values = {
+            field_id: "" if reader.is_so(now, field_id, "") else now.fields[field_id]
+            for field_id in part.fields
+            if field_id in now.fields or reader.is_so(now, field_id, "")
+        }
+        if now.exists and now.status is not None:
+            values["status"] = STATUSES[now.status]
+        return {"exists": now.exists, "values": values}
+
     def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
         """Whether the service took the same before, and shows otherwise."""
         pasts = [self._past.get(row.subject_on(part.list_id)) for part in parts if not part.is_same]
@@ -399,6 +416,7 @@ class ContactsPlanning(Planning):
             "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
             "again": self._is_repeated(row, content, parts),
+            "before": {str(part.list_id): self._find_before(part) for part in parts},
             **({"ids": ids} if is_edit else _expect_sync(status, parts)),
         }
         return {name: value for name, value in said.items() if value}
@@ -431,14 +449,40 @@ def _list_requests(entry: Entry, found: Sequence[Found]) -> Outgoing:
         elif here and values:
             statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
             edited += here
+    before = _find_before_now(entry, found) if entry.is_first else entry.expected.get("before", {})
     touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
     expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
+    expected |= {"before": before} if before else {}
     syncs = [
         Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
         for status, several in lists.items()
     ]
     edits = _list_edits(values, dict.fromkeys(one.contact_id for one in edited))
     return Outgoing([*syncs, *edits], LEFT if left else UNCHANGED, expected)
+
+
+def _find_before_now(entry: Entry, found: Sequence[Found]) -> dict[str, Any]:
+    """`before` of the plan, with who is on the lists by now, and with which status."""
+    before: dict[str, Any] = {}
+    for list_id, planned in entry.expected.get("before", {}).items():
+        statuses = {one.status for one in found if one.list_id == int(list_id)}
+        values = {name: text for name, text in planned["values"].items() if name != "status"}
+        if len(statuses) == 1 and None not in statuses:
+            values["status"] = statuses.pop()
+            before[list_id] = {"exists": True, "values": values}
+        else:
+            before[list_id] = {"exists": bool(statuses), "values": values}
+    return before
+
+
+def _check_unchanged(entry: Entry, sent: Mapping[str, Any], found: Sequence[Found]) -> None:
+    """Raises Refused unless each value is what the reverted push sent, or already set back."""
+    (list_id,) = entry.expected["lists"]
+    here = [one for one in found if one.list_id == list_id]
+    changed = compare_contacts(sent, here, sent["labels"]).drift
+    left = compare_contacts(entry.expected, here, sent["labels"]).drift
+    if changed.keys() & left.keys():
+        raise Refused(CHANGED_SINCE)
 
 
 def _read_values(entry: Entry) -> dict[str, str]:
@@ -572,8 +616,9 @@ class Contacts(Kind):
     {id: value}, "lists": [list id]}`; `ids`, list → contacts, of those that are edited; of whom it
     could subscribe: `look_up`, 1 where they are looked up; `held`, list → a status other than
     active that is known of them; `left`, lists where they keep their status though another one was
-    wanted; `statuses`, list → the one that they keep; `may_raise`; and `again`, where the same was
-    sent before."""
+    wanted; `before`, list → whether the contact was there, and its values; `reverts`: what must
+    still be so for a revert to be sent; `statuses`, list → the one that they keep; `may_raise`; and
+    `again`, where the same was sent before."""
 
     columns = Spec(
         {
@@ -594,7 +639,9 @@ class Contacts(Kind):
     def prepare_requests(
         self, entry: Entry, contact_ids: Sequence[int], directory: Directory
     ) -> Outgoing:
-        """Whoever could be subscribed is looked up first."""
+        """Whoever could be subscribed is looked up first; so is who is reverted."""
+        if (sent := entry.expected.get("reverts")) is not None:
+            _check_unchanged(entry, sent, directory.find_now(entry.email or ""))
         if entry.operation == EDITCONTACT.name:
             ids = chain(*entry.expected["ids"].values())
             return Outgoing(list(_list_edits(_read_values(entry), dict.fromkeys(ids))))

@@ -219,13 +219,17 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             keep(push_id)
         return push_id
 
-    def find_last(self, account: str, subjects: Iterable[str], kind: str) -> dict[str, Past]:
+    def find_last(
+        self, account: str, subjects: Iterable[str], kind: str, *, done_before: int | None = None
+    ) -> dict[str, Past]:
         """The last thing done, or to be done, about each subject by this kind; those never sent
-        anything about are absent."""
+        anything about are absent. `done_before`: the last one that was done before this item."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self.fetch_rows("last", account=account, kind=kind, subjects=chunk)
+            rows = self.fetch_rows(
+                "last", account=account, kind=kind, subjects=chunk, done_before=done_before
+            )
             for row in rows:
                 (
                     subject,

@@ -10,6 +10,7 @@ cross join effect on effect.account = :account and effect.kind = :kind and subje
 join item using (item_id)
 join push using (push_id)
 where state <> 'skipped'
+    and (:done_before is null or (item_id < :done_before and state in ('applied', 'verified')))
 order by item_id;
 
 -- pushes

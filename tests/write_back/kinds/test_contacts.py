@@ -93,6 +93,7 @@ def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Pla
         "fields": {"11": "Bonn"},
         "lists": [1],
         "ids": {"1": [102]},
+        "before": {"1": {"exists": True, "values": {"11": "Köln", "status": "unsubscribed"}}},
     }
 
 

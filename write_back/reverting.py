@@ -1,0 +1,188 @@
+"""Undoing a push: the rows of another push that sets back what it changed, planned and sent like
+any other.
+
+Belongs here: what an earlier push changed, whether it is still so, and what can't be restored. Not
+here: planning the rows (`kinds`), the look at the contact just before a request (`kinds.contacts`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from marketing_api.address import normal_form
+from marketing_api.records.contacts import ADDTAG, STATUSES
+from write_back.account_state import Known, ListReader
+from write_back.input.rows import Cell, InputError, Rows, show_name
+from write_back.item import DONE, Past, Plan, Source
+from write_back.kinds import ACTIVITIES, CONTACTS
+from write_back.kinds.tags import ADD, REMOVE, find_latest
+from write_back.outbox.outbox import Entry, Outbox, Push
+
+_MOST_LISTED = 20
+
+
+@dataclass
+class Revert:
+    """The rows that undo a push. `sent`: subject (`address|list id`) → what the push sent there,
+    which must still be so. `kept`: what was changed after it; `notes`: what can't be restored → how
+    often."""
+
+    columns: dict[str, list[Cell]]
+    sent: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def add_row(self, cells: Mapping[str, Cell]) -> None:
+        count = len(next(iter(self.columns.values())))
+        for title in cells.keys() - self.columns.keys():
+            self.columns[title] = [None] * count
+        for title, column in self.columns.items():
+            column.append(cells.get(title))
+
+    def make_rows(self, push_id: int) -> Rows:
+        numbers = list(range(1, 1 + len(next(iter(self.columns.values())))))
+        return Rows(self.columns, numbers, Source(f"revert of push {push_id}", ""))
+
+    def guard_plan(self, plan: Plan) -> Plan:
+        """The plan whose requests are sent only while the contact is as the push left it."""
+        items = [
+            replace(item, expected={**item.expected, "look_up": 1, "reverts": self.sent[subject]})
+            if (subject := next(iter(item.effects))) in self.sent
+            else item
+            for item in plan.items
+        ]
+        notes = [f"{count:,} {text}" for text, count in self.notes.items()]
+        notes += [f"changed after the push, and left: {text}" for text in self.kept[:_MOST_LISTED]]
+        if more := len(self.kept) - _MOST_LISTED:
+            notes += [f"changed after the push, and left: {more:,} more"] if more > 0 else []
+        return replace(plan, items=items, warnings=(*plan.warnings, *notes))
+
+
+def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) -> Revert:
+    """What undoes the push. Raises InputError for a push that nothing can undo."""
+    entries = [entry for entry in outbox.list_entries(push.push_id, DONE) if entry.operation]
+    if push.kind == ACTIVITIES:
+        raise InputError(
+            f"push {push.push_id} can't be reverted: the API can't remove the "
+            f"{len(entries):,} activities that it wrote"
+        )
+    if push.kind == CONTACTS:
+        return _revert_contacts(known, outbox, entries)
+    return _revert_tags(outbox, entries, with_tags=with_tags)
+
+
+# ---- contacts
+
+
+def _revert_contacts(known: Known, outbox: Outbox, entries: Iterable[Entry]) -> Revert:
+    revert = Revert({"email": [], "list_id": [], "status": []})
+    parts = [(entry, int(list_id)) for entry in entries for list_id in entry.expected["lists"]]
+    members = known.by_address((_key_of(entry) for entry, _ in parts), with_fields=True)
+    shown = known.shown_fields({list_id for _, list_id in parts})
+    subjects = (f"{_key_of(entry)}|{list_id}" for entry, list_id in parts)
+    pasts = outbox.find_last(known.account, subjects, CONTACTS)
+    for entry, list_id in parts:
+        key = _key_of(entry)
+        labels = known.lists.fields.get(list_id, {})
+        there = [member for member in members.get(key, []) if member.list_id == list_id]
+        reader = ListReader(labels, shown.get(list_id, set()))
+        past = pasts.get(f"{key}|{list_id}")
+        now = reader.find_present(there, past, known.as_of.get(list_id))
+        current = {**now.fields, "status": STATUSES.get(-1 if now.status is None else now.status)}
+        _revert_contact(revert, entry, list_id, labels, current)
+    return revert
+
+
+def _revert_contact(
+    revert: Revert,
+    entry: Entry,
+    list_id: int,
+    labels: Mapping[str, str],
+    current: Mapping[str, str | None],
+) -> None:
+    before = entry.expected.get("before", {}).get(str(list_id))
+    if before is None:
+        revert.notes["contacts whose values before the push aren't known: left"] += 1
+        return
+    if not before["exists"]:
+        text = (
+            "contacts that the push added to a list stay there, with the mails of its automations"
+        )
+        revert.notes[text] += 1
+        return
+    sent = _values_sent(entry, list_id)
+    cells: dict[str, Cell] = {}
+    for name, value in sent.items():
+        old, now = before["values"].get(name), current.get(name)
+        if old is None:
+            revert.notes["values whose value before the push isn't known: left"] += 1
+        elif old == value.strip():
+            continue
+        elif now is not None and now != value.strip():
+            title = show_name(labels.get(name, name))
+            revert.kept.append(f"{title} of {entry.email} on list {list_id}")
+        else:
+            cells[name] = old
+    if cells:
+        revert.add_row({"email": entry.email, "list_id": str(list_id), **cells})
+        still = {name: sent[name] for name in cells}
+        revert.sent[f"{_key_of(entry)}|{list_id}"] = {
+            "status": still.pop("status", None),
+            "fields": still,
+            "labels": {name: labels[name] for name in still if name in labels},
+        }
+
+
+def _values_sent(entry: Entry, list_id: int) -> dict[str, str]:
+    """Field id (or `status`) → what was sent to the contact on the list."""
+    expected = entry.expected
+    sent = dict(expected.get("fields", {}))
+    is_status_kept = str(list_id) in expected.get("statuses", {}) or list_id in expected.get(
+        "left", ()
+    )
+    if expected.get("status") and not is_status_kept:
+        sent["status"] = expected["status"]
+    return sent
+
+
+def _key_of(entry: Entry) -> str:
+    return normal_form(entry.email or "")
+
+
+# ---- tags
+
+
+def _revert_tags(outbox: Outbox, entries: list[Entry], *, with_tags: bool) -> Revert:
+    """A tag that an earlier push had given already stays."""
+    revert = Revert({"email": [], "contact_id": [], "tag": [], "action": []})
+    first_id = min((entry.item_id for entry in entries), default=0)
+    for entry in entries:
+        subjects = outbox.find_subjects([entry.item_id])[entry.item_id]
+        names = dict.fromkeys(subject.partition("|")[0] for subject in subjects)
+        last = outbox.find_last(entry.account, subjects, entry.kind)
+        earlier = outbox.find_last(entry.account, subjects, entry.kind, done_before=first_id)
+        for tag in dict.fromkeys(subject.partition("|")[2] for subject in subjects):
+            before = find_latest(earlier, names, tag)
+            _revert_tag(revert, entry, tag, find_latest(last, names, tag), before, with_tags)
+    return revert
+
+
+def _revert_tag(
+    revert: Revert, entry: Entry, tag: str, last: Past | None, before: Past | None, with_tags: bool
+) -> None:
+    is_added = entry.operation == ADDTAG.name
+    if last is not None and last.item_id != entry.item_id:
+        revert.kept.append(f"tag {show_name(tag)} of {entry.email or entry.contact_id}")
+    elif is_added and before is not None and before.content == ADD:
+        revert.notes["tags that an earlier push had given already: left"] += 1
+    elif with_tags:
+        contact_id = None if entry.contact_id is None else str(entry.contact_id)
+        email = entry.email if contact_id is None else None
+        action = REMOVE if is_added else ADD
+        revert.add_row({"email": email, "contact_id": contact_id, "tag": tag, "action": action})
+    else:
+        verb = "given" if is_added else "taken away"
+        revert.notes[f"contacts were {verb} the tag {show_name(tag)}: --tags reverts that"] += 1

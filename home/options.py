@@ -403,8 +403,8 @@ AFTERWARDS = (
 )
 TAGS_TOO = Option(
     "tags",
-    "of a push of tags: remove the tags that it gave, and give back those that it took "
-    "(default: lists them)",
+    "also remove the tags that the push gave, and restore the tags that it removed (default: lists "
+    "them)",
     in_ui=_MAINTENANCE,
 )
 RESUBSCRIBE = Option(

@@ -1,4 +1,4 @@
-"""The service: what it offers, how to request it, what comes back, and a sandbox that stands in for
+"""The service: what it offers, how to request it, what comes back, and a sandbox that replaces
 it."""
 
 #: Of the whole distribution.

@@ -78,7 +78,7 @@ class Client:
     that, `accept` is given each whole response, and raises what is wrong with taking it: of another
     business's (OtherBusiness) the body is not recorded, and nothing more is sent.
 
-    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the
+    `spool`: folder for bodies over 4 MiB, which then are files that belong to the owner of the
     exchange. `budget`: shared with other clients of the run. Use as a context manager, or call
     `close`."""
 
@@ -153,12 +153,12 @@ class Client:
         `before` is called once, when the first try has its turn under the rate limit: what must be
         noted before anything leaves. What it raises, is raised, and nothing was sent. Raises
         RateLimited, Refused, NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or
-        Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be told:
+        Unreachable when it certainly took no effect, and OutcomeUnknown when that is unknown:
         look before sending it again."""
         return self._retry.send_write(call, before)
 
     def stop(self) -> None:
-        """Send nothing more: who waits raises Stopped, requests under way end. From any thread."""
+        """Send nothing more: waiting calls raise Stopped, requests under way end. Thread-safe."""
         self._stop.set()
         self._limiter.wake_waiting()
 
@@ -314,7 +314,7 @@ class Client:
         received: Received,
         error: MarketingApiError | None,
     ) -> Response:
-        """Have the exchange recorded; returns the response as it is kept."""
+        """Record the exchange; returns the response as it was recorded."""
         self._silence.end_request(error)
         call = response.call
         is_secret = call.operation.is_secret

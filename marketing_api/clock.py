@@ -1,8 +1,8 @@
-"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here:
-what time decides.
+"""The only source of the time of day: code that needs it takes a `Clock`. Not here: what time
+decides.
 
 The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for
-calendars; which of two things was first is told by request ids (`exchange`), and how long something
+calendars; request ids say which of two things was first (`exchange`), and how long something
 takes by `steady_seconds` or the monotonic clock."""
 
 import datetime as dt
@@ -35,7 +35,7 @@ def steady_seconds() -> float:
 
 
 class SteadyClock:
-    """A clock that is set once, by `now`, and goes on evenly whatever becomes of the machine's."""
+    """A clock that is set once, by `now`, and runs evenly whatever happens to the machine's."""
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
@@ -84,7 +84,7 @@ class ServiceClock:
 
 
 def _date_of(headers: Mapping[str, str]) -> dt.datetime | None:
-    """When the response was made, by who made it; None when that is not said, or in no earnest."""
+    """When the response was made, by its own headers; None without a credible date."""
     said = {name.lower(): value for name, value in headers.items() if len(name) in (3, 4)}
     try:
         date = parsedate_to_datetime(said["date"]) + dt.timedelta(seconds=int(said.get("age", 0)))

@@ -1,5 +1,5 @@
-"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's
-look-ups as values.
+"""The contacts of an address or a list, and the entries of a timeline: responses to look-ups as
+values.
 
 Belongs here: every form in which they come (observations 3, 4, 19 and 21). Nothing above this
 package parses them. Not here: what a push makes of them (`write_back`), the tables that a sync
@@ -36,8 +36,8 @@ if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
 
 Fetch = Callable[[Call], Response]
 
-#: From so many addresses on, a first page of the list is worth a request, to see how long the list
-#: is.
+#: With at least this many addresses, the first page of a list is worth a request: it says how long
+#: the list is.
 _LIST_FROM = 5
 
 
@@ -76,7 +76,7 @@ class Unread:
 
 
 def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found, ...]:
-    """Everybody with the address (in that list); empty when there is nobody. Raises what `fetch`
+    """All contacts with the address (on that list); empty when there is none. Raises what `fetch`
     raises."""
     try:
         response = fetch(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
@@ -115,7 +115,7 @@ def read_found(response: Response) -> Iterator[Found]:
 
 
 def _read_found_at(response: Response, email: str) -> Iterator[Found]:
-    """Of those that it shows without one, too."""
+    """Contacts with that address; entries without an address count, too."""
     form = normal_form(email)
     return (one for one in read_found(response) if _email_of(one) in ("", form))
 
@@ -186,7 +186,7 @@ class Seen:
     """Contacts by list and normal form of the address."""
 
     found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
-    whole: set[int] = field(default_factory=set)  # lists of which nobody else is a member
+    whole: set[int] = field(default_factory=set)  # lists that were read to their end
 
     def contacts_of(self, list_id: int, email: str) -> list[Found] | Unread:
         return self.found.get(

@@ -2,7 +2,7 @@
 still undecoded until somebody wants it.
 
 Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and
-where things stand in a body. What is no JSON by the letter is first made JSON (`_mend_json`), and
+where things are in a body. What is no JSON by the letter is first made JSON (`_mend_json`), and
 so would be another format. Not here: what an error means (`validation`), what rows a payload holds
 (`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in
 memory as a whole."""
@@ -25,7 +25,7 @@ import msgspec
 
 from marketing_api.operation import Operation
 
-#: A small body is held in memory; one over the client's spool limit stands in a file (plain JSON)
+#: A small body is held in memory; one over the client's spool limit is in a file (plain JSON)
 #: that its owner removes.
 Body = bytes | Path
 Buffer = bytes | memoryview | msgspec.Raw
@@ -47,7 +47,7 @@ _PIECE = 1 << 20  # bytes of a huge body that are decoded at a time
 #: Charsets that a response may declare instead of UTF-8, by Python's names: each byte is a
 #: character, and ASCII stays ASCII, so that the key was recognized in them.
 _CHARSET = re.compile(r"iso8859-\d+|cp125\d|koi8-[ru]")
-_MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
+_MENDABLE = 16 << 20  # bytes of a body that may be in memory as a whole, ten times over
 
 
 def _map_bytes(body: Body | memoryview) -> bytes | memoryview:
@@ -123,7 +123,7 @@ def decode_members(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
 
 def _decode_leniently(text: str, **options: Any) -> Any:
     """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be
-    set aside by whoever needs a number."""
+    set aside by readers of numbers."""
 
     def read_whole(digits: str) -> int | str:
         return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits

@@ -13,7 +13,7 @@ MarketingApiError
 │   │   └── GivenUp        send nothing more in this run: no whole response for ten minutes
 │   └── BrokenResponse     5xx, HTML, cut JSON: a response came, but not a whole one
 │       └── OtherSubject   a whole response that names another contact than was requested
-├── Stopped                nothing: the client was told to stop, and this was not sent
+├── Stopped                nothing: the client was stopped before this was sent
 ├── BudgetSpent            send nothing more: the run's `max_requests` are used up
 └── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
 """
@@ -75,7 +75,7 @@ class Transient(MarketingApiError):
 
 
 class RateLimited(Transient):
-    """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at
+    """429: the service asks to wait for `retry_after` seconds; the limiter waits for a minute at
     most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
@@ -124,7 +124,7 @@ class OtherSubject(BrokenResponse):
 
 
 class Stopped(MarketingApiError):
-    """Somebody stopped the client while the call waited; it was not sent."""
+    """The client was stopped while the call waited; it was not sent."""
 
 
 class BudgetSpent(MarketingApiError):

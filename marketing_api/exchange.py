@@ -90,8 +90,8 @@ class _RequestIds:
     """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on
     only `elapsed` counts.
 
-    Two processes that run at once make the same id when they draw the same of 1,024 numbers in the
-    same microsecond."""
+    Two parallel processes make the same id when they draw the same of 1,024 numbers in the same
+    microsecond."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -111,8 +111,8 @@ class _RequestIds:
             return self._last << 10 | self._own
 
     def exceed(self, request_id: int) -> None:
-        """Let ids made from now on be larger. Whoever opens an archive passes its largest: then its
-        order is that of its ids, whatever the machine's clock showed when."""
+        """Let ids made from now on be larger. Callers that open an archive pass its largest id, so
+        that its order is that of its ids, whatever the machine's clock shows."""
         with self._lock:
             self._lead = max(self._lead, (request_id >> 10) + 1 - _unix_microseconds())
 

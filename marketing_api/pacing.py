@@ -289,8 +289,8 @@ class Schedule:
                 self.windows.add_strike(1, now)
 
     def _find_hold(self, report: RateReport, now: float, wall: float) -> float:
-        """Until when nobody sends: the end of the window as far as it can be told, else what the
-        service advises, else 1 s."""
+        """Until when nobody sends: the end of the window where it is known, else what the service
+        advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0)
         left = report.seconds_left(wall)
         if self.is_windowed() and advised <= 1:

@@ -30,7 +30,7 @@ class Listing:
         self.params = dict(params)
         self.is_over = False
         self.pages_read = 0
-        self.rows = 0  # entries served, without those that a page repeated
+        self.rows = 0  # entries served, repeated ones not counted
         self.service_count: int | None = None  # as last named: of one page or of everything
         #: Entries went away while it was read, so others moved up to a page that had been read.
         self.has_moved = False

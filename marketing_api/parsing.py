@@ -207,7 +207,7 @@ def _drop_members(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    """Field and fault, without the value: it stands in the raw entry, and reasons are shown and
+    """Field and fault, without the value: it is in the raw entry, and reasons are shown and
     logged."""
     fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
@@ -299,7 +299,7 @@ def timeline_extent(response: Response) -> tuple[int, int]:
 
 
 def parts_served(response: Response) -> dict[str, Any]:
-    """The parts of a response around its entries: their paths in the body → what stands there, with
+    """The parts of a response around its entries: their paths in the body → their content, with
     nothing in it decoded. None of a huge one."""
     found: dict[str, msgspec.Raw] = {}
     members = {} if isinstance(response.body, Path) else response.envelope.members or {}

@@ -331,8 +331,8 @@ class ServerClock:
 
 
 class _Server:
-    """The process's one connection to a server, for the states of all accounts; whoever uses it
-    holds `lock`."""
+    """The process's one connection to a server, for the states of all accounts; callers hold
+    `lock`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -484,8 +484,7 @@ _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
 def read_rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
-    """The report in the body, whatever level it stands at, completed by the headers (observation
-    27)."""
+    """The report in the body, at any level, completed by the headers (observation 27)."""
     values = _read_limit_headers(headers) | _read_limit_object(envelope)
     known: dict[str, Any] = {
         name: read_or_none(read, values.get(name)) for name, read in _READERS.items()
@@ -494,7 +493,7 @@ def read_rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> R
 
 
 def _read_limit_headers(headers: Mapping[str, str]) -> dict[str, Any]:
-    """What the headers say, as it stands there, by names in lower case."""
+    """The raw values of the headers, by names in lower case."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
         if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):

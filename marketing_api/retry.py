@@ -37,7 +37,7 @@ _PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
 FIRST_LOG_S = 15.0
 LOG_INTERVAL_S = 30.0
-_IDLE_S = 120.0  # without a request, after which a time without responses begins anew
+_IDLE_S = 120.0  # without a request, after which a time without responses starts again
 
 
 class Silence:

@@ -86,7 +86,7 @@ class UnderWay:
             return
         self.is_ended = True
         with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)  # whoever reads from it now gets its end
+            sock.shutdown(socket.SHUT_RDWR)  # a thread that reads from it gets its end
 
 
 class Watch:
@@ -183,8 +183,8 @@ class _Inflow:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the
-    `Received`. A response of more than `most_bytes`, unpacked, is read no further: of its body the
+    `spool` is the folder for bodies over `SPOOL_BYTES`; the caller of `send` owns its files. A
+    response of more than `most_bytes`, unpacked, is read no further: of its body the
     beginning is kept. `on_look`: see `Watch`."""
 
     def __init__(

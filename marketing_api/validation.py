@@ -176,7 +176,7 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
     response, no place is none.
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are
-    two responses, of which one is not ours."""
+    two responses, and one of them is not ours."""
     if operation.records and (twice := envelope.find_repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:

@@ -5,7 +5,7 @@ here: one request (`client`).
 
 Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken
 up. So there are as many threads as requests under way (limit x latency) and one more, whatever the
-size. The threads are daemons: a program that is interrupted ends at once."""
+size. The threads are daemons: a program that is interrupted ends immediately."""
 
 import bisect
 import contextlib
@@ -99,7 +99,7 @@ class WorkerPool:
             thread = threading.Thread(target=self._run_jobs, name=name, daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # no room for one more: those that are there do the work
+            except RuntimeError:  # no room for one more: the existing threads do the work
                 if not self._threads:
                     raise
             else:

@@ -3,7 +3,7 @@ happened.
 
 The service responds `ok` to writes without effect and says so in a sentence of free text
 (observations 5 and 7), or with an error inside the payload (row 3). Belongs here: telling such a
-response from a good one; its phrases stand in `write_result.toml`. Not here: envelopes and error
+response from a good one; its phrases are in `write_result.toml`. Not here: envelopes and error
 codes (`validation`), whether to send again (`client`)."""
 
 import html
@@ -63,10 +63,10 @@ def find_objection(
     return "id 0: nothing was made" if is_nothing_made else None
 
 
-#: Writes whose content is all there is to them: told that it is there already, all is as intended.
+#: Writes that are complete when the service answers that their content exists already.
 _SETTLED_BY_BEING_THERE = ("movecontact", "deletecontact", "addtag", "removetag", "addactivity")
-#: These may be told the same when there was nothing to change, but also when a contact was there
-#: and its values were not taken in.
+#: These get the same answer when nothing had to change, but also when a contact existed and its
+#: values were not stored.
 _UPDATES = ("synccontact", "editcontact")
 
 
@@ -97,8 +97,8 @@ def collect_words(value: Any) -> str:
 
 
 def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
-    """Lower case, blanks and apostrophes made alike, without what we sent and without what stands
-    in quotes."""
+    """Lower case, blanks and apostrophes made alike, without what we sent and without what is in
+    quotes."""
     text = _normalize_text(sentence)
     for value in sorted({_normalize_text(str(value)) for value in sent}, key=len, reverse=True):
         # each is a pattern of its own, which takes long to compile

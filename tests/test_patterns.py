@@ -51,7 +51,7 @@ def test_the_patterns_are_found() -> None:
     found = {(each.module, each.name) for each in ALL}
     assert {
         ("marketing_api.write_result", "text"),
-        ("warehouse.duckdb_errors", "_HELD"),
+        ("warehouse.duckdb_errors", "_HOLDER"),
         ("marketing_api.redaction", "self._pattern"),
     } <= found
 

@@ -1,8 +1,8 @@
 """Every operation of the service, found here by name.
 
-Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with
-what reads their rows, and those that code calls; the others are called by their name
-(`marketing-sync call`)."""
+Each is declared in the TOML file of its area. `records/AREA.py` names the operations that fill a
+table, with the function that reads their rows, and those that code calls. All others are called by
+name (`marketing-sync call`)."""
 
 import difflib
 

@@ -25,8 +25,8 @@ from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Respons
 from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.world import Origin, World
 
-#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where
-#: none is declared; for a write the members of `data`.
+#: What a rule returns: for a read the declared member of `data`, or all of it where none is
+#: declared; for a write the members of `data`.
 Rule = Callable[[CheckedCall], Any]
 #: The rule of an operation is what has its name in the module of its area.
 RULES: dict[str, Rule] = {

@@ -22,7 +22,7 @@ def _show(call: CheckedCall, campaign: Campaign) -> Thing:
     }
     if call.observes("campaign-groups"):
         counts = campaign.count_mails(call.now)
-        # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
+        # Automations, and what is not sent yet, have no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
         members["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
         members["delivery_success"] = str(counts["sent"] - counts["bounced"])
@@ -94,9 +94,9 @@ def _show_clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
 
 
 def _read_schedule(call: CheckedCall) -> dict[str, int]:
-    """A draft is never sent, a scheduled one at its time, any other at once.
+    """A draft is never sent, a scheduled campaign at its time, any other immediately.
 
-    Where nothing is sent at once (observation 34), what is not scheduled is a draft.
+    Where nothing is sent immediately (observation 34), what is not scheduled is a draft.
     """
     is_scheduled = call.is_true("isscheduled")
     may_send = is_scheduled or not call.observes("sending")

@@ -126,7 +126,7 @@ def _read_lists(call: CheckedCall) -> list[int]:
 
 
 def _read_values(call: CheckedCall, lists: list[int]) -> Params:
-    """Custom-field values without the field that stands for the address; a Refusal when none of the
+    """Custom-field values without the field that holds the address; a Refusal when none of the
     lists has a field.
 
     What has a name in place of an id changes nothing (observation 44).
@@ -191,7 +191,7 @@ def synccontact(call: CheckedCall) -> Thing:
 
     def sync() -> None:
         for list_id, contact_id in ids.items():
-            # As it is by then: a write before this one may have added the contact.
+            # At that time a write before this one may have added the contact.
             found = _find_on_list(call, email, list_id)
             for contact in found:
                 subscribers.edit(contact, call.now, "", status, values)

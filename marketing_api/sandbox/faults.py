@@ -2,7 +2,7 @@
 operations.
 
 A draw depends on the seed, the call and how often it was requested before: the same run meets the
-same faults whatever the order of its requests, and a repeated call draws anew."""
+same faults whatever the order of its requests, and a repeated call draws again."""
 
 import random
 from collections import Counter
@@ -51,7 +51,7 @@ def read_chance(text: str) -> Chance:
 
 
 class Faults:
-    """`known` are those that can be set, by name."""
+    """`known`: the faults that can be set, by name."""
 
     def __init__(
         self, seed: int, chances: Mapping[str, str], known: Mapping[str, Fault] = FAULTS

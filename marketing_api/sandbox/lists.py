@@ -5,14 +5,14 @@ from marketing_api.sandbox.seed import WORDS, Thing
 
 
 def find_fields(call: CheckedCall, list_id: int) -> dict[str, str]:
-    """Labels of the list's custom fields by id; one may stand for the address (observation 38)."""
+    """Labels of the list's custom fields by id; one may hold the address (observation 38)."""
     added = {f"{list_id}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
     own: dict[str, str] = call.things("list")[list_id].get("fields", added)
     return {**own, field: "Email Address"} if (field := find_email_field(call, list_id)) else own
 
 
 def find_email_field(call: CheckedCall, list_id: int) -> str:
-    """The id of the list's field that stands for the address; empty where lists have none."""
+    """The id of the list's field that holds the address; empty where lists have none."""
     return f"{list_id}9" if call.observes("email-field") else ""
 
 

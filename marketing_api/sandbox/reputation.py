@@ -19,7 +19,7 @@ _REVIEWS = deletefeedback = Resource("review", compute_members=_compute_members)
 
 
 def _find_channels(call: CheckedCall) -> list[str]:
-    """Those that the call names."""
+    """Names of the channels that the call asks for."""
     return [name for name, word in WORDS["review_channels"].items() if call.wants("channels", word)]
 
 

@@ -187,8 +187,8 @@ def show_list(entries: list[Any]) -> Thing:
 class Resource:
     """The rule of the operations that list, show, add, change and delete things of one kind: which
     of these one does follows from its declaration. `read_members` are the members that a call
-    sends, `make_members` those of an added thing besides, and `compute_members` those that are only
-    shown."""
+    sends, `make_members` further ones of an added thing, and `compute_members` those in responses
+    only."""
 
     kind: str
     read_members: Callable[[CheckedCall], Thing] = lambda call: call.params

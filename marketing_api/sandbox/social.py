@@ -99,8 +99,8 @@ def _find_post(call: CheckedCall) -> Thing:
 
 
 def _make_post(call: CheckedCall) -> Thing:
-    """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable
-    links become short ones."""
+    """Published immediately, or scheduled; `channelid` may name several pages or profiles.
+    Trackable links become short ones."""
     text = call["message"]
     at = _read_schedule(call)
     network = call["channel"]

@@ -60,7 +60,7 @@ class Contact:
         return self.leaves_as if self.leaves_at <= now else self.status
 
     def mails_by(self, now: int) -> "list[Mail]":
-        """Those that were sent by `now`, oldest first."""
+        """The mails that were sent by `now`, oldest first."""
         return sorted(
             (mail for mail in self.mails if mail.sent_at <= now), key=lambda mail: mail.sent_at
         )

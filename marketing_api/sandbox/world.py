@@ -97,17 +97,8 @@ class World:
             "review": dict(self._make_reviews()),
             "online review": dict(self._make_opinions(0.16)),
             "mention": dict(self._make_opinions(0.3)),
-            "day": {},
+            "day": dict(self._make_days(first_day)),
         }
-        networks = WORDS["mention_networks"]
-        for number in range(_DAYS):
-            day = first_day + dt.timedelta(days=number)
-            self.things["day"][number] = {
-                "since": self.moments.midnight(day),
-                "periode": str(day),
-                "mentions": {name: chance.randrange(most) for name, most in networks.items()},
-                "views": str(chance.randrange(5, 65)),
-            }
         #: Writes that take effect later, by the real clock, and how much later (observation 6).
         self.sync_delay_s = 3.0 if self.observes("sync-delay") else 0.0
         self.queue: list[tuple[float, Callable[[], None]]] = []
@@ -142,13 +133,29 @@ class World:
         }
 
     def schedule(self, campaign: Campaign, now: int) -> None:
-        """Add it, or draw anew who receives one that is still to be sent."""
+        """Add it; the recipients of one that is not yet sent are drawn again."""
         self.campaigns[campaign.campaign_id] = campaign
         campaign.cancel(now)
         if campaign.sent_at >= now and not campaign.is_automated:
             campaign.send(self.chance, self.subscribers.contacts.values())
 
     # what its seed has
+
+    def _make_days(self, first_day: dt.date) -> Iterator[tuple[int, Thing]]:
+        """Mentions by network, and views of the feedback page."""
+        networks = WORDS["mention_networks"]
+        for number in range(_DAYS):
+            day = first_day + dt.timedelta(days=number)
+            mentions = {name: self.chance.randrange(most) for name, most in networks.items()}
+            yield (
+                number,
+                {
+                    "since": self.moments.midnight(day),
+                    "periode": str(day),
+                    "mentions": mentions,
+                    "views": str(self.chance.randrange(5, 65)),
+                },
+            )
 
     def _make_lists(self) -> Iterator[tuple[int, Thing]]:
         for number, words in enumerate(WORDS["lists"]):

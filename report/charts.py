@@ -109,8 +109,10 @@ def draw_lines(title: str, series: Sequence[Series], *, format_value: Format) ->
         changes.append(f"{name} from {format_value(first_value)} to {format_value(last_value)}")
     tips = [_describe_day(on, lines, format_value) for on, _ in lines[0].points]
     label = f"{title}, {format_day(first)} to {format_day(last)}: {'; '.join(changes)}"
-    days_shown = (first, last)
-    return _draw_picture("lines", title, drawn, tips, days_shown, left, ticks, format_value, label)
+    first_and_last = (first, last)
+    return _draw_picture(
+        "lines", title, drawn, tips, first_and_last, left, ticks, format_value, label
+    )
 
 
 def _describe_day(on: dt.date, lines: Sequence[Series], format_value: Format) -> str:

@@ -97,8 +97,8 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     lines = plan_lines(planned(plan))
     assert lines[1] == 'columns: email ← "E-Mail", First name ← "Vor name"'
     assert (
-        "  1 address is not in the warehouse: each is looked up at the service, and rows about those "
-        "that it does not know are rejected" in lines
+        "  1 address is not in the warehouse: each is looked up at the service, and rows with addresses "
+        "unknown there are rejected" in lines
     )
     assert "changes (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)

@@ -13,7 +13,7 @@ import msgspec
 from home.door import open_tables
 from home.exits import HomeError
 from home.settings import Settings
-from warehouse.archive.archive import ARCHIVE_VERSION
+from warehouse.archive.row import ARCHIVE_VERSION
 from warehouse.disk import hold_lock, no_folder, write_file
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION

@@ -19,7 +19,7 @@ from home.settings import Settings
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from marketing_sync.texts import make_grid, text_template
-from pipelines.publishing import describe_current_copy, list_failed_custom_tables
+from pipelines.published_copy import describe_current_copy, list_failed_custom_tables
 from warehouse.models import BuildReport, Status
 
 if TYPE_CHECKING:

@@ -26,13 +26,8 @@ from pipelines.dagster_internals import (
     redate_ticks,
 )
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
-from pipelines.publishing import (
-    MODELS_STEP,
-    Models,
-    Publishing,
-    list_failed_custom_tables,
-    model_settings,
-)
+from pipelines.published_copy import list_failed_custom_tables
+from pipelines.publishing import MODELS_STEP, Models, Publishing, model_settings
 from pipelines.push_jobs import AudienceSyncs, explain_failures, push_jobs, standing_order
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly_schedule, shard_tags

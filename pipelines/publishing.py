@@ -1,7 +1,6 @@
 """Builds the models and publishes the copy with a home's settings. Not here: how they are built
 (`warehouse.models`) and published (`warehouse.publish`)."""
 
-import datetime as dt
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,29 +8,24 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from home import output
 from home.door import open_tables, waiting_options
 from home.folder import dagster_home, in_use, note_running
-from home.freshness import format_age
 from home.progress import begin_stage, note_progress
 from home.settings import Settings
 from home.values import size
 from marketing_api.clock import utc_now
-from marketing_api.redaction import plain
 from report.render import write_report
 from upkeep.backup import back_up, backup_folder
 from upkeep.tidying import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
-from warehouse.errors import PublishedLocked, WarehouseError
+from warehouse.errors import WarehouseError
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build_models, publish_blockers
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     Published,
-    list_custom_failures,
     publish_copy,
     published_path,
-    read_published_facts,
 )
 from warehouse.sealed_query import QueryLimits
 
@@ -125,54 +119,6 @@ def _write_run(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
         with open_tables(settings) as connection:
             write_run(connection, run)
-
-
-def list_failed_custom_tables(settings: Settings) -> list[str]:
-    """The custom tables that the current copy lacks, with the reason: a line per table."""
-    return [plain(line) for line in list_custom_failures(published_path(settings.home))]
-
-
-def describe_current_copy(settings: Settings, now: dt.datetime) -> str:
-    """What is published, in a line, also when nothing is or another program keeps it locked."""
-    try:
-        published = read_published_facts(published_path(settings.home))
-    except PublishedLocked as error:
-        return str(error)
-    if published is None:
-        return "nothing yet; a whole `marketing-sync sync` publishes"
-    return describe_published(published, now)
-
-
-def published_document(
-    settings: Settings, published: Published | None = None
-) -> output.Published | None:
-    """What is published for `--json`; None when nothing is, or another program keeps it locked."""
-    path = published_path(settings.home)
-    if published is None:
-        with suppress(PublishedLocked):
-            published = read_published_facts(path)
-    if published is None:
-        return None
-    return output.Published(
-        str(path),
-        published.published_at,
-        published.data_as_of,
-        str(published.personal_data),
-        published.table_count,
-        published.row_count,
-    )
-
-
-def describe_published(published: Published, now: dt.datetime) -> str:
-    """Size, age and kind of a published copy, in a line."""
-    data = f", newest data {format_age(published.data_as_of, now)}" if published.data_as_of else ""
-    personal = {
-        PersonalData.KEEP: "personal data unmasked",
-        PersonalData.HASH: "personal data hashed",
-        PersonalData.DROP: "without personal data",
-    }[published.personal_data]
-    size = f"{published.table_count} tables, {published.row_count:,} rows"
-    return f"{size}, published {format_age(published.published_at, now)}{data}, {personal}"
 
 
 # ---- after people were forgotten

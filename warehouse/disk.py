@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,3 +228,15 @@ def remove_path(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def measure_sizes(home: Path) -> dict[str, int]:
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it,
+    and locks, are `other`."""
+    found: Counter[str] = Counter()
+    for path in home.rglob("*"):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            name, _, suffix = path.relative_to(home).parts[0].partition(".")
+            part = "other" if suffix == "lock" else name or "other"
+            found[part] += path.stat().st_size * path.is_file()
+    return dict(found)

@@ -5,8 +5,6 @@ Everything can be killed at any moment and is then done by the next run. Not her
 kept (`policies`), how files of the archive are rewritten (`archive.compaction`)."""
 
 import datetime as dt
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -17,7 +15,7 @@ from warehouse.archive.compaction import retire_files
 from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.archive.ledger import month_of
 from warehouse.connection import open_database
-from warehouse.disk import hold_lock, new_name, open_scratch
+from warehouse.disk import hold_lock, measure_sizes, new_name, open_scratch
 from warehouse.forgetting import Forgotten
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
@@ -166,18 +164,6 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
                     connection, f"delete from {quote_name(schema)}.{quote_name(name)} where {which}"
                 )
             fetch_rows(connection, "drop table gone")
-
-
-def measure_sizes(home: Path) -> dict[str, int]:
-    """Bytes of the home's files and folders, by their names up to a dot; what has none before it,
-    and locks, are `other`."""
-    found: Counter[str] = Counter()
-    for path in home.rglob("*"):
-        with suppress(OSError):  # removed meanwhile
-            name, _, suffix = path.relative_to(home).parts[0].partition(".")
-            part = "other" if suffix == "lock" else name or "other"
-            found[part] += path.stat().st_size * path.is_file()
-    return dict(found)
 
 
 def note_sizes(connection: duckdb.DuckDBPyConnection, home: Path, now: dt.datetime) -> None:

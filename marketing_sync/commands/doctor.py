@@ -24,7 +24,7 @@ from marketing_api.redaction import plain
 from marketing_sync.account_check import IDENTITY, accept_business, check_account
 from marketing_sync.commands import Arguments, declare_command
 from pipelines.monitoring import find_silent, read_shards
-from pipelines.publishing import describe_current_copy, list_failed_custom_tables
+from pipelines.published_copy import describe_current_copy, list_failed_custom_tables
 from upkeep.backup import backup_folder, read_snapshot
 from warehouse.bookkeeping import died_condition
 from warehouse.errors import WarehouseError, WarehouseLocked

@@ -10,13 +10,12 @@ from home.values import storage_url
 from marketing_api.clock import utc_now
 from marketing_sync.commands import Arguments, declare_command, print_error
 from marketing_sync.uploading import upload_published
-from pipelines.publishing import (
+from pipelines.published_copy import (
     describe_published,
     list_failed_custom_tables,
-    note_run,
-    publish_home,
     published_document,
 )
+from pipelines.publishing import note_run, publish_home
 from report.mail import Reports
 from warehouse.publish import published_path
 

@@ -20,9 +20,9 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from marketing_sync.commands import Arguments, declare_command
 from marketing_sync.texts import make_grid
-from pipelines.publishing import describe_current_copy, published_document
+from pipelines.published_copy import describe_current_copy, published_document
 from warehouse.bookkeeping import died_condition
-from warehouse.retention import measure_sizes
+from warehouse.disk import measure_sizes
 from warehouse.sql import fetch_records, load_statements, quote_text
 from warehouse.tables import TABLES
 

@@ -21,10 +21,11 @@ from warehouse import tables
 from warehouse.archive.archive import Archive
 from warehouse.archive.ledger import Ledger
 from warehouse.bookkeeping import load_requests
+from warehouse.disk import measure_sizes
 from warehouse.errors import ArchiveDamaged
 from warehouse.policies import Kept
 from warehouse.rebuild import rebuild_warehouse
-from warehouse.retention import UNCHANGED_DAYS, compact_archive, let_go, measure_sizes
+from warehouse.retention import UNCHANGED_DAYS, compact_archive, let_go
 from warehouse.sql import fetch_rows
 
 KEPT = Kept(bodies=30, requests=None)

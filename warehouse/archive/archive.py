@@ -31,9 +31,6 @@ from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
 
-#: Goes up when a program of the version before could not read ledger or sealed files any more.
-ARCHIVE_VERSION = 1
-
 #: Bytes and requests after which recorded requests are sealed.
 _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 

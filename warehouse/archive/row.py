@@ -27,6 +27,9 @@ def _column_doc(text: str, **extra: bool) -> msgspec.Meta:
     return msgspec.Meta(description=text, extra=extra)
 
 
+#: Goes up when a program of the version before could not read ledger or sealed files any more.
+ARCHIVE_VERSION = 1
+
 #: `body_ref` of a row whose body is kept no longer.
 DROPPED = -1
 

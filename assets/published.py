@@ -12,7 +12,7 @@ import dagster as dg
 
 from assets.materialize import column_schema, report_table
 from warehouse.errors import WarehouseError
-from warehouse.loads.coverage import FRESH_FOR
+from warehouse.policies import FRESH_FOR
 from warehouse.publish import Published
 from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 

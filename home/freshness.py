@@ -4,7 +4,7 @@ too long."""
 import datetime as dt
 
 from marketing_api.clock import TOLERANCE
-from warehouse.loads.coverage import FRESH_FOR, GRACE
+from warehouse.policies import FRESH_FOR, GRACE
 
 
 def format_age(moment: dt.datetime, now: dt.datetime) -> str:

@@ -34,7 +34,7 @@ from marketing_api.clock import utc_now
 from report import charts, figures
 from report.queries import AccountData, ReportData, Row, Rows, read_report
 from warehouse.disk import create_file, move_into_place, no_folder, open_scratch
-from warehouse.loads.coverage import FRESH_FOR
+from warehouse.policies import FRESH_FOR
 from warehouse.publish import published_path
 
 #: Characters that an HTML document must not contain, and those that change the text direction.

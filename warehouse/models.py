@@ -21,7 +21,7 @@ from warehouse.connection import Waits, open_database
 from warehouse.dbt_project import Node, compile_nodes, project_fingerprint
 from warehouse.duckdb_errors import mask_error
 from warehouse.errors import NoWarehouse
-from warehouse.loads.coverage import GRACE
+from warehouse.policies import GRACE
 from warehouse.schema import (
     ensure_schema,
     kinds_of,

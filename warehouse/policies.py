@@ -1,13 +1,19 @@
-"""What settings decide about the data of a home: what becomes of personal data in copies that
-others read, and for how long what is kept.
+"""Rules about the data of a home: what becomes of personal data in copies that others read, for how
+long data is kept, and when it is overdue.
 
 Imports no library: settings load fast. Not here: doing it (`masking`, `retention`).
 """
 
+import datetime as dt
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Self
 
+#: How late a night's reading may be before what it should have read is overdue: who comes to work
+#: after it sees that it failed.
+GRACE = dt.timedelta(hours=6)
+#: How old the newest response may be: reading is due every night.
+FRESH_FOR = dt.timedelta(days=1) + GRACE
 #: Characters of a key for hashes; a shorter one could be guessed.
 LEAST_KEY = 16
 

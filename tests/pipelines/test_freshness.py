@@ -17,8 +17,8 @@ from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.warehouse.selected import selected
 from warehouse.connection import open_database
-from warehouse.loads.coverage import FRESH_FOR, GRACE
 from warehouse.models import build_models
+from warehouse.policies import FRESH_FOR, GRACE
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 

@@ -2,7 +2,6 @@
 `sync.rejected_records`, and per contact `sync.contact_coverage`. Everything follows from the load
 and its responses, so that a rebuild writes the same."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,12 +17,6 @@ from warehouse.loads.staging import ResponseHead
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import CONTACT_COVERAGE, REJECTED_RECORDS, Table, Window
-
-#: How late a night's reading may be before what it should have read is overdue: who comes to work
-#: after it sees that it failed.
-GRACE = dt.timedelta(hours=6)
-#: How old the newest response may be: reading is due every night.
-FRESH_FOR = dt.timedelta(days=1) + GRACE
 
 _TEXT, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.bool_()
 _RESULTS = pa.schema(

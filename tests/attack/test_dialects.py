@@ -27,25 +27,7 @@ pytestmark = pytest.mark.attack
 MEANT: dict[str, tuple[str, ...]] = {
     "contact-fields": ("contacts.custom_fields",),
     "show-timezone": ("business.timezone",),
-    **dict.fromkeys(
-        ("dates", "nothing", "detail-values"), ("timeline_events.details", "timeline_automations.details")
-    ),
-    "sent-key": ("timeline_events.key", "timeline_events.event_key"),
     "channels": ("social_profiles.",),
-    "clickers": ("campaign_clickers.", "campaign_links.click"),
-    "over-100-percent": tuple(
-        f"campaign_stats.{name}_percent" for name in ("opened", "unopened", "bounced", "unsubscribed")
-    ),
-    "action-deleted": ("goals.action", "goals.extra"),
-    "goal-decimals": ("goals.value",),
-    "reputation": (
-        "direct_reviews.",
-        "online_review",
-        "sentiment_",
-        "review_stats.",
-        "social_media_stats.",
-        "feedback_views.",
-    ),
     "email-field": ("contacts.custom_fields", "list_fields."),
     "campaign-groups": (
         "campaigns.name",
@@ -53,25 +35,16 @@ MEANT: dict[str, tuple[str, ...]] = {
         "campaigns.delivered_count",
         "campaigns.failed_count",
     ),
-    "rating": ("online_reviews.rating_raw", "online_reviews.rating", "online_reviews.review_key"),
     "business-names": ("business.service_name", "business.extra"),
     "coupon-missing": ("coupons.",),
     "timeline-cut": ("timeline_",),
     "series-cut": ("feedback_views.", "review_stats.", "social_media_stats."),
-}
-#: Operations that it is meant to refuse, which is said each night.
-REFUSED: dict[tuple[str, str], str] = {
-    ("reputation", "gone"): "reputation/",
-    ("reputation", "refused"): "reputation/",
-    ("coupon-missing", "error"): "emailmarketing/getcoupon",
-    ("coupon-missing", "all"): "emailmarketing/getcoupon",
 }
 #: Of switches that take a number.
 _NUMBERS = {
     "page-cap": "7",
     "timeline-cut": "3",
     "series-cut": "5",
-    "goal-decimals": "4",
     "sync-delay": "1",
     "activity-delay": "1",
 }
@@ -142,8 +115,6 @@ def test_two_nights_bring_what_the_specified_ones_bring(
     found = {column for column, values in nights.columns.items() if values != specified.columns[column]}
     meant = tuple(prefix for switch in switches for prefix in MEANT.get(switch, ()))
     assert {column for column in found if not column.startswith(meant)} == set(), "differ"
-    refused = next((prefix for switch, prefix in REFUSED.items() if switch in switches.items()), "")
-    assert {
-        operation for operation in nights.refused if not operation.startswith(refused or "nothing")
-    } == set(), "refused"
-    assert bool(nights.lines) == bool(refused), nights.lines
+    position = switches.get("coupon-missing")
+    assert nights.refused == ({"emailmarketing/getcoupon"} if position else set())
+    assert bool(nights.lines) == (position == "all"), nights.lines

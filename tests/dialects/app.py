@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,14 +16,14 @@ from marketing_api.operations import ALL
 from marketing_api.sandbox import options, responses
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.responses import ERRORS, RateReport, Request, Response
+from marketing_api.sandbox.responses import RateReport, Request, Response
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Params, Refusal
 from marketing_api.sandbox.seed import WORDS
 from marketing_api.sandbox.world import Origin, World
 from tests.dialects.control import PATHS, WatchedSubscribers
 from tests.dialects.faults import FAULTS, HOSTILE, break_response
 from tests.dialects.intake import translated
-from tests.dialects.payloads import TRANSLATIONS, Moments
+from tests.dialects.payloads import TRANSLATIONS
 from tests.dialects.switches import AS_OBSERVED, Switches
 
 
@@ -66,7 +65,6 @@ class RoughWorld(World):
     def follow_switches(self) -> None:
         """Call after a switch was set."""
         self.sync_delay_s = float(self.switches["sync-delay"])
-        self.moments = Moments(self.origin.timezone, self.switches["dates"])
 
 
 class RoughApp(App):
@@ -123,20 +121,12 @@ class RoughApp(App):
             self.requests += 1
             self.log.append(other.log.pop()._replace(number=self.requests))
             return response
-        switches = self.world.switches
-        request = translated(request, self.world.moments, switches)
-        response = super().respond(request, arrived)
-        if response.kind != "application/json" or response.mishap or response.wait:
-            return response
-        return _enveloped(switches, response)
+        return super().respond(translated(request, self.world.moments, self.world.switches), arrived)
 
     def admit(self, name: str, given: Params, rate: RateReport) -> Operation:
         if 0 < self.revoke_after <= self.requests:
             given["key"] = given["api_key"] = ""
-        operation = super().admit(name, given, rate)
-        if (position := self.world.switches["reputation"]) != "present" and name.startswith("reputation/"):
-            raise Refusal(*ERRORS["unknown" if position == "gone" else "unknown-key"])
-        return operation
+        return super().admit(name, given, rate)
 
     def apply(self, operation: Operation, given: Params, arrived: float, rate: RateReport) -> Response:
         world = self.world
@@ -203,14 +193,10 @@ def _as_asked(operation: Operation, given: Params, switches: Switches) -> Params
             raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
         if switches["sync-lists"] == "first":
             given["listid"] = given["listid"].partition(",")[0]
-    if operation.is_read and (default := _PAGED.get(operation.name)):
-        if switches.is_on("limit-ignored"):
-            given.pop("limit", None)
-        if cap := switches.number("page-cap"):
-            asked = given.get("limit", "")
-            given["limit"] = str(min(int(asked) if asked.isdecimal() else default, cap))
-        if switches.is_on("page-ignored"):
-            given["page"] = "1"
+    cap = switches.number("page-cap")
+    if cap and operation.is_read and (default := _PAGED.get(operation.name)):
+        asked = given.get("limit", "")
+        given["limit"] = str(min(int(asked) if asked.isdecimal() else default, cap))
     return given
 
 
@@ -236,22 +222,3 @@ def _delay_activity(world: RoughWorld, before: dict[int, int], at: float) -> Non
     for one, contact in world.subscribers.contacts.items():
         if len(contact.activities) > before.get(one, 0):
             world.queue.append((at, partial(contact.activities.append, contact.activities.pop())))
-
-
-def _enveloped(switches: Switches, response: Response) -> Response:
-    """What surrounds the payload, in the dialect."""
-    if not switches.changed & {"error-status", "rate-limit-place", "rate-limit-values", "envelope"}:
-        return response
-    whole = json.loads(response.body)
-    is_error = whole["response"]["header"]["status"] == "error"
-    if switches["rate-limit-place"] == "headers-only":
-        del whole["rate-limit"]
-    elif switches["rate-limit-values"] == "number":
-        whole["rate-limit"] = {name: int(value) for name, value in whole["rate-limit"].items()}
-    is_write = not is_error and {"item"} >= whole["response"]["data"].keys() - {"id", "post_id", "error"}
-    if switches["envelope"] == "writes" and not is_error and not is_write:
-        whole = whole["response"]["data"]
-    if is_error and response.status == 200:
-        response.status = switches.number("error-status")
-    response.body = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
-    return response

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from collections.abc import Callable
 from typing import Any
 
-from marketing_api.sandbox import seed
 from marketing_api.sandbox.lists import find_fields
 from marketing_api.sandbox.rules import CheckedCall, missing
 from tests.dialects.switches import Switches
@@ -16,37 +13,7 @@ Thing = dict[str, Any]
 Translate = Callable[[CheckedCall, Any, Switches], Any]
 #: By switch, in the order in which they apply.
 TRANSLATIONS: dict[str, Translate] = {}
-_FORMS = {
-    "24h": "%m/%d/%Y %H:%M",
-    "24h-pm": "%m/%d/%Y %H:%M %p",
-    "12h": "%m/%d/%Y %I:%M %p",
-    "iso-12h": "%Y-%m-%d %I:%M %p",
-    "dmy-12h": "%d-%m-%Y %I:%M %p",
-    "iso-12h-tight": "%Y-%m-%d %I:%M%p",
-}
-_RATINGS = {
-    "json": '{{"rating": {}}}',
-    "number": "{}",
-    "list": "a:2:{{i:0;i:{};i:1;i:5;}}",
-}
 _STATUSES = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
-
-
-class Moments(seed.Moments):
-    """Date-times in one form everywhere, or in all forms (observation 21)."""
-
-    def __init__(self, zone: str, form: str) -> None:
-        super().__init__(zone)
-        self.form = form
-
-    def text(self, moment: int, form: str = "24h") -> str:
-        if form == "day":
-            return super().text(moment, form)
-        if self.form == "mixed":
-            form = tuple(_FORMS)[moment % len(_FORMS)]
-        elif self.form != "specified":
-            form = self.form
-        return dt.datetime.fromtimestamp(moment, self.zone).strftime(_FORMS[form])
 
 
 def translation(*names: str) -> Callable[[Translate], Translate]:
@@ -111,22 +78,13 @@ def custom_fields(call: CheckedCall, data: Any, switches: Switches) -> Any:
 
 @translation("tags")
 def tags(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    contacts = call.subscribers.contacts
-    if switches["tags"] == "contact" and _name(call) != "getcontacts":
-        for contact in _contacts(call, data):
-            if "id" in contact:
-                contact["tags"] = list(contacts[int(contact["id"])].tags)
-    if switches["tags"] == "timeline" and _is_timeline(call):
-        told = data["timeline"]
-        for tag, at in contacts[data["id"]].tags.items():
-            shown = {"timestamp": at, "datetime": call.moments.text(at, "iso-12h")}
-            told["data"].append({"key": "tag-added", "snippet": f"Tag added: {tag}", "details": []} | shown)
-        told["data"].sort(key=lambda entry: -int(entry["timestamp"]))
-        told["count"] = told["total"] = len(told["data"])
+    for contact in _contacts(call, data) if _name(call) != "getcontacts" else ():
+        if "id" in contact:
+            contact["tags"] = list(call.subscribers.contacts[int(contact["id"])].tags)
     return data
 
 
-@translation("timeline-cut", "timestamps", "nothing", "detail-values", "sent-key", "activity")
+@translation("timeline-cut", "activity")
 def timeline(call: CheckedCall, data: Any, switches: Switches) -> Any:
     if not _is_timeline(call):
         return data
@@ -134,36 +92,12 @@ def timeline(call: CheckedCall, data: Any, switches: Switches) -> Any:
     if cut := switches.number("timeline-cut"):
         told["data"] = told["data"][:cut]
         told["count"] = len(told["data"])
-    nothing = {"dash": "-", "empty": ""}.get(switches["nothing"], "N/A")
-    for entry in [
-        *told["data"],
-        *(one for part in ("utm", "automated") for one in data.get(part, {}).get("data", ())),
-    ]:
-        if switches["timestamps"] == "text":
-            entry["timestamp"] = str(entry["timestamp"])
-        for detail in entry.get("details", ()):
-            if detail["value"] == "N/A":
-                detail["value"] = nothing
-            if switches["detail-values"] == "number" and detail["key"] in ("steps", "links-clicked"):
-                detail["value"] = int(detail["value"])
-        if entry.get("key") == "email-campaign-sent":
-            entry["key"] = switches["sent-key"]
+    for entry in told["data"]:
         if entry.get("key") == "activity" and switches["activity"] == "other-key":
             entry["key"] = "custom-activity"
         elif entry.get("key") == "activity" and switches["activity"] == "detail" and not entry["details"]:
             detail = {"key": "description", "label": "Description", "value": entry["snippet"]}
             entry |= {"snippet": "Activity added", "details": [detail]}
-    return data
-
-
-@translation("confirmation")
-def confirmation(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    found = {"getlists": lambda: data["items"], "getlist": lambda: [data]}.get(_name(call), list)()
-    for one in found:
-        for name in ("confimation_email", "confimation_message"):
-            one[name.replace("confim", "confirm")] = one[name]
-            if switches["confirmation"] == "confirmation":
-                del one[name]
     return data
 
 
@@ -178,61 +112,12 @@ def companies(call: CheckedCall, data: Any, switches: Switches) -> Any:
     return data
 
 
-@translation("clickers", "over-100-percent")
-def statistics(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if call.operation.name != "emailmarketing/stats":
-        return data
-    for link in data["clicks"]:
-        if switches["clickers"] == "always":
-            link.setdefault("clickers", [])
-        elif switches["clickers"] == "never":
-            link.pop("clickers", None)
-    if switches.is_on("over-100-percent"):
-        counts = {name: int(text.split()[0]) for name, text in data["stats"].items()}
-        whole = max(1, sum(counts[name] for name in ("open", "unopened", "bounced")) // 10)
-        data["stats"] = {
-            name: f"{value} ({round(100 * value / whole, 2):g}%)" for name, value in counts.items()
-        }
-    return data
-
-
-@translation("action-deleted", "goal-decimals")
-def goals(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if call.operation.area != "goal" or not call.operation.is_read:
-        return data
-    first = str(min(call.things("goal")))
-    for goal in data.get("items", [data]):
-        if switches.is_on("action-deleted") and goal["id"] == first:
-            goal |= {"has_action": "Yes", "action": {"id": "99", "name": "Action is deleted!"}}
-        value = goal["goal_value"]
-        value["value"] = f"{float(value['value']):.{switches.number('goal-decimals')}f}"
-    return data
-
-
-@translation("rating")
-def ratings(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if call.operation.name == "reputation/online":
-        for channel in data["items"].values():
-            for review in channel.get("data", ()):
-                stars = re.search(r'"(\d)"', review["rating"])
-                assert stars
-                review["rating"] = _RATINGS[switches["rating"]].format(stars[1])
-    return data
-
-
 @translation("series-cut", "series-kept")
 def series(call: CheckedCall, data: Any, switches: Switches) -> Any:
     most = switches.number("series-cut")
     if most and call.operation.name == "reputation/stats":
         for name in ("Reviews", "SocialMedia", "FeedbackHub"):
             data[name] = data[name][:most] if switches["series-kept"] == "first" else data[name][-most:]
-    return data
-
-
-@translation("business-names")
-def business(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if _name(call) == "me" and switches["business-names"] == "lower":
-        return {name.replace("businessName", "businessname"): value for name, value in data.items()}
     return data
 
 
@@ -244,23 +129,6 @@ def groups(call: CheckedCall, data: Any, switches: Switches) -> Any:
         is_numbered = form == "numbered" and every
         data["items"] = {str(place): one for place, one in enumerate(every, 1)} if is_numbered else every
     return data
-
-
-@translation("count")
-def counts(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if _name(call) in ("campaigns", "calendar") or (
-        _name(call) in ("getcontacts", "getlists") and call.observes("contact-paging")
-    ):
-        data["count"] = _entries(data["items"])
-    return data
-
-
-def _entries(value: Any) -> int:
-    if isinstance(value, dict) and "id" in value:
-        return 1
-    return sum(
-        map(_entries, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-    )
 
 
 @translation("items")
@@ -299,13 +167,4 @@ def numbers(call: CheckedCall, data: Any, switches: Switches) -> Any:
             else numbers(call, value, switches)
             for name, value in data.items()
         }
-    return data
-
-
-@translation("empty-object")
-def empty(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if isinstance(data, list):
-        return [empty(call, one, switches) for one in data]
-    if isinstance(data, dict):
-        return {name: empty(call, one, switches) for name, one in data.items()} or []
     return data

@@ -107,9 +107,9 @@ def _write_rejected(
         path = arguments.out or pushes_of(settings.home) / "rejected" / f"{rejected.kind}.csv"
         try:
             path = write_copy(path, rejected)
-        except OSError as problem:
+        except OSError as error:
             raise SettingsError(
-                f"{path} cannot be written ({problem.strerror}): name another file with --out"
+                f"{path} cannot be written ({error.strerror}): name another file with --out"
             ) from None
         again = _pushed_again(arguments, rejected, path)
         print_lines([*report.render_lines("rejected", rejected), "", *again])

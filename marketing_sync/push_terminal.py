@@ -174,8 +174,8 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
         try:
             code, unsent = _audience_sync(arguments, settings, stop, audience)
             left += unsent
-        except (InputError, MarketingApiError, WarehouseError) as problem:
-            text, code = explain_error(problem)
+        except (InputError, MarketingApiError, WarehouseError) as error:
+            text, code = explain_error(error)
             print_lines([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
         codes.append(code)
     if not codes:

@@ -192,10 +192,10 @@ def explain_failures(*raised: type[Exception]) -> Iterator[None]:
     # the last: Dagster's own
     except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):
         raise
-    except LimitNotShared as problem:
-        raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _make_failure(str(problem))
-    except Exception as problem:
-        raise _make_failure(mask_addresses(explain_error(problem)[0])) from None
+    except LimitNotShared as error:
+        raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _make_failure(str(error))
+    except Exception as error:
+        raise _make_failure(mask_addresses(explain_error(error)[0])) from None
 
 
 # ---- what the UI shows

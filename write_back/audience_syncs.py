@@ -171,8 +171,8 @@ def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audien
     """What it claims. No account: it is not clear which one is meant."""
     try:
         account = _find_account(settings, sync)
-    except InputError as problem:
-        return Audience(sync, "", problem=problem)
+    except InputError as error:
+        return Audience(sync, "", problem=error)
     return Audience(sync, account, claims=outbox.find_claims(account, sync.name))
 
 
@@ -187,10 +187,10 @@ def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) 
         found = _group_people(audience, read_query(settings, audience.sync.query, known.zone.key))
         if not accept_shrink:
             _check_shrink(settings, found)
-    except BadValue as problem:
-        return replace(audience, problem=InputError(str(problem)))
-    except Exception as problem:
-        return replace(audience, problem=problem)
+    except BadValue as error:
+        return replace(audience, problem=InputError(str(error)))
+    except Exception as error:
+        return replace(audience, problem=error)
     return found
 
 
@@ -204,8 +204,8 @@ def _gone_audience(outbox: Outbox, account: str, name: str) -> Audience:
 def _find_account(settings: Settings, sync: AudienceSync) -> str:
     try:
         return account_of(settings, sync.account)
-    except SettingsError as problem:
-        text = str(problem).replace("with --account", "with account = …")
+    except SettingsError as error:
+        text = str(error).replace("with --account", "with account = …")
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 

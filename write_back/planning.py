@@ -179,10 +179,10 @@ class Planning(ABC):
         BadValue."""
         try:
             return do(*given)
-        except Superseded as problem:
-            self.leave_row(row, str(problem))
-        except BadValue as problem:
-            self.reject_row(row, str(problem))
+        except Superseded as error:
+            self.leave_row(row, str(error))
+        except BadValue as error:
+            self.reject_row(row, str(error))
         return None
 
     def reject_row(self, row: int, reason: str, *, by_service: bool = False) -> None:
@@ -331,9 +331,9 @@ def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:
     lacks_id = values.get("id", 0) is None
     try:
         params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
-    except InvalidCall as problem:
+    except InvalidCall as error:
         raise BadValue(
-            f"the service would not take it: {problem.parameter or 'a value'} is not allowed"
+            f"the service would not take it: {error.parameter or 'a value'} is not allowed"
         ) from None
     return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
 

@@ -245,8 +245,8 @@ class PushRun:
             self.client.fetch(operations.ME.bind())
         except OtherBusiness:
             raise
-        except MarketingApiError as problem:
-            self._unrecognised = str(problem)
+        except MarketingApiError as error:
+            self._unrecognised = str(error)
 
     def send_open(self) -> None:
         if pushes := {each.push_id for each in self.outbox.open_by_push(self.ran.account)}:

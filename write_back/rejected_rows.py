@@ -168,12 +168,12 @@ def kept_rows(path: Path) -> Rows | None:
             path, page_checksum_verification=True
         ).to_pydict()
         numbers = list(map(int, columns.pop("")))
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         log.warning(
             "%s of push %s is damaged (%s): its rows are known by number only",
             path.name,
             path.parent.name,
-            type(problem).__name__,
+            type(error).__name__,
         )
         return None
     return Rows(columns, numbers, Source("", ""))

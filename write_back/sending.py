@@ -4,6 +4,14 @@ limit allows, each effect once.
     with outbox.hold_sender("main"):
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).send_all()
 
+States of an item (`item.State`), and the method that leads on:
+
+    planned   _begin_task: look up who it is for (_on_found), claim it, send it (_deliver_task)
+    sending   _on_sent: applied, rejected, skipped; planned again if it certainly was not sent
+    unknown   after _on_lost: an idempotent item is sent again (_send_again), any other is looked
+              for (_look_for, _judge_presence), then applied, sent again or given up (_give_up)
+    applied, rejected, skipped   it is over (_settle_task), and what waits for it may go
+
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and
 sent again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent
 (`kinds`), which activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), reading
@@ -434,8 +442,8 @@ class Sending:
         is unknown."""
         try:
             return self._client.write(call)
-        except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
-            raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
+        except (Transient, NotAvailable, Stopped, AuthenticationFailed) as error:
+            raise OutcomeUnknown(f"{error}; it may have been done in part") from error
 
 
 class _NotPlanned(Exception):

@@ -45,8 +45,8 @@ def try_to_export(settings: Settings) -> None:
     fail."""
     try:
         export_writebacks(open_tables(settings), settings.home)
-    except OutboxError as problem:
-        log.warning("sync.writebacks is not up to date: %s", problem)
+    except OutboxError as error:
+        log.warning("sync.writebacks is not up to date: %s", error)
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
@@ -64,8 +64,8 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
             write_run(connection, run)
             load_requests(connection, archive)
             export_writebacks(nullcontext(connection), home)
-    except WarehouseError as problem:
-        return str(problem)
+    except WarehouseError as error:
+        return str(error)
     return None
 
 

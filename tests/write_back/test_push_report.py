@@ -118,7 +118,7 @@ def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
 @pytest.mark.parametrize(
     ("item", "how", "why"),
     [
-        (tag(1), "all", "no operation of the service shows tags"),
+        (tag(1), "all", "can't be verified: the API doesn't return tags"),
         (
             contact(1, "ann@example.com", 1801),
             "sample",

@@ -38,8 +38,8 @@ def decode_text(name: str, content: bytes, encoding: str | None = None) -> str:
         )
     try:
         return content.decode(chosen).lstrip(_MARK)  # some programs write the mark twice
-    except UnicodeError as problem:
-        number = content[: getattr(problem, "start", 0)].count(b"\n") + 1
+    except UnicodeError as error:
+        number = content[: getattr(error, "start", 0)].count(b"\n") + 1
         raise InputError(
             f"{name} is not in the encoding {chosen} (line {number}): {_ADVICE}"
         ) from None

@@ -120,8 +120,8 @@ def _read_content(path: Path, limit: int) -> bytes:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder: name a file in it") from None
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
 # -- CSV and TSV, in the forms that spreadsheets and databases write
@@ -153,10 +153,10 @@ def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> 
             budget.take_bytes(cells=len(record) or 1)
             yield record
             number += 1
-    except csv.Error as problem:
+    except csv.Error as error:
         wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
         wrong += 'inside a quoted cell write it twice (""), and close every one'
-        if "field larger" in str(problem):
+        if "field larger" in str(error):
             wrong = (
                 f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or "
                 "close a quotation mark that is open"
@@ -176,9 +176,9 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         lines, notes = read_sheet(name, content, budget.take_bytes, title)
     except InputError:
         raise
-    except Exception as problem:  # damaged files have many ways of it
+    except Exception as error:  # damaged files have many ways of it
         raise InputError(
-            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it "
+            f"{name} cannot be read as an Excel workbook ({type(error).__name__}): save it "
             "again, or as CSV"
         ) from None
     if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:

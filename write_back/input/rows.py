@@ -255,9 +255,9 @@ def rows_of_records(
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
     try:
         header = list(map(cell_of, titles))
-    except CannotBeSent as problem:
+    except CannotBeSent as error:
         raise InputError(
-            f"{name}: the header, row {number}, has a cell that cannot be read: {problem}"
+            f"{name}: the header, row {number}, has a cell that cannot be read: {error}"
         ) from None
     while header[-1] is None:
         header.pop()
@@ -362,9 +362,9 @@ def _cells_and_faults(
     for number, value in zip(numbers, column, strict=True):
         try:
             cells.append(cell_of(value))
-        except CannotBeSent as problem:
+        except CannotBeSent as error:
             cells.append(None)
-            faults[number] = f"column {show_name(title)}: {problem}"
+            faults[number] = f"column {show_name(title)}: {error}"
     return cells, faults
 
 

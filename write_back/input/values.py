@@ -243,8 +243,8 @@ def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
                 f"{_LATEST}"
             )
         found = read_moment(text, zone)
-    except ValueError as problem:
-        raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
+    except ValueError as error:
+        raise BadValue(f"the date-time cannot be read ({error}): {_HINT}") from None
     if found is None or shown is None:
         raise BadValue("the date-time is missing")
     # of the service's such a time is read by the clock before the change; of a person's it is a

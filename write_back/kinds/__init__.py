@@ -1,7 +1,13 @@
 """The kinds of push, each with all of its knowledge in one file; `kind.py` says what that is.
 
-A new one is a class in a file here, a line in the registry below, what can be typed
-(`home.options`), and a test. Nothing else in the program names a kind."""
+A new kind needs:
+
+- a class in a file here, and an instance of it in `KINDS` below;
+- its options, help and example query in `home.options.PUSH_OPTIONS`;
+- usual spellings of its columns in `input/spellings.toml`;
+- an `EffectKind`, if none fits, and its description in `warehouse/sync_tables.toml`;
+- what `push revert` restores of it (`reverting`);
+- tests in `tests/write_back/kinds`, and a row in docs/sending-back.md."""
 
 from __future__ import annotations
 
@@ -83,6 +89,6 @@ def verify_pushes(
         for kind in KINDS.values():
             if entries := [entry for entry in sent if entry.kind == kind]:
                 kind.read_back(reading, entries, how)
-    except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
-        return "stopped" if isinstance(problem, Stopped) else str(problem)
+    except (Stopped, BudgetSpent, AuthenticationFailed) as error:
+        return "stopped" if isinstance(error, Stopped) else str(error)
     return None

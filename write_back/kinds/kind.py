@@ -34,7 +34,19 @@ class Outgoing(NamedTuple):
 
 class Kind(str):
     """One kind of push: its name, as commands, files and tables have it, with everything that is
-    known about it."""
+    known about it.
+
+    A kind sets `columns`, `planning` and `effect`, and overrides the methods in which it differs:
+
+        class Notes(Kind):
+            columns = Spec({**WHO, "note": ("note",)}, (BY_WHO, ("note",)))
+            planning = NotesPlanning  # its `plan_rows` gives each row one fate
+            effect = EffectKind.TAGS
+
+        NOTES = Notes("notes")
+
+    `prepare_requests` and `look_for_item` run in worker threads and change nothing in the outbox.
+    Both may raise what a look-up raises; `Refused` in `prepare_requests` rejects the item."""
 
     columns: ClassVar[Spec]
     planning: ClassVar[type[Planning]]

@@ -134,10 +134,10 @@ class Store:
                 with contextlib.closing(sqlite3.connect(copy, timeout=_BUSY_S)) as target:
                     self._connection.backup(target)
                 return
-            except (OSError, sqlite3.Error) as problem:
-                is_damaged = isinstance(problem, IsADirectoryError | sqlite3.DatabaseError)
-                if is_last or not is_damaged or isinstance(problem, sqlite3.OperationalError):
-                    log.warning("the copy of the outbox is not up to date: %s", problem)
+            except (OSError, sqlite3.Error) as error:
+                is_damaged = isinstance(error, IsADirectoryError | sqlite3.DatabaseError)
+                if is_last or not is_damaged or isinstance(error, sqlite3.OperationalError):
+                    log.warning("the copy of the outbox is not up to date: %s", error)
                     return
                 set_aside(copy)
 
@@ -219,12 +219,12 @@ class Store:
     def _explain_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as problem:
-            raise _explain_error(problem, self.path) from problem
-        except OSError as problem:
+        except sqlite3.Error as error:
+            raise _explain_error(error, self.path) from error
+        except OSError as error:
             raise OutboxError(
-                f"the outbox {self.path} cannot be used ({problem.strerror})"
-            ) from problem
+                f"the outbox {self.path} cannot be used ({error.strerror})"
+            ) from error
 
 
 class Change:
@@ -355,19 +355,19 @@ def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> boo
         with contextlib.closing(Store(path)) as store:
             store.check_pages()
         return False
-    except OutboxDamaged as problem:
+    except OutboxDamaged as error:
         if not copy_of(path).exists():
             raise
-        log.warning("%s", problem)
+        log.warning("%s", error)
     try:
         with contextlib.closing(Store(copy_of(path))) as copy:
             copy.check_pages()
-    except OutboxDamaged as problem:
+    except OutboxDamaged as error:
         raise OutboxDamaged(
-            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to "
+            f"the outbox {path} is damaged, and so is its copy ({error}): move both away to "
             "start empty. What was sent is then only known from sync.writebacks, and activities "
             "that are pushed again would arrive twice"
-        ) from problem
+        ) from error
     temporary = path.with_name(f".{path.name}")
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
@@ -423,10 +423,10 @@ def sender_lock(
     path = sender_of(home, account)
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as problem:
+    except OSError as error:
         raise OutboxError(
-            f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away"
-        ) from problem
+            f"{path} cannot be used ({error.strerror}): let this user write it, or move it away"
+        ) from error
     try:
         deadline, is_told = time.monotonic() + wait_s, False
         while holder := _take_lock(handle):

@@ -132,7 +132,7 @@ def test_the_newest_days_alone_are_recognised_as_a_cut_too(
 def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:
-    monkeypatch.setattr("assets.fetch._MOST_AGAIN", 5)
+    monkeypatch.setattr("assets.fetch._MAX_RETRIED_RANGES", 5)
     service.control("switches", **{"series-cut": 100, "series-kept": kept})
     ran = command("sync", "--only", "reputation_stats", sandbox=service)
     assert ran.code == 1, ran.text

@@ -499,9 +499,10 @@ class Fetcher:
         unavailable = self.session.unavailable
 
         def find_known(call: Call) -> Response | Failure | None:
-            if found := refused.get(call.key) or (
+            found = refused.get(call.key) or (
                 session.find_response(self.name, call) if reuses else None
-            ):
+            )
+            if found:
                 return found
             error = unavailable.get(call.operation.name)
             return Failure(call, error) if error else None

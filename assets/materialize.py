@@ -106,7 +106,8 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
             for asset in reader.as_loaded():
                 results = reader.results_of(asset)
                 _log_results(context, asset, results)
-                if reason := _describe_failure(results):
+                reason = _describe_failure(results)
+                if reason:
                     failed[asset.name] = reason
                 yield from _select_tables(
                     context, _materialize_tables(reader, asset, results, run.find_settled(context))

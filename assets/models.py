@@ -60,7 +60,8 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         settings = context.resources.settings
         report = build(settings, selected if len(selected) < len(models) else ())
         yield from _report_outcomes(context, report, settings.warehouse_path)
-        if unchanged := report.with_status(Status.UNCHANGED):
+        unchanged = report.with_status(Status.UNCHANGED)
+        if unchanged:
             context.log.info(
                 f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: "
                 "nothing that they read changed"

@@ -196,7 +196,8 @@ class Reader:
         with self.warehouse.open_for_writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
-                if (planned := session.planner.export_plan()) is not None:
+                planned = session.planner.export_plan()
+                if planned is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
             write_status(connection, self.warehouse.path.parent, run)

@@ -284,7 +284,8 @@ def _declare_single_requests() -> None:
     filled = {table for asset in SOURCE_ASSETS.values() for table in asset.tables}
     left = [table for table in tables.TABLES.values() if table not in filled]
     for operation in operations.ALL.values():
-        if of_it := [table for table in left if table.record in operation.records]:
+        of_it = [table for table in left if table.record in operation.records]
+        if of_it:
             one_request(operation, *of_it)
 
 

@@ -210,7 +210,8 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
 def find_settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:
     """The assets that Dagster has an event of and no failed check. No public call returns either
     for all assets."""
-    storage, checks = instance.event_log_storage, AssetCheckExecutionsTable.c
+    storage = instance.event_log_storage
+    checks = AssetCheckExecutionsTable.c
     failed = set[str]()
     if isinstance(storage, SqlEventLogStorage):
         newest = select(func.max(checks.id)).group_by(checks.asset_key, checks.check_name)
@@ -233,9 +234,11 @@ def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> in
     from home.folder import list_running
 
     started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=PROJECT_TAGS)
-    count, now_s = 0, unix_now()
+    count = 0
+    now_s = unix_now()
     for record in instance.get_run_records(started):
-        run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
+        run = record.dagster_run
+        home = homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
         # a start in the future is from a clock that was ahead: such a run has recorded its process
         # long ago
         is_new = record.start_time is None or abs(now_s - record.start_time) < _NOTED_S
@@ -252,10 +255,12 @@ def redate_ticks(instance: dg.DagsterInstance) -> int:
     """Set the time of this project's ticks that are in the future to now; returns how many there
     were. They are from a clock that was ahead, and Dagster makes no tick before the newest one."""
     now_s = unix_now()
-    latest_s, count = now_s + TOLERANCE.total_seconds(), 0
+    latest_s = now_s + TOLERANCE.total_seconds()
+    count = 0
     for state in instance.all_instigator_state():
         data: Any
-        data, location = state.instigator_data, state.origin.repository_origin
+        data = state.instigator_data
+        location = state.origin.repository_origin
         if data is None or location.get_label() != _CODE_LOCATION.get_label():
             continue
         moments = {name: getattr(data, name) for name in data._fields if name.endswith("timestamp")}
@@ -391,7 +396,8 @@ class KeptOpenEventLog(SqliteEventLogStorage):
         """Deletes the run's file, too; Dagster would only empty it."""
         super().delete_events(run_id)
         self._initialized_dbs.discard(run_id)
-        if engine := self._engines.pop(run_id, None):
+        engine = self._engines.pop(run_id, None)
+        if engine:
             engine.dispose()
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)

@@ -141,7 +141,8 @@ def defs() -> dg.Definitions:
 def _continue_schedules() -> None:
     try:
         with dg.DagsterInstance.get() as instance:
-            if count := redate_ticks(instance):
+            count = redate_ticks(instance)
+            if count:
                 log.warning(
                     "%d ticks of schedules and sensors were dated in the future, and are dated now",
                     count,

@@ -127,7 +127,8 @@ def _write_run(settings: Settings, run: Run) -> None:
 def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
     """Place → the call that rebuilds what it contains, and returns how many rows or files that are.
     The previous content of the place is deleted."""
-    home, published = settings.home, published_path(settings.home)
+    home = settings.home
+    published = published_path(settings.home)
     steps: dict[str, Callable[[], int]] = {}
     if published.parent.exists():
         steps["marts"] = lambda: len(Models().build_models(settings).outcomes)

@@ -139,7 +139,8 @@ def open_reader(
         finally:
             reader.stop()
     tidy_home(settings, _prune_runs)
-    if reason := back_up_run(settings):
+    reason = back_up_run(settings)
+    if reason:
         raise WarehouseError(reason)
 
 

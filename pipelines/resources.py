@@ -124,7 +124,8 @@ class SettingsOfRun(dg.ConfigurableResource[Settings]):
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Settings]:
-        run, instance = context.run, context.instance
+        run = context.run
+        instance = context.instance
         with explain_failures():
             settings = self.at_start.of_run(run.tags if run else {})
             if run:

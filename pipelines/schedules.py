@@ -13,12 +13,11 @@ from pipelines.push_jobs import standing_order
 
 #: The tag that says which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. A run
 #: without it reads the partitions that a person chose.
-DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
-_FIRST_TAG, _LAST_TAG, _ONE_TAG = (
-    "dagster/asset_partition_range_start",
-    "dagster/asset_partition_range_end",
-    "dagster/partition",
-)
+DAYS_TAG = "marketing-sync/days"
+ALL_DUE = "all that are due"
+_FIRST_TAG = "dagster/asset_partition_range_start"
+_LAST_TAG = "dagster/asset_partition_range_end"
+_ONE_TAG = "dagster/partition"
 
 
 def read_days_tag(tags: Mapping[str, str]) -> ChosenDays | None:
@@ -27,7 +26,8 @@ def read_days_tag(tags: Mapping[str, str]) -> ChosenDays | None:
     days = tags.get(DAYS_TAG)
     if days == ALL_DUE:
         return None
-    first, last = tags.get(_FIRST_TAG), tags.get(_LAST_TAG)
+    first = tags.get(_FIRST_TAG)
+    last = tags.get(_LAST_TAG)
     if days:
         first, _, last = days.partition(" to ")
     first = first or tags.get(_ONE_TAG)

@@ -73,7 +73,8 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        moment, instance = now(), context.instance
+        moment = now()
+        instance = context.instance
         state = _read_cursor(context.cursor, moment)
         if state.at and moment - state.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
@@ -122,7 +123,8 @@ def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str
     longest = {_Status.QUEUED: _LONGEST_QUEUED, _Status.STARTED: _longest_run(instance) + _HOUR}
     watched = dg.RunsFilter(statuses=list(longest), tags=PROJECT_TAGS)
     for record in instance.get_run_records(watched):
-        run, since = record.dagster_run, now - record.update_timestamp
+        run = record.dagster_run
+        since = now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
             found[_run_name(run)] = (
                 f"has been {run.status.value} since a moment that is still to come"

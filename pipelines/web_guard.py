@@ -39,7 +39,8 @@ _REPORT_HEADERS = {
     ),
     "Cache-Control": "no-cache",
 }
-_REFUSED, _POLICY_VIOLATION = 403, 1008
+_REFUSED = 403
+_POLICY_VIOLATION = 1008
 _NOT_FOUND = 404
 
 
@@ -73,7 +74,8 @@ def _allowed_hosts(port: int) -> set[str]:
 def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: str) -> str | None:
     """Why the request is of another page; None when it isn't. Browsers always send where a request
     comes from: all send Origin, and since 2023 all send Sec-Fetch-Site."""
-    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site")
     is_browser = any(name.startswith("sec-fetch-") for name in headers)
     is_own = origin is None or origin.lower() == f"http://{host}"
     if scope["type"] == "websocket":
@@ -118,7 +120,8 @@ class Guard:
     """The ASGI application `app` behind `find_objection`."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
-        self._app, self._port = app, port
+        self._app = app
+        self._port = port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reason = None

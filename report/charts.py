@@ -100,9 +100,11 @@ def draw_lines(title: str, series: Sequence[Series], *, format_value: Format) ->
             for on, value in points
         ]
 
-    drawn, changes = [], []
+    drawn = []
+    changes = []
     for name, points in lines:
-        first_value, last_value = points[0][1], points[-1][1]
+        first_value = points[0][1]
+        last_value = points[-1][1]
         places = place_points(points)
         end_label = f"{name} {format_value(last_value)}"
         drawn.append((end_label, last_value >= first_value, _draw_track(places), places))
@@ -124,7 +126,8 @@ def _describe_day(on: dt.date, lines: Sequence[Series], format_value: Format) ->
 
 def draw_sparkline(label: str, values: Sequence[float]) -> Markup:
     """A line without an axis; nothing when its values never change."""
-    low, high = min(values, default=0), max(values, default=0)
+    low = min(values, default=0)
+    high = max(values, default=0)
     if low == high:
         return Markup()
     step = (_SPARK[0] - 6) / (len(values) - 1)
@@ -252,7 +255,8 @@ def _place_value(value: float, top: float, margin: float = 1) -> float:
 
 def _fit_text(words: str, beside: str) -> str:
     """The text, cut with `…` if there is no room for it next to the other one."""
-    words, room = " ".join(words.split()), WIDTH - _text_width(beside) - 12
+    words = " ".join(words.split())
+    room = WIDTH - _text_width(beside) - 12
     if _text_width(words) <= room:
         return words
     while words and _text_width(words) > room - _WIDEST:
@@ -272,14 +276,16 @@ def _letter_width(letter: str) -> float:
 
 
 def _place_y(value: float, ticks: Sequence[float]) -> float:
-    low, high = ticks[0], ticks[-1]
+    low = ticks[0]
+    high = ticks[-1]
     return _TOP + _PLOT_HEIGHT - (value - low) / (high - low) * _PLOT_HEIGHT
 
 
 def _round_ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
     """Two to six round values that cover the range. They are multiples of the labels' `unit`, so
     that no label is rounded."""
-    first, last = low / unit, high / unit
+    first = low / unit
+    last = high / unit
     if first == last:
         last += 1
     raw = max((last - first) / 3, 1)

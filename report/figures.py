@@ -27,11 +27,14 @@ from report.queries import AccountData, Row, Rows
 
 #: The age up to which a campaign is news, and the least difference in its open rate worth
 #: mentioning.
-_NEWS_DAYS, _LEAST_POINTS = dt.timedelta(days=14), 0.01
+_NEWS_DAYS = dt.timedelta(days=14)
+_LEAST_POINTS = 0.01
 #: How many refused listings are named.
 _NAMED_LISTINGS = 4
 #: The weeks of a key figure, the weeks that define the usual range, and a year.
-SPAN_WEEKS, _USUAL_WEEKS, _YEAR_WEEKS = 13, 8, 52
+SPAN_WEEKS = 13
+_USUAL_WEEKS = 8
+_YEAR_WEEKS = 52
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Tier → its rule in words, the best tier first.
@@ -219,7 +222,8 @@ def _describe_week(account: AccountData) -> Iterator[str]:
         if row.get(column) is not None:
             more = f", {format_number(row[second])} {other}" if row[second] is not None else ""
             parts.append(f"{count_of(int(row[column]), unit)} {verb}{more}")
-    if (count := row.get("online_review_count")) is not None:
+    count = row.get("online_review_count")
+    if count is not None:
         mean = (
             f", {format_rating(row['average_rating'])} of 5"
             if row["average_rating"] is not None
@@ -273,8 +277,10 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
     """A sentence about the newest campaign if it is news and its open rate is known."""
-    if row := find_newest_campaign(account):
-        sent, over = row["sent_at"], row["open_rate_over_median"]
+    row = find_newest_campaign(account)
+    if row:
+        sent = row["sent_at"]
+        over = row["open_rate_over_median"]
         age = account.today - sent.astimezone(ZoneInfo(account.zone)).date()
         if over is not None and age <= _NEWS_DAYS:
             against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
@@ -355,7 +361,8 @@ def _make_span_figures(account: AccountData) -> Iterator[Figure]:
 def _describe_trend(title: str, column: str, trend: Sequence[float]) -> str:
     if not trend:
         return ""
-    first, last = format_measure(column, trend[0]), format_measure(column, trend[-1])
+    first = format_measure(column, trend[0])
+    last = format_measure(column, trend[-1])
     return f"{title}: from {first} to {last}"
 
 

@@ -53,7 +53,8 @@ class Reports:
     whether it failed."""
 
     def __init__(self) -> None:
-        self.mailed, self.is_lost = "", False
+        self.mailed = ""
+        self.is_lost = False
 
     def make_report(self, settings: Settings) -> tuple[Path, str, str]:
         """The report's path, a preview in Markdown, and `mailed`. Raises NothingPublished."""
@@ -66,7 +67,8 @@ class Reports:
                 self.mailed = _send_report(settings, settings.mail_url, report, path.parent)
         except Exception as error:  # the report is made, whatever fails here
             reason = _describe_failure(settings.mail_url, settings.mail_to, error)
-            self.mailed, self.is_lost = f"the report was not mailed: {reason}", True
+            self.mailed = f"the report was not mailed: {reason}"
+            self.is_lost = True
             log.warning("%s", self.mailed)
         return path, render_preview(report), self.mailed
 
@@ -130,8 +132,10 @@ def _is_first(mark: Path) -> bool:
 def _send_report(settings: Settings, server: MailServer, report: ReportData, folder: Path) -> str:
     """Send the report if a mail is due; returns the outcome. The mark is set before sending, so
     that a killed process sends nothing rather than the same mail twice."""
-    before, period = sorted(folder.glob(f"{_MARK}*")), _find_period(settings, report)
-    mark, is_sending = folder / f"{_MARK}{period}", False
+    before = sorted(folder.glob(f"{_MARK}*"))
+    period = _find_period(settings, report)
+    mark = folder / f"{_MARK}{period}"
+    is_sending = False
     # a later mark is from a clock that was ahead
     last = f"{_MARK}{utc_now().date() + dt.timedelta(1)}"
     if period is None or any(mark.name <= path.name <= last for path in before):
@@ -186,7 +190,9 @@ def _open_smtp(server: MailServer) -> Iterator[smtplib.SMTP]:
 
 
 def _write_message(settings: Settings, report: ReportData) -> EmailMessage:
-    accounts, message, templates = report.accounts, EmailMessage(), load_environment()
+    accounts = report.accounts
+    message = EmailMessage()
+    templates = load_environment()
     subject = count_of(len(accounts), "account")
     if len(accounts) == 1:
         subject = " ".join(plain(accounts[0].title).split())
@@ -217,7 +223,8 @@ def _describe_failure(
     refusals = []
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         refusals = list(error.recipients.values())
-    code, response = getattr(error, "smtp_code", ""), getattr(error, "smtp_error", str(error))
+    code = getattr(error, "smtp_code", "")
+    response = getattr(error, "smtp_error", str(error))
     if refusals:
         addresses = count_of(len(recipients), "address", "addresses")
         code, response = refusals[0]

@@ -358,7 +358,8 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
     """Write the report of the published file; returns its path and its data. Raises
     NothingPublished."""
     with begin_stage("report"):
-        report, path = read_report(published_path(home), utc_now()), report_of(home)
+        report = read_report(published_path(home), utc_now())
+        path = report_of(home)
         html = render_report(report)
     with open_scratch(home, "report") as workspace:
         temporary = workspace.place_file(path.name)

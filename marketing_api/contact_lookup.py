@@ -170,7 +170,8 @@ class Directory:
         """Requested once, however many need it; when that fails, the next caller tries again."""
         key = normal_form(email)
         with self._locks.setdefault(key, threading.Lock()):
-            if (known := self._known.get(key)) is None:
+            known = self._known.get(key)
+            if known is None:
                 known = self._known[key] = look_up(self.fetch, email)
             return known
 

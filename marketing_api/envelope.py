@@ -272,7 +272,8 @@ def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
         return []
     if first_letter(raw) == b"[":
         return _decode_list(raw)
-    if (members := split_if_object(raw)) is not None:
+    members = split_if_object(raw)
+    if members is not None:
         is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
     else:
         members = {}
@@ -378,7 +379,8 @@ class Envelope:
         is missing."""
         if not operation.at:
             return decode_members(self.members)
-        if (raw := self.find_payload(operation)) is None:
+        raw = self.find_payload(operation)
+        if raw is None:
             raise ValueError(f"no {operation.at} in the response")
         return decode(raw)
 

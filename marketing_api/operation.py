@@ -257,7 +257,8 @@ class Operation:
             raise self._make_error(
                 f"one of {', '.join(self.needs_one)} is required", self.needs_one[0]
             )
-        if half := next((name for name, word in wire.items() if _HALF.search(name + word)), ""):
+        half = next((name for name, word in wire.items() if _HALF.search(name + word)), "")
+        if half:
             culprit = half.partition("[")[0]
             raise self._make_error(f"{culprit} holds half a character", culprit)
         return Call(self, wire)
@@ -289,7 +290,8 @@ class Operation:
 
     def find_parameter(self, name: str) -> Parameter:
         """By name, case and trailing underscores aside. Raises InvalidCall, naming a near one."""
-        if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
+        parameter = self._by_name.get(name.rstrip("_").lower())
+        if parameter is None:
             known = [parameter.name for parameter in self.parameters]
             near = difflib.get_close_matches(name, known, n=1)
             takes = f"it takes {', '.join(known) or 'no parameters'}"

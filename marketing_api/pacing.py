@@ -260,7 +260,8 @@ class Schedule:
             )
             if is_used_up and 0 < (left := report.seconds_left(wall)) <= 1:
                 self.hold_until = max(self.hold_until, now + left)
-        if (count := report.count) is not None:
+        count = report.count
+        if count is not None:
             self._learn_count(slot, min(count, self.limit), now)
 
     def _learn_count(self, slot: Slot, count: float, now: float) -> None:

@@ -82,7 +82,8 @@ class UnderWay:
     def end_if_overdue(self, now: float) -> None:
         if self.is_ended or now < min(self.due + self.received / SLOWEST, self.end):
             return
-        if (sock := self.sock or self.connecting) is None:
+        sock = self.sock or self.connecting
+        if sock is None:
             return
         self.is_ended = True
         with contextlib.suppress(OSError):
@@ -361,7 +362,8 @@ def _explain_error(error: Exception, what: str, status: int | None, timeout: flo
 
 
 def _advise_on_certificates() -> str:
-    if variable := certificate_variable():
+    variable = certificate_variable()
+    if variable:
         return (
             f" among the certificates that {variable} names: add those of the service's authority "
             "there"

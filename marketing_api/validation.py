@@ -73,7 +73,8 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         return
     members = decode_members(envelope.members)
     # observations 3 and 5
-    if (words := find_objection(operation, call.params, members)) is not None:
+    words = find_objection(operation, call.params, members)
+    if words is not None:
         raise Refused(
             f"{operation.name}: the service answered ok, but said: {_mask_words(words)}",
             detail=members,
@@ -180,7 +181,8 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
     if operation.records and (twice := envelope.find_repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:
-        if (raw := find_member(envelope.members, name)) is None:
+        raw = find_member(envelope.members, name)
+        if raw is None:
             raise BrokenResponse(f"{operation.name}: the response lacks `{name}`")
         _check_member(operation, envelope, name, raw)
 

@@ -192,7 +192,8 @@ class FanOut:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's
         thread."""
         name = call.operation.name
-        if (hopeless := self._abandoned.get(name)) is not None:
+        hopeless = self._abandoned.get(name)
+        if hopeless is not None:
             return Failure(call, hopeless)
         try:
             response = self._persist(call, self._lane.stop, lambda: name in self._abandoned, leave)

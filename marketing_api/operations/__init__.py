@@ -53,7 +53,8 @@ def find(name: str) -> Operation:
     """The operation of that name; case does not matter and `.json` is optional (observation 9).
     InvalidCall when there is none."""
     plain = name.strip().strip("/").lower().removesuffix(SUFFIX)
-    if (operation := ALL.get(plain)) is not None:
+    operation = ALL.get(plain)
+    if operation is not None:
         return operation
     near = (
         difflib.get_close_matches(plain, ALL, n=1)

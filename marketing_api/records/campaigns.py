@@ -204,7 +204,8 @@ def _shape_stats(stats: Any, campaign_id: Any) -> Entry:
     """Counts and percentages; what is neither is left to the record to refuse."""
     raw: Entry = {"campaign_id": campaign_id}
     for name, value in as_object(stats).items():
-        if (column := _STATS.get(name.lower())) is None:
+        column = _STATS.get(name.lower())
+        if column is None:
             raw[name] = value
             continue
         try:

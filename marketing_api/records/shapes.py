@@ -167,7 +167,8 @@ def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
     if not isinstance(nested, dict):
         return raw
     del raw[name]
-    if left := {wire: value for wire, value in nested.items() if wire not in columns}:
+    left = {wire: value for wire, value in nested.items() if wire not in columns}
+    if left:
         raw[name] = left
     raw |= {column: nested[wire] for wire, column in columns.items() if wire in nested}
     return raw

@@ -216,14 +216,14 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     in java.time, and PEP 495 with fold=0). Unix seconds may be a number or text."""
     try:
         if isinstance(value, str):
-            if (hour := _HOUR_FORM.fullmatch(value)) and (
-                begin := _begin_of_hour(hour[1], zone)
-            ) is not None:
+            hour = _HOUR_FORM.fullmatch(value)
+            if hour and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
             if len(text := value.strip()) <= _LONGEST_MOMENT:
                 if _UNIX.fullmatch(text):
                     return _from_unix(float(text))
-                if (match := _DATE_TIME.fullmatch(text)) is not None:
+                match = _DATE_TIME.fullmatch(text)
+                if match is not None:
                     return _read_local(match, zone)
         elif type(value) in (int, float) and value:
             return _from_unix(value)
@@ -346,7 +346,8 @@ def read_clicker(value: Any) -> tuple[str, int]:
     the word before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an
     object of address and clicks, and a list of the two."""
     text, *count = _clicker_parts(value)
-    if (match := _match_moment(text)) is None:
+    match = _match_moment(text)
+    if match is None:
         raise ValueError(_NO_CLICKER)
     name = match["name"] or ""
     around = (

@@ -33,7 +33,8 @@ def _show(call: CheckedCall, campaign: Campaign) -> Thing:
 def campaigns(call: CheckedCall) -> Thing:
     """Grouped by status, or all at the top (observation 40); a page is cut from all groups together
     (assumed)."""
-    group, (first, end) = (call["filter"] or "all"), call.between()
+    group = call["filter"] or "all"
+    (first, end) = call.between()
     found = [
         one
         for one in call.world.find_campaigns(call.now).values()

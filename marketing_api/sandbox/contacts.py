@@ -48,7 +48,8 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
         **dict.fromkeys(fields, ""),
         **contact.values,
     }
-    if field := find_email_field(call, contact.list_id):
+    field = find_email_field(call, contact.list_id)
+    if field:
         members[field] = contact.email
     return members
 

@@ -12,7 +12,8 @@ _LINKS = ("event_links", "event_videos", "destination_url")
 def _read_members(call: CheckedCall) -> Thing:
     call.must_exist("domain", call.ids("domainid"), DOMAINS)
     members: Thing = dict(call.params)
-    if links := next(filter(None, map(call.words, _LINKS)), None):
+    links = next(filter(None, map(call.words, _LINKS)), None)
+    if links:
         members["event_links"] = links
     if call["value"]:
         members["value"] = f"{float(call['value']):.2f}"

@@ -71,7 +71,8 @@ def check_params(operation: Operation, received: Params) -> tuple[Params, Params
     reasons = Params()
     for parameter in operation.parameters:
         name = parameter.name
-        if value := received.get(name.lower(), "").strip():
+        value = received.get(name.lower(), "").strip()
+        if value:
             try:
                 checked |= parameter.encode_value(value, operation.name)
             except InvalidCall:

@@ -65,7 +65,8 @@ def _show_online(review: Thing) -> Thing:
 
 def sentiment(call: CheckedCall) -> Thing:
     """Three stars are neutral and not shown."""
-    (first, end), channels = call.between(), _find_channels(call)
+    (first, end) = call.between()
+    channels = _find_channels(call)
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
     for one in call.things("mention").values():
         polarity = "positive" if one["stars"] > 3 else "negative"

@@ -114,7 +114,8 @@ class CheckedCall:
 
     def existing(self, kind: str) -> Thing:
         """What `id` names."""
-        if (thing := self.things(kind).get(self.id())) is None:
+        thing = self.things(kind).get(self.id())
+        if thing is None:
             raise missing(kind)
         return thing
 

@@ -50,7 +50,8 @@ def calendar(call: CheckedCall) -> Thing:
     dates: dict[str, Thing] = {}
     for at, post_id, post, one in page:
         entry = {"id": str(post_id), "message": post["message"]}
-        if photo := post["photo"]:
+        photo = post["photo"]
+        if photo:
             entry["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
         entry["channel"] = one | {"date": call.moments.text(at, "12h")}
         entries = dates.setdefault(str(call.moments.date(at)), {})

@@ -14,7 +14,8 @@ def lists(call: CheckedCall) -> Thing:
     group_names = {str(one): group["name"] for one, group in call.things("group").items()}
     for user_id, user in call.things("user").items():
         entry = show_thing("user", user_id, user)
-        if group_name := group_names.get(user.get("group", "")):
+        group_name = group_names.get(user.get("group", ""))
+        if group_name:
             entry["group"] = group_name
         users = users_by_business.get(own_id + user["business_offset"], {})
         users[entry.pop("id")] = entry

@@ -16,11 +16,9 @@ from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 
 #: Keys that tables of a file take: the TOML type, and its name in messages.
-TEXT, NUMBER, SWITCH = (
-    (str, "a text in quotation marks"),
-    ((int, float), "a number"),
-    (bool, "true or false"),
-)
+TEXT = (str, "a text in quotation marks")
+NUMBER = ((int, float), "a number")
+SWITCH = (bool, "true or false")
 _ACCOUNT = {
     "url": TEXT,
     "key_env": TEXT,
@@ -130,7 +128,8 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
     account, address, key or where it is."""
     names: dict[tuple[str, str], str] = {}
     for name, url, key in keys:
-        if (other := names.setdefault((urlsplit(url).netloc, key), name)) != name:
+        other = names.setdefault((urlsplit(url).netloc, key), name)
+        if other != name:
             raise SettingsError(
                 f"accounts.toml: {other} and {name} have the same key; a key is one account: keep "
                 "one of the names"
@@ -167,7 +166,8 @@ def connections_of(
 def _declared_connection(
     name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any], reads_keys: bool
 ) -> Connection:
-    where, timezone = f"accounts.toml, [accounts.{name}]", table.get("timezone")
+    where = f"accounts.toml, [accounts.{name}]"
+    timezone = table.get("timezone")
     rates = filter(None, [table.get("max_rate"), for_all.get("max_rate")])
     own = {
         "max_rate": min(rates, default=None),
@@ -214,7 +214,8 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
             f"{where}: key_env is the name of an environment variable in capitals, like "
             "HARBOR_KEY, that contains the key"
         )
-    if not (key := values.get(variable, "").strip()):
+    key = values.get(variable, "").strip()
+    if not key:
         raise SettingsError(f"{where}: the environment variable {variable} (key_env) is not set")
     return key
 

@@ -45,7 +45,8 @@ def explain_error(error: Exception) -> tuple[str, int]:
         return str(error), exits.WRONG_USE
     if isinstance(error, _FORESEEN):
         return str(error), exits.INCOMPLETE
-    if (refusal := _explain_refusal(error)) is not None:
+    refusal = _explain_refusal(error)
+    if refusal is not None:
         DISPLAYED.info("the system refused something", exc_info=error)
         return refusal, exits.INCOMPLETE
     DISPLAYED.error("something unexpected happened", exc_info=error)

@@ -132,7 +132,8 @@ def check_kind(settings: Settings) -> None:
     Raises SettingsError."""
     if settings.shards:  # each has a home of its own
         return
-    identity, kind = identity_of(settings.home), _kind_of(settings)
+    identity = identity_of(settings.home)
+    kind = _kind_of(settings)
     if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
         if settings.is_key_missing:
             raise missing_key(settings)
@@ -158,7 +159,9 @@ class Recognition:
     anything."""
 
     def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
-        self._settings, self._connection, self._notes = settings, connection, notes
+        self._settings = settings
+        self._connection = connection
+        self._notes = notes
         self._known = self._found = known_owner(settings, connection.account)
         self.is_known = self._known.is_named
 
@@ -166,9 +169,11 @@ class Recognition:
         """Raises OtherBusiness."""
         if response.call.operation is not operations.ME:
             return
-        known, account = self._known, self._connection.account
+        known = self._known
+        account = self._connection.account
         self._found = owner_in(response, self._settings, self._connection)
-        if why := find_difference(known, self._found):
+        why = find_difference(known, self._found)
+        if why:
             raise OtherBusiness(
                 f"{why}: under the name {account} this home holds the data of {known}, and "
                 f"{self._found} responds. Nothing was loaded or sent. Set the key and address of "
@@ -188,7 +193,8 @@ def owner_in(response: Response, settings: Settings, connection: Connection) -> 
     from marketing_api.parsing import business_of  # what it needs, a plan does without
 
     # the embedded sandbox listens at another port each time, and its data is nobody's
-    address, business = SANDBOX if settings.is_sandbox else connection.url, business_of(response)
+    address = SANDBOX if settings.is_sandbox else connection.url
+    business = business_of(response)
     if not business:
         return Owner(address=address)
     return Owner(business.business_id, business.business_name, business.service_name, address)
@@ -197,7 +203,8 @@ def owner_in(response: Response, settings: Settings, connection: Connection) -> 
 def known_owner(settings: Settings, account: str) -> Owner:
     """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError,
     and what `connect` raises."""
-    if owner := identity_of(settings.home).accounts.get(account):
+    owner = identity_of(settings.home).accounts.get(account)
+    if owner:
         return owner
     if settings.warehouse_path.exists():
         with (

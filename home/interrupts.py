@@ -77,7 +77,8 @@ def run_stoppable(work: Callable[[Stop], T]) -> T:
     """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not
     end in time, the process does."""
     signals: list[int] = []
-    stop, outcome = Stop(), Future[T]()
+    stop = Stop()
+    outcome = Future[T]()
 
     def run_work() -> None:
         try:

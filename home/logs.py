@@ -118,7 +118,8 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
 
     What urllib3 writes for debugging is left out: it quotes every parameter sent.
     """
-    root, is_debug = logging.getLogger(), settings.log_level == "DEBUG"
+    root = logging.getLogger()
+    is_debug = settings.log_level == "DEBUG"
     for earlier in [
         handler for handler in root.handlers if isinstance(handler.formatter, _Redacted)
     ]:
@@ -149,11 +150,9 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
 @contextmanager
 def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
     """The same for as long as the context lasts."""
-    root, level, file = (
-        logging.getLogger(),
-        logging.getLogger().level,
-        start_logging(settings, process),
-    )
+    root = logging.getLogger()
+    level = logging.getLogger().level
+    file = start_logging(settings, process)
     try:
         yield file
     finally:

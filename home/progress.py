@@ -83,7 +83,9 @@ def stop_stages() -> None:
 def note_progress(done: int, total: int, current: str) -> None:
     """Note how far the stage is."""
     if _Now.stages:
-        _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
+        _Now.stages[-1].done = done
+        _Now.stages[-1].total = total
+        _Now.stages[-1].current = current
 
 
 class Work(Protocol):
@@ -118,13 +120,17 @@ class Phases:
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
         phase, done, total, current = self._work.progress()
-        sent, last = self._work.requests_sent(), self._own[-1]
+        sent = self._work.requests_sent()
+        last = self._own[-1]
         # the figures are those of reading, also when an asset is read again
         if last.name != "loading":
-            last.done, last.total, last.requests = done, total, sent - self._sent_before
+            last.done = done
+            last.total = total
+            last.requests = sent - self._sent_before
         last.current = current
         if all(phase != earlier.name for earlier in self._own):
-            last.ended, self._sent_before = now, sent
+            last.ended = now
+            self._sent_before = sent
             self._own.append(Phase(phase, now, current=current))
         self._own[-1].ended = now if is_over else None
 
@@ -157,9 +163,11 @@ class Progress:
         with Bar(*columns, console=self._console, transient=True, disable=not is_watched) as bar:
             task = bar.add_task("", total=None)
             while not self._stop.wait(_LOOK_SECONDS):
-                last, now = self._print_ended(), time.monotonic()
+                last = self._print_ended()
+                now = time.monotonic()
                 if is_watched:
-                    total, words = last.total or None, last.describe_phase(now)
+                    total = last.total or None
+                    words = last.describe_phase(now)
                     bar.update(task, completed=last.done, total=total, description=words)
                 elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
                     self._print_line(last.describe_phase(now))

@@ -370,13 +370,15 @@ def network_file_system(folder: Path) -> str:
         if _MOUNTS.exists()
         else []
     )
-    longest, kind = "", ""
+    longest = ""
+    kind = ""
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
         left, _, right = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), left.split()[4])
         # the last one mounted at a place is what is seen there
         if folder.resolve().is_relative_to(point) and len(point) >= len(longest):
-            longest, kind = point, right.split()[0]
+            longest = point
+            kind = right.split()[0]
     return kind if _NETWORK.fullmatch(kind) else ""
 
 
@@ -408,7 +410,8 @@ def _check_home(settings: Settings) -> None:
 def check_apart(settings: Settings, folder: str = "") -> None:
     """That neither the folder for backups (default: the one that is set) nor the home is in the
     other: each backup takes the place of the one before. Raises SettingsError."""
-    if not (folder := folder or settings.backup_dir):
+    folder = folder or settings.backup_dir
+    if not folder:
         return
     place = Path(folder).expanduser().resolve()
     for home in map(Path.resolve, settings.homes.values()):

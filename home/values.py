@@ -175,7 +175,8 @@ def mail_server(text: str) -> MailServer:
     )
     try:
         parts = urlsplit(text)
-        host, port = str(parts.hostname or ""), parts.port
+        host = str(parts.hostname or "")
+        port = parts.port
     except ValueError:
         raise wrong from None
     if (
@@ -187,8 +188,10 @@ def mail_server(text: str) -> MailServer:
     is_local = host in ("localhost", "127.0.0.1", "::1")
     encryption, usual_port = ("none", 25) if is_local else ("starttls", 587)
     if parts.scheme == "smtps":
-        encryption, usual_port = "tls", 465
-    user, password = unquote(parts.username or ""), Secret(unquote(parts.password or ""))
+        encryption = "tls"
+        usual_port = 465
+    user = unquote(parts.username or "")
+    password = Secret(unquote(parts.password or ""))
     return MailServer(host, port or usual_port, user, password, encryption)
 
 

@@ -72,7 +72,8 @@ def check_account(
 ) -> tuple[Finding, dt.timedelta]:
     """Sends one cheap request. Returns whether address and key are right, or what to do, and how
     far the service's clock is ahead."""
-    subject, skew = "account", dt.timedelta()
+    subject = "account"
+    skew = dt.timedelta()
     try:
         with open_client(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
@@ -80,7 +81,8 @@ def check_account(
             text = f"connected as {name}, limit {limiter.limit:,.15g}/s"
             return Finding(subject, True, f"{connection.account}: {plain(text)}"), client.clock.skew
     except OtherBusiness as error:
-        subject, text = IDENTITY, str(error)
+        subject = IDENTITY
+        text = str(error)
     except MarketingApiError as error:
         text = f"not connected: {explain_refusal(connection, error)}"
     return Finding(subject, False, f"{connection.account}: {plain(text)}"), skew

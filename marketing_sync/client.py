@@ -59,7 +59,8 @@ class Client:
         timezone: str | None = None,
     ) -> None:
         if url is None and key is None:
-            url, key = os.environ.get("MARKETING_API_URL"), os.environ.get("MARKETING_API_KEY")
+            url = os.environ.get("MARKETING_API_URL")
+            key = os.environ.get("MARKETING_API_KEY")
         if not url or not key:
             raise InvalidCall(
                 "address and key belong together: pass both, or neither and set MARKETING_API_URL "

@@ -104,7 +104,8 @@ def plan_account(
         )
         for name, entry in plan.entries.items()
     ]
-    requests, rate = sum(line.requests for line in lines), night.rates[planner.account]
+    requests = sum(line.requests for line in lines)
+    rate = night.rates[planner.account]
     words = text_template(__file__, clock=format_clock).render(
         requests=requests,
         seconds=requests / rate,

@@ -54,12 +54,11 @@ def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
         return run_interruptible(settings, None, partial(_audience_syncs, arguments, settings))
     account = account_of(settings, arguments.account)
     if name == "revert":
-        order, options = revert_order(settings, account, vars(arguments)), REVERT
+        order = revert_order(settings, account, vars(arguments))
+        options = REVERT
     else:
-        order, options = (
-            order_of(settings, KINDS[name], vars(arguments)),
-            PUSH_OPTIONS[name].options,
-        )
+        order = order_of(settings, KINDS[name], vars(arguments))
+        options = PUSH_OPTIONS[name].options
     return run_interruptible(
         settings, account, partial(_push_order, order, name, options, arguments, settings)
     )
@@ -166,7 +165,8 @@ def _command_lines(
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
     """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
     incomplete."""
-    codes, left = list[int](), 0
+    codes = list[int]()
+    left = 0
     for audience in read_audiences(
         settings, arguments.names, accept_shrink=arguments.accept_shrink
     ):

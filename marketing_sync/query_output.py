@@ -24,7 +24,10 @@ _TABLE_ROWS = 100
 _BATCH = 10_000
 #: Limits of an Excel sheet: rows below the header, characters of a cell, digits of a number, and
 #: years (DuckDB's infinity is the year 9999).
-_SHEET_ROWS, _CELL_LENGTH, _DIGITS, _YEARS = 1_048_575, 32_767, 15, range(1901, 9999)
+_SHEET_ROWS = 1_048_575
+_CELL_LENGTH = 32_767
+_DIGITS = 15
+_YEARS = range(1901, 9999)
 #: Characters that a workbook must not contain.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 

@@ -35,7 +35,8 @@ def result_of(
     failed, by step."""
     with reader.warehouse.open_for_reading():
         tables = list(_summarize_tables(reader))
-    report, reports = later_steps.models.report, later_steps.reports
+    report = later_steps.models.report
+    reports = later_steps.reports
     is_published = later_steps.publishing.published is not None
     days = {
         key: [f"days read: {result.days_in_words}"]
@@ -99,7 +100,8 @@ def _summarize_models(report: BuildReport) -> Built:
 
 def _summarize_accounts(reader: Reader) -> Iterator[SyncAccount]:
     for session in reader.sessions:
-        spent, limit = session.client.statistics, session.limiter.limit
+        spent = session.client.statistics
+        limit = session.limiter.limit
         failures = {
             outcome.value: spent.outcomes[outcome]
             for outcome in Outcome
@@ -112,7 +114,8 @@ def _summarize_tables(reader: Reader) -> Iterator[SyncTable]:
     for asset in SOURCE_ASSETS.values():
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         for table in asset.tables if results else ():
-            rows, done = reader.warehouse.row_count(table), done_to(table, results)
+            rows = reader.warehouse.row_count(table)
+            done = done_to(table, results)
             counts = {name: getattr(done, name) for name in _COUNTS}
             yield SyncTable(table.name, rows, **counts, share_read=share_read(results))
 
@@ -129,7 +132,8 @@ def _table_cells(table: SyncTable) -> tuple[str, ...]:
 
 
 def _describe_needed(reader: Reader) -> Iterator[str]:
-    if names := ", ".join(asset.name for asset in reader.needed):
+    names = ", ".join(asset.name for asset in reader.needed)
+    if names:
         yield f"read first, since what was chosen needs it and it was never read: {names}"
 
 

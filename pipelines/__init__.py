@@ -1,7 +1,8 @@
 """Dagster: assets, jobs, schedules, sensors, resources."""
 
 #: The code location: its module, and its name in the UI, which schedules and runs belong to.
-CODE_MODULE, CODE_LOCATION = "marketing_sync.definitions", "marketing-sync"
+CODE_MODULE = "marketing_sync.definitions"
+CODE_LOCATION = "marketing-sync"
 
 #: The environment variable by which `marketing-sync ui` tells the code server that it serves the
 #: report at `report_address`.

@@ -47,7 +47,8 @@ from write_back.push_report import (
 )
 from write_back.push_service import PushRun, conclude_push, enqueue_push, order_of, plan_push
 
-_RETRIES, _RETRY_AFTER_S = 8, 30.0
+_RETRIES = 8
+_RETRY_AFTER_S = 30.0
 
 _Activations = config_class("Activations", ACTIVATIONS)
 _UNSET = {option.name: option.unset for option in ACTIVATIONS}
@@ -169,7 +170,8 @@ def _report_results(
     context.log.info(
         "\n".join(line for result in results for line in result_lines(result, is_discreet=True))
     )
-    told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
+    told = result_metadata(results[0])
+    failed = [result for result in results if result.shortfall]
     if failed or is_stopped:
         raise _make_failure("; ".join(map(write_headline, failed or results[:1])), told)
     context.add_output_metadata(told)
@@ -246,7 +248,9 @@ class AudienceSyncs:
         settings = (
             replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         )
-        self.lines, self.problems, self.requests = [], [], 0
+        self.lines = []
+        self.problems = []
+        self.requests = 0
         with begin_stage("sending segments back"):
             for each in self._read_audiences(settings, picked):
                 self._push_audience(settings, each, picked)
@@ -320,7 +324,8 @@ class AudienceSyncs:
             with explain_failures():
                 picked = read_values(ACTIVATIONS, config)
                 check_confirmed(picked)
-            sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
+            sandbox_url = context.resources.reader.sandbox_url
+            settings = context.resources.settings
             syncs = self if settings is self._settings else AudienceSyncs(settings)
             syncs.run_syncs(sandbox_url, picked)
             context.log.info("\n".join(syncs.lines))

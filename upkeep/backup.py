@@ -49,7 +49,9 @@ from write_back.outbox.store import hold_open_items
 log = logging.getLogger(__name__)
 
 MANIFEST = "snapshot.json"
-_WAREHOUSE, _OUTBOX, _LEDGER = "warehouse.duckdb", "outbox.sqlite", f"archive/{LEDGER}"
+_WAREHOUSE = "warehouse.duckdb"
+_OUTBOX = "outbox.sqlite"
+_LEDGER = f"archive/{LEDGER}"
 #: Files that appear whole and never change under their name.
 _SEALED = tuple(f"archive/{pattern}" for pattern in PATTERNS)
 _CHANGING_FILES = (
@@ -79,7 +81,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 def backup_folder(settings: Settings, folder: str = "") -> Path:
     """Where the home's snapshot is. Raises SettingsError where no folder is set, or one in the
     home."""
-    if not (folder := folder or settings.backup_dir):
+    folder = folder or settings.backup_dir
+    if not folder:
         raise SettingsError("there is no backup: name a folder, or set MARKETING_BACKUP_DIR")
     check_apart(settings, folder)
     return Path(folder).expanduser().absolute() / (settings.shard or "main")
@@ -134,7 +137,8 @@ def back_up(settings: Settings, folder: str = "") -> Snapshot:
     """Replace the snapshot. Safe while others use the home, and to be killed at any moment.
 
     Raises ForeignFolder, SettingsError, and WarehouseError with the name of what is damaged."""
-    home, place = settings.home, backup_folder(settings, folder)
+    home = settings.home
+    place = backup_folder(settings, folder)
     with in_use(home), begin_stage("backup"), hold_lock(home / ".backup"):
         before = check_place(settings, place)
         _finish_swap(place)
@@ -316,7 +320,8 @@ def back_up_run(settings: Settings) -> str:
 
 def back_up_push(settings: Settings) -> None:
     """Back up after a push. A failure is logged and doesn't change the outcome of the push."""
-    if warning := back_up_run(settings):
+    warning = back_up_run(settings)
+    if warning:
         log.warning("%s", warning)
 
 
@@ -329,8 +334,10 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
 
     Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError
     with the names of files that are missing or damaged; the home then cannot be used."""
-    home, place = settings.home, backup_folder(settings, folder)
-    if (snapshot := read_snapshot(place)) is None:
+    home = settings.home
+    place = backup_folder(settings, folder)
+    snapshot = read_snapshot(place)
+    if snapshot is None:
         raise SettingsError(f"there is no backup in {place}")
     if not (home / RESTORING).exists() and (
         used := [name for name in _IN_USE if (home / name).exists()]
@@ -363,7 +370,8 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
 
 def _bring_back(place: Path, home: Path, path: str, digest: str) -> bool:
     """Whether the file is there as it was; one that leads out of either folder is not taken."""
-    source, target = place / path, home / path
+    source = place / path
+    target = home / path
     is_inside = source.resolve().is_relative_to(place.resolve()) and ".." not in Path(path).parts
     if not is_inside or not source.is_file() or source.is_symlink() or _hash_file(source) != digest:
         return False

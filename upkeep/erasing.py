@@ -43,7 +43,9 @@ _LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
 Afterwards = Mapping[str, Callable[[], int]]
 
 
-_DELETED, _WRITTEN, _NOT_REACHED = "deleted", "written again", "not reached"
+_DELETED = "deleted"
+_WRITTEN = "written again"
+_NOT_REACHED = "not reached"
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -110,14 +112,16 @@ def forget_people(
     with in_use(home, alone=True, wait_s=settings.lock_seconds):
         work = read_work_list(home) or WorkList(str(uuid.uuid4()), [])
         if people:
-            work.people, work.is_home_done = [*work.people, *people], False
+            work.people = [*work.people, *people]
+            work.is_home_done = False
         _write_work_list(home, work)
         if not work.is_home_done:
             forgotten = add_people(archive_of(home), work.people)
             for place in _delete_in_home(settings, forgotten, work.people):
                 work.places = _add_count(work.places, place)
                 _write_work_list(home, work)
-            work.people, work.is_home_done = [], True
+            work.people = []
+            work.is_home_done = True
             _write_work_list(home, work)
         done = [*work.places, *(_run_step(place, step) for place, step in afterwards.items())]
         erasure = {"erasure_id": work.erasure_id, "erased_at": utc_now()}

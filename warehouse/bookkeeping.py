@@ -152,7 +152,8 @@ def write_changes(
     from warehouse.arrow_types import arrow_fields
 
     schema = pa.schema(arrow_fields(WRITEBACKS.columns))
-    written, waiting = 0, iter(changes)
+    written = 0
+    waiting = iter(changes)
     with transaction(connection):
         while chunk := list(itertools.islice(waiting, _CHUNK)):
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]

@@ -81,7 +81,8 @@ def open_database(
         check_version(connection, path)
         yield connection
     except duckdb.Error as error:
-        if (known := duckdb_errors.explain_damage(path, error)) is not None:
+        known = duckdb_errors.explain_damage(path, error)
+        if known is not None:
             raise known from error
         raise
     finally:
@@ -138,10 +139,12 @@ class _Place:
     def enter_place(self, mode: _Mode) -> duckdb.DuckDBPyConnection:
         """A connection, or FileInUse. Call it while holding `changed`."""
         me = threading.current_thread()
-        if (blocking := self._find_blocking(me, mode.read_only)) is not None:
+        blocking = self._find_blocking(me, mode.read_only)
+        if blocking is not None:
             raise FileInUse(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
         if self.root is None:
-            self.root, self.mode = _open_file(self.path, mode), mode
+            self.root = _open_file(self.path, mode)
+            self.mode = mode
         elif mode.is_unshared or self.mode.is_unshared:
             raise FileInUse(Holder(os.getpid(), "this program"))
         connection = self.root.cursor()
@@ -167,7 +170,8 @@ class _Place:
             connection.close()
             self.users = [user for user in self.users if user.connection is not connection]
             if not self.users and self.root is not None:
-                root, self.root = self.root, None
+                root = self.root
+                self.root = None
                 root.close()
             self.changed.notify_all()
 

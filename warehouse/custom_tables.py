@@ -19,7 +19,8 @@ from warehouse.sealed_query import QueryFailed, QueryLimits, limit_query, seal_c
 from warehouse.sql import fetch_rows, quote_name, quote_text
 
 #: The folder in a home, and the schema.
-FOLDER, SCHEMA = "models", "custom"
+FOLDER = "models"
+SCHEMA = "custom"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 #: The tables of the schema that a query reads, as it is parsed, and that are not there.
 #: `get_table_names` does not take every query: to it, tables have no columns to join on.
@@ -31,7 +32,8 @@ except
 select lower(table_name) from duckdb_tables() where $schema in (database_name, schema_name)
 order by name"""
 #: Of a file, and of what is said of it.
-_MOST_BYTES, _MOST_LETTERS = 1_000_000, 600
+_MOST_BYTES = 1_000_000
+_MOST_LETTERS = 600
 
 
 class CustomFile(msgspec.Struct, frozen=True):
@@ -73,7 +75,8 @@ def read_files(home: Path) -> dict[str, CustomFile]:
 def _read_file(path: Path) -> CustomFile:
     name = path.stem.encode(errors="replace").decode()
     place = f"{FOLDER}/{name}.sql"
-    reason, sql = "", ""
+    reason = ""
+    sql = ""
     try:
         if path.parent.is_symlink():
             reason = f"{FOLDER} is a link, which is not followed: make it a folder"
@@ -104,7 +107,9 @@ class CustomBuild:
         files: Mapping[str, CustomFile],
         limits: QueryLimits,
     ) -> None:
-        self._connection, self._files, self._limits = connection, files, limits
+        self._connection = connection
+        self._files = files
+        self._limits = limits
         self._reasons: dict[str, str] = {}
 
     def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
@@ -132,7 +137,8 @@ class CustomBuild:
                         f"these tables read one another: {circle}; let one of them read something "
                         "else"
                     )
-                if reason := self.build_table(other, path):
+                reason = self.build_table(other, path)
+                if reason:
                     return f"it reads {SCHEMA}.{other}, which could not be made: {reason}"
             self._make_table(file)
         except QueryFailed as failure:
@@ -180,5 +186,6 @@ def make_needed(
             fetch_rows(connection, f"attach ':memory:' as {SCHEMA}")
     build = CustomBuild(connection, files, limits)
     for name in missing:
-        if reason := build.build_table(name):
+        reason = build.build_table(name)
+        if reason:
             raise QueryFailed(f"the query reads {SCHEMA}.{name}, which cannot be made: {reason}")

@@ -166,7 +166,8 @@ class Workspace:
     that nobody else has; those of dead processes can be swept."""
 
     def __init__(self, parent: Path, name: str = "") -> None:
-        self._parent, self._name = parent, name
+        self._parent = parent
+        self._name = name
         self._folder: Path | None = None
         self._claim: int | None = None
         self._lock = threading.Lock()
@@ -176,8 +177,10 @@ class Workspace:
         with self._lock:
             while self._folder is None:
                 folder = make_folder(self._parent / (self._name or new_name()))
-                if (claimed := claim_file(folder)) is not None:
-                    self._folder, self._claim = folder, claimed
+                claimed = claim_file(folder)
+                if claimed is not None:
+                    self._folder = folder
+                    self._claim = claimed
             return self._folder
 
     def place_file(self, name: str) -> Path:
@@ -191,7 +194,8 @@ class Workspace:
         """Remove what dead processes left; the names of what others still have."""
         kept = []
         for folder in self._parent.iterdir() if self._parent.is_dir() else ():
-            if (claimed := claim_file(folder)) is None:
+            claimed = claim_file(folder)
+            if claimed is None:
                 kept.append(folder.name)
             else:
                 remove_path(folder)

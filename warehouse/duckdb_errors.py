@@ -124,9 +124,11 @@ def explain_unopened(path: Path, error: duckdb.Error) -> Exception:
 def _read_holder(text: str) -> Holder:
     """The program's name with its sub-command: never more of the command line, which may hold
     anything."""
-    if (found := _HOLDER.match(text.partition("lock is held in ")[2])) is None:
+    found = _HOLDER.match(text.partition("lock is held in ")[2])
+    if found is None:
         return Holder(None, "another program")
-    pid, program = int(found["pid"]), Path(found["program"]).name
+    pid = int(found["pid"])
+    program = Path(found["program"]).name
     with suppress(OSError, IndexError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
         script = words[1:] if words[1] != "-m" else words[2:]

@@ -99,7 +99,8 @@ class Forgotten:
 
         A call about one of them keeps neither parameters nor body, and a body that cannot be read
         is not kept either: nobody knows whom it names."""
-        call, body = exchange.call, exchange.body
+        call = exchange.call
+        body = exchange.body
         if self.is_about(exchange.account, call.operation.name, call.params):
             _replace_file(body, [])
             empty = Call(call.operation, {})
@@ -149,13 +150,16 @@ class _Cutting:
 
     def _cut_entries(self, envelope: Envelope) -> Iterator[bytes | memoryview]:
         """The pieces of a listing that may be huge: one entry at a time is decoded."""
-        text, end, place = memoryview(envelope.text), 0, 0
+        text = memoryview(envelope.text)
+        end = 0
+        place = 0
         whole: Any = text.obj  # bytes, or a map of a file: both can be searched
         start = len(whole) - len(text)  # after a byte-order mark
         for raw in envelope.list_entries(self.operation):
             entry = bytes(memoryview(raw))
             place = whole.find(entry, start + place) - start
-            if (after := self._cut_entry(before := decode(entry))) is not before:
+            after = self._cut_entry(before := decode(entry))
+            if after is not before:
                 yield text[end:place]
                 yield msgspec.json.encode(after)
                 end = place + len(entry)

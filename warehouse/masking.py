@@ -172,7 +172,8 @@ class Masking:
     def mask_column(self, name: str, column: PublishedColumn) -> str:
         """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other
         texts lose addresses."""
-        text, is_open = quote_name(name), not (column.is_personal or column.is_link)
+        text = quote_name(name)
+        is_open = not (column.is_personal or column.is_link)
         if self.personal_data is PersonalData.KEEP or (
             is_open and _PLAIN_TYPE.fullmatch(column.sql_type)
         ):

@@ -99,7 +99,8 @@ class BuildReport:
     @property
     def failure_summary(self) -> str:
         """What failed and what that means, in one sentence; empty when nothing did."""
-        if not (found := self.failures):
+        found = self.failures
+        if not found:
             return ""
         waiting = sorted(
             {
@@ -123,7 +124,9 @@ def _list_some(texts: Sequence[str], most: int = 5) -> str:
 
 #: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix)
 #: what a model was built from.
-_MARK, _BLOCKER, _BUILT = "models", "models_doubt", "model "
+_MARK = "models"
+_BLOCKER = "models_doubt"
+_BUILT = "model "
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: One build at a time in this process: all write into the same schemas.
@@ -219,7 +222,8 @@ class _Build:
         is_full: bool,
         is_selected: bool,
     ) -> None:
-        self._connection, self._is_full = connection, is_full
+        self._connection = connection
+        self._is_full = is_full
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
         #: What models and tests were built from last; none of it counts where all is made anew.
         self._noted = {} if is_full or is_selected else read_facts(connection, _BUILT)
@@ -240,7 +244,8 @@ class _Build:
             yield outcome
 
     def _run_node(self, node: Node) -> Outcome:
-        began, failures = time.monotonic(), 0
+        began = time.monotonic()
+        failures = 0
         try:
             made_from = self._made_from(node)
             noted = self._noted.get(node.id) if node.relation in self._existing else None
@@ -270,7 +275,8 @@ class _Build:
     def _relation_version(self, relation: str) -> str:
         """Of a table: of its rows; of a view: of what they are made from."""
         if relation not in self._versions:
-            if view := self._views.get(relation):
+            view = self._views.get(relation)
+            if view:
                 self._versions[relation] = self._made_from(view)
             else:
                 self._versions[relation] = version_of(self._connection, relation)
@@ -323,7 +329,8 @@ def materialize_model(
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
-    made, name = "view" if node.kind == "view" else "table", quote_relation(node.relation)
+    made = "view" if node.kind == "view" else "table"
+    name = quote_relation(node.relation)
     is_grown = node.kind == "incremental" and present == made and (node.is_kept or not is_full)
     if not (is_grown and _merge_rows(connection, node)):
         fetch_rows(connection, f"create schema if not exists {quote_name(node.schema)}")
@@ -349,10 +356,8 @@ def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its
     columns are others than they were, and nothing speaks against making it anew."""
     table = quote_relation(node.relation)
-    there, declared = (
-        _read_columns(connection, table),
-        _read_columns(connection, f"(\n{node.sql}\n)"),
-    )
+    there = _read_columns(connection, table)
+    declared = _read_columns(connection, f"(\n{node.sql}\n)")
     if there != declared and not node.is_kept:
         return False
     for name in declared.keys() - there.keys():  # before its SQL is run, which may read them there

@@ -43,7 +43,8 @@ def find_person(
 ) -> Person:
     """The person with this address or contact id: all contacts that have or had one of their
     addresses, and all addresses of these. `account`: look in this one only."""
-    email, there = normal_form(address) if address else None, kinds_of(connection)
+    email = normal_form(address) if address else None
+    there = kinds_of(connection)
     add_normal_form(connection)
     columns = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
     tables = " union all ".join(
@@ -70,9 +71,10 @@ def rows_about(
         if table.startswith("staging."):  # on its way to the marts
             continue
         about = condition_about([person], table, columns)
-        if listed := fetch_records(
+        listed = fetch_records(
             connection, f"select * from {quote_relation(table)} as t where {about}"
-        ):
+        )
+        if listed:
             found[table] = [
                 {name: value for name, value in row.items() if value is not None} for row in listed
             ]
@@ -87,9 +89,10 @@ def count_rows_about(
     counts = {}
     for table, columns in tables_of(connection):
         about = condition_about(people, table, columns)
-        if count := fetch_value(
+        count = fetch_value(
             connection, f"select count(*) from {quote_relation(table)} as t where {about}"
-        ):
+        )
+        if count:
             counts[table] = int(count)
     return counts
 
@@ -128,10 +131,8 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict
 def condition_about(people: Collection[Person], table: str, columns: Mapping[str, str]) -> str:
     """The SQL condition that a row `t` of the table is about one of these people. `columns`: their
     types by name. Takes `add_normal_form`."""
-    addresses, numbers = (
-        _addresses_of(people),
-        sorted({id_ for person in people for _, id_ in person.contacts}),
-    )
+    addresses = _addresses_of(people)
+    numbers = sorted({id_ for person in people for _, id_ in person.contacts})
     terms = [_has_address(name, addresses) for name in _ADDRESSES if columns.get(name) == "VARCHAR"]
     if "contact_id" in columns:
         terms.append(

@@ -86,24 +86,24 @@ def publish_copy(
     `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that
     is there stays), and what `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    path, target = home / "warehouse.duckdb", published_path(home)
+    path = home / "warehouse.duckdb"
+    target = published_path(home)
     with _take_turn(home), open_scratch(home, "publish") as workspace:
         if not path.exists():
             raise NoWarehouse(
                 f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`"
             )
         workspace.sweep_dead()
-        snapshot, temporary = (
-            workspace.place_file("warehouse.duckdb"),
-            workspace.place_file("published.duckdb"),
-        )
+        snapshot = workspace.place_file("warehouse.duckdb")
+        temporary = workspace.place_file("published.duckdb")
         # a copy with its log, as of one moment between two transactions
         with open_database(path, memory_limit=MEMORY_LIMIT, **waits):
             copy_locked(path, snapshot)
         with open_private(spill=snapshot.with_suffix(".tmp")) as connection:
             fetch_rows(connection, f"attach {quote_text(str(snapshot))} as warehouse")
             fetch_rows(connection, "use warehouse")
-            if found := list(check(connection)):
+            found = list(check(connection))
+            if found:
                 raise NotPublished(f"nothing was published: {'; '.join(found)}")
             _write_relations(connection, masking, temporary)
             custom = list(build_tables(read_files(home), temporary, limits or QueryLimits()))
@@ -210,7 +210,8 @@ def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
 def _check_file(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     with open_published(path) as connection:
-        published, found = read_facts(connection), _count_rows(connection)
+        published = read_facts(connection)
+        found = _count_rows(connection)
     if found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(

@@ -79,14 +79,16 @@ def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> Rebuil
                     empty, map(Load.from_event, old.archive.ledger.list_loads())
                 )
             ]
-            loads, failed = done.count(True), done.count(False)
+            loads = done.count(True)
+            failed = done.count(False)
             load_requests(empty, old.archive)
             total = sum(row_counts(empty, (table.qualified for table in TABLES.values())).values())
             applied, replayed = (
                 set(fetch_rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
                 for db in (connection, empty)
             )
-        if (lost := applied - replayed) and not accept_loss:
+        lost = applied - replayed
+        if lost and not accept_loss:
             raise ArchiveError(
                 f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive "
                 "are damaged or missing. It was not changed: put the files back, or run "
@@ -105,7 +107,8 @@ def can_rebuild(archive: Archive) -> bool:
 def begin_from_checkpoint(new: Warehouse) -> dt.date | None:
     """Begin the new file with the oldest checkpoint, which has all that came of bodies that are
     gone. Returns its day; None without one."""
-    if not (checkpoints := new.archive.files.list_names(CHECKPOINTS)):
+    checkpoints = new.archive.files.list_names(CHECKPOINTS)
+    if not checkpoints:
         return None
     new.archive.files.fetch_file(checkpoints[0], new.path)
     return day_of(checkpoints[0])

@@ -100,7 +100,8 @@ def limit_query(
     timer.start()
     try:
         with bounded_memory(limits.memory_bytes + OVERHEAD_BYTES):
-            if reason := not_one_select(connection, sql):
+            reason = not_one_select(connection, sql)
+            if reason:
                 raise QueryFailed(f"the query {reason}")
             yield
     except QueryFailed:

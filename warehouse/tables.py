@@ -75,7 +75,8 @@ def sql_type(annotation: Any) -> str:
 
 #: A column named `email` is the address of a person. The next column has its normal form, which
 #: joins tables.
-EMAIL, EMAIL_NORMALIZED = "email", "email_normalized"
+EMAIL = "email"
+EMAIL_NORMALIZED = "email_normalized"
 _SAYS = (
     "Normal form of the address, one for all its spellings, by which tables are joined; NULL where "
     "there is none."

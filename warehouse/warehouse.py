@@ -58,7 +58,8 @@ _SHORT = load_statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
 #: A service may refuse every address without coupons: so many different ones have to be refused
 #: alike, and be such a part of all refusals, to be taken for that.
-FEWEST, SHARE = 20, 0.9
+FEWEST = 20
+SHARE = 0.9
 #: The part of them that may have coupons: more says that the refusal means something else.
 CONTRADICTING = 0.01
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
@@ -70,7 +71,8 @@ REFUSAL_CODE = (
 HISTORY_DAYS = 90
 
 _UTC = "set timezone = 'UTC'"
-_ONE_THREAD, _ALL_THREADS = "set threads = 1", "reset threads"
+_ONE_THREAD = "set threads = 1"
+_ALL_THREADS = "reset threads"
 #: Not the fault of a load: nothing is to be remembered about it.
 _PASSING = (
     OSError,
@@ -143,7 +145,8 @@ class Warehouse:
     def _apply_staged(
         self, session: _Session, load: Load, staged: Staged | Exception
     ) -> LoadReport:
-        if (report := session.recovered.pop(load.load_id, None)) is not None:
+        report = session.recovered.pop(load.load_id, None)
+        if report is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
             return LoadReport(

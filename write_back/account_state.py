@@ -82,7 +82,8 @@ class Lists:
         text = cell_text(cell)
         if text is None:
             raise BadValue("the list is missing")
-        if only := self._find_list(text):
+        only = self._find_list(text)
+        if only:
             return (only,)
         if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
             raise BadValue(
@@ -234,7 +235,8 @@ class Known:
     ) -> Iterable[tuple[Any, ...]]:
         """The rows for these `keys`, none without any. They go as JSON: for a table of Python's,
         DuckDB imports pandas where it is installed, which takes longer than the query."""
-        if not (several := list(keys)):
+        several = list(keys)
+        if not several:
             return ()
         params |= {"keys": _encode(several).decode(), "account": self.account}
         with open_warehouse(self.settings, read_only=True, memory_limit=None) as connection:
@@ -392,7 +394,8 @@ class ListReader:
 
     def _overlay_past(self, read: Present, past: Past, *, is_newer: bool) -> Present:
         """What was read, with what was sent over it."""
-        sent, fields = Content.from_text(past.content), dict(read.fields)
+        sent = Content.from_text(past.content)
+        fields = dict(read.fields)
         if past.is_drifted:  # neither as it was before, nor as it was sent
             left = {
                 field_id: text for field_id, text in fields.items() if field_id not in sent.fields

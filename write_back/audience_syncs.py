@@ -81,7 +81,8 @@ def check_nightly(settings: Settings) -> int:
 def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
     """Those named, whether enabled or not; all enabled ones when none is named. Raises
     SettingsError."""
-    if unknown := [name for name in names if name not in syncs]:
+    unknown = [name for name in names if name not in syncs]
+    if unknown:
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
         raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
     return [syncs[name] for name in dict.fromkeys(names)] or [
@@ -211,7 +212,8 @@ def _find_account(settings: Settings, sync: AudienceSync) -> str:
 
 def _group_people(audience: Audience, people: Rows) -> Audience:
     """With each person of the result once. Whoever has rows that disagree is rejected."""
-    sync, (title, *more) = audience.sync, _find_columns(audience.sync, people)
+    sync = audience.sync
+    (title, *more) = _find_columns(audience.sync, people)
     keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
@@ -310,8 +312,10 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
     renamed is no loss of people."""
     if not found.sync.untag_when_gone:
         return
-    now, before = set(found.who), {subject.partition("|")[0] for subject in found.claimed}
-    lost, limit = len(before - now), settings.shrink_limit
+    now = set(found.who)
+    before = {subject.partition("|")[0] for subject in found.claimed}
+    lost = len(before - now)
+    limit = settings.shrink_limit
     if lost > limit * len(before) and (lost > FEW or not now):
         raise InputError(
             f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the "
@@ -409,7 +413,8 @@ def push_difference(
 ) -> list[PushResult]:
     """Push it; with it goes what the entry claims from now on. InputError when too many rows are
     bad."""
-    account, name = found.audience.account, found.audience.sync.name
+    account = found.audience.account
+    name = found.audience.sync.name
     with open_outbox(settings.home) as outbox:
         plan = found.planned.plan
         if not (plan.items or plan.bad or outbox.has_left(account)):

@@ -9,7 +9,8 @@ from collections.abc import Collection
 from itertools import chain
 from typing import NamedTuple
 
-ACTIVE, UNCONFIRMED = "active", "unconfirmed"
+ACTIVE = "active"
+UNCONFIRMED = "unconfirmed"
 #: Statuses that count, too, of whom somebody has taken off a list since.
 REFUSING = frozenset({"unsubscribed", "bounced"})
 #: Why somebody keeps a status, or is not put on a list.

@@ -63,7 +63,8 @@ def delete_from_pushes(
     rejected.csv is written again. Raises OutboxError."""
     for path in sorted(pushes_of(home).glob("*/rows.parquet")):
         push_id = int(path.parent.name)
-        push, rows = outbox.find_push(push_id), kept_rows(path)
+        push = outbox.find_push(push_id)
+        rows = kept_rows(path)
         if (
             push is None
             or rows is None

@@ -26,9 +26,12 @@ from write_back.outbox.outbox import Outbox
 from write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
-MAX_CHANGES, MAX_CHANGES_OF_COLUMN = 36, 6
+MAX_CHANGES = 36
+MAX_CHANGES_OF_COLUMN = 6
 
-UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
+UNCHANGED = "unchanged"
+SENT_BEFORE = "sent before"
+QUEUED = "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 #: Of rows that put somebody on a list (observation 52).
 REACHES_PEOPLE = (
@@ -131,7 +134,8 @@ class Planning(ABC):
             return Person(who, members, [who.contact_id], email, normal_form(email or ""))
 
         for row in rows:
-            if (person := self.try_row(row.number, find_person, row.who)) is not None:
+            person = self.try_row(row.number, find_person, row.who)
+            if person is not None:
                 yield row, person
 
     def not_said(
@@ -234,8 +238,10 @@ class Planning(ABC):
     def _make_result(self) -> Plan:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one
         without is rejected first."""
-        sent, bad = self._sent, self._bad
-        if partly := len(bad.keys() & sent):
+        sent = self._sent
+        bad = self._bad
+        partly = len(bad.keys() & sent)
+        if partly:
             self.count_warning(
                 "sent in part, since the service rejected the rest before (`marketing-sync push "
                 "retry` sends it again)",

@@ -72,7 +72,8 @@ def result_of(
 ) -> PushResult:
     """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is
     the own push of ended before everything was sent."""
-    push, counts = outbox.find_push(push_id), outbox.count_states(push_id)
+    push = outbox.find_push(push_id)
+    counts = outbox.count_states(push_id)
     assert push is not None  # none is ever removed
     rejected: list[Reason] = []
     waiting: list[Reason] = []
@@ -127,10 +128,8 @@ def _is_left(entry: Entry) -> bool:
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     """The push in a list of many."""
-    counts, begun_at = (
-        outbox.count_states(push.push_id),
-        dt.datetime.fromtimestamp(push.begun_at, dt.UTC),
-    )
+    counts = outbox.count_states(push.push_id)
+    begun_at = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
     sent, rejected, left = (
         _sum_counts(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN)
     )
@@ -211,7 +210,8 @@ def describe_problem(result: PushResult, rejected: int) -> str:
 def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     """What the alert address is told: counts, reasons with what to do, and how to go on; nothing
     that a row or the service said."""
-    needs, reasons = needs_person(result), Counter[tuple[str, str | None]]()
+    needs = needs_person(result)
+    reasons = Counter[tuple[str, str | None]]()
     for each in result.reasons:
         reasons[_without_words(each), each.remedy] += len(each.rows)
     return {
@@ -309,7 +309,8 @@ def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
     if not plan.idle:
         yield "unchanged", 0, ""
     yield "invalid", checked, limit if checked else ""
-    if refused := len(plan.bad) - checked + len(plan.told):
+    refused = len(plan.bad) - checked + len(plan.told)
+    if refused:
         yield (
             "rejected before",
             refused,

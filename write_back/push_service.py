@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
 #: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the
 #: account may have hours of work.
-_ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
+_ENQUEUE_WAIT_S = 600.0
+_SENDER_WAIT_S = 24 * 3600.0
 
 
 # ---- what somebody wants pushed, and the plan of it
@@ -169,7 +170,8 @@ def enqueue_push(
             planned = _make_plan(settings, order, planned.rows, outbox)
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
-        plan, rows = planned.plan, planned.rows
+        plan = planned.plan
+        rows = planned.rows
         if order.options.is_standing:
             plan = replace(
                 plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad)
@@ -226,7 +228,9 @@ class PushRun:
     def send_and_read_back(self) -> bool:
         """Send and read back as the account's only sender; whether sending was stopped early.
         Nothing left to be done: no request at all."""
-        home, account, is_stopped = self.settings.home, self.ran.account, False
+        home = self.settings.home
+        account = self.ran.account
+        is_stopped = False
         if self.outbox.has_left(account):
             check_not_held(outbox_of(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
@@ -249,7 +253,8 @@ class PushRun:
             self._unrecognised = str(error)
 
     def send_open(self) -> None:
-        if pushes := {each.push_id for each in self.outbox.open_by_push(self.ran.account)}:
+        pushes = {each.push_id for each in self.outbox.open_by_push(self.ran.account)}
+        if pushes:
             sending = Sending(
                 self.outbox,
                 self.client,
@@ -270,7 +275,8 @@ class PushRun:
         if not pushes or self.ran.stopped:
             return
         self._phase = ("reading back", 0, 0, "")
-        labels, stopped = self._load_labels(), self._unrecognised
+        labels = self._load_labels()
+        stopped = self._unrecognised
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.find_push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)

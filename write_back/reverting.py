@@ -56,7 +56,8 @@ class Revert:
         ]
         notes = [f"{count:,} {text}" for text, count in self.notes.items()]
         notes += [f"changed after the push, and left: {text}" for text in self.kept[:_MOST_LISTED]]
-        if more := len(self.kept) - _MOST_LISTED:
+        more = len(self.kept) - _MOST_LISTED
+        if more:
             notes += [f"changed after the push, and left: {more:,} more"] if more > 0 else []
         return replace(plan, items=items, warnings=(*plan.warnings, *notes))
 
@@ -116,7 +117,8 @@ def _revert_contact(
     sent = _values_sent(entry, list_id)
     cells: dict[str, Cell] = {}
     for name, value in sent.items():
-        old, now = before["values"].get(name), current.get(name)
+        old = before["values"].get(name)
+        now = current.get(name)
         if old is None:
             revert.notes["values whose value before the push isn't known: left"] += 1
         elif old == value.strip():

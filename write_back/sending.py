@@ -97,8 +97,12 @@ class Sending:
         on_progress: Callable[[int, int, int], object] = lambda done, total, unknown: None,
         policy: RetryPolicy = RETRY_POLICY,
     ) -> None:
-        self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
-        self._stop, self._on_progress = stop or threading.Event(), on_progress
+        self._outbox = outbox
+        self._client = client
+        self._account = account
+        self._policy = policy
+        self._stop = stop or threading.Event()
+        self._on_progress = on_progress
         self._directory = Directory(client.fetch)
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
         #: Work given out → what takes in its result.
@@ -275,7 +279,8 @@ class Sending:
         self._outbox.settle_item(task.item_id, State.UNKNOWN, message=str(problem))
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
         self._look_for_task(task, self._now())
-        if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
+        count = self._in_row[OutcomeUnknown]
+        if count >= self._policy.unknown_in_row:
             self._stop_sending(
                 f"{count} requests in a row had no whole answer; the last: {problem}"
             )
@@ -291,7 +296,8 @@ class Sending:
         """Error 1002: nothing happened."""
         self._outbox.unclaim_item(task.item_id)
         task.unavailable += 1
-        if (count := self._in_row[NotAvailable]) >= self._policy.unavailable_in_row:
+        count = self._in_row[NotAvailable]
+        if count >= self._policy.unavailable_in_row:
             self._stop_sending(f"{reason}, {count} times in a row")
         elif task.unavailable >= self._policy.attempts:
             self._settle_task(task, State.REJECTED, message=reason)
@@ -335,7 +341,8 @@ class Sending:
         must not go there twice."""
         if task.kind.is_idempotent:
             return False
-        item_id, prefix = task.item_id, len(normal_form(task.entry.email or ""))
+        item_id = task.item_id
+        prefix = len(normal_form(task.entry.email or ""))
         subjects = self._outbox.find_subjects([item_id]).get(item_id, ())
         names = [f"{contact_id}{subject[prefix:]}" for subject in subjects]
         pasts = self._outbox.find_last(self._account, names, task.kind)
@@ -347,10 +354,12 @@ class Sending:
         wait_s = self._policy.first_look_s
         if task.kind.is_idempotent:
             wait_s = self._policy.repeat_s * 3 ** max(task.entry.attempts - 1, 0)
-        self._unknown[task], self._due[task] = since, since + wait_s
+        self._unknown[task] = since
+        self._due[task] = since + wait_s
 
     def _look_for(self, task: _Task) -> None:
-        contact_id, began = task.contact_id or 0, self._now()
+        contact_id = task.contact_id or 0
+        began = self._now()
         settled_before = began - self._policy.last_look_s
         self._run_in_worker(
             lambda: task.kind.look_for_item(
@@ -389,7 +398,8 @@ class Sending:
             self._due[task] = last
 
     def _send_again(self, task: _Task) -> None:
-        if (attempts := task.entry.attempts) >= self._policy.attempts:
+        attempts = task.entry.attempts
+        if attempts >= self._policy.attempts:
             self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
             return
         del self._unknown[task]
@@ -409,7 +419,8 @@ class Sending:
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
-        entry, kind = task.entry, task.kind
+        entry = task.entry
+        kind = task.kind
 
         def claim_item() -> None:
             if self._stopped is not None:

@@ -29,7 +29,8 @@ def find_raised(call: Call, directory: Directory) -> set[str]:
 
 def _of_added(call: Call, directory: Directory) -> set[str]:
     """`synccontact` leaves whoever is on the list as they are where it says no status."""
-    email, status = call.params.get("email"), _read_status(call)
+    email = call.params.get("email")
+    status = _read_status(call)
     if not email:
         return set()
     found = directory.find_now(email)

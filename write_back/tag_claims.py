@@ -83,10 +83,8 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
     pasts = outbox.find_last(known.account, everything, TAGS)
 
     def describe_tag(subject: str) -> ClaimedTag:
-        tag, known_ids = (
-            _split_subject(subject)[1],
-            [one for one in contacts[subject] if one in members],
-        )
+        tag = _split_subject(subject)[1]
+        known_ids = [one for one in contacts[subject] if one in members]
         last = filter(None, (find_latest(pasts, each, tag) for each in names[subject]))
         if subject not in earlier:
             return ClaimedTag(subject, list(last), [subject], [], bool(known_ids))

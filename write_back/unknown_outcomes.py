@@ -185,7 +185,8 @@ _LONGEST = 2 * MAX_DESCRIPTION
 def _likeness_of_text(description: str, text: str) -> int | None:
     """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it),
     from 200 on its beginning."""
-    ours, theirs = _simplify_text(description), _simplify_text(text[:_LONGEST])
+    ours = _simplify_text(description)
+    theirs = _simplify_text(text[:_LONGEST])
     if ours == theirs:
         return 0
     letters = _letters_of(ours)

@@ -33,7 +33,8 @@ def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home:
     if not outbox_of(home).exists():
         return 0
     with writing as connection, open_outbox(home) as outbox:
-        if (begun_at := outbox.begun_at) is None:
+        begun_at = outbox.begun_at
+        if begun_at is None:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
         changed = outbox.changed_since(written_revision(connection, since))
@@ -71,7 +72,8 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
 
 def _make_row(entry: Entry) -> dict[str, Any]:
     """What the table does not have is left out there."""
-    kind, row = KINDS[entry.kind], {each.name: getattr(entry, each.name) for each in fields(entry)}
+    kind = KINDS[entry.kind]
+    row = {each.name: getattr(entry, each.name) for each in fields(entry)}
     for name in ("planned_at", "sent_at", "done_at", "verified_at"):
         if row[name] is not None:
             row[name] = dt.datetime.fromtimestamp(row[name], dt.UTC)

@@ -54,10 +54,12 @@ class Command(WithExamples):
     def _spread_values(self, words: Sequence[str]) -> Iterator[str]:
         options = [parameter for parameter in self.params if isinstance(parameter, click.Option)]
         repeatable = {flag for option in options if option.multiple for flag in option.opts}
-        flag, is_first = "", False
+        flag = ""
+        is_first = False
         for word in words:
             if word.startswith("--"):
-                flag, is_first = (word if word in repeatable else ""), True
+                flag = word if word in repeatable else ""
+                is_first = True
             elif flag and not is_first:
                 yield flag
             else:

@@ -141,7 +141,8 @@ def _check_home(settings: Settings) -> Iterator[Finding]:
     if erasure:
         yield Finding("forgetting", False, erasure)
     size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
-    free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
+    free = shutil.disk_usage(settings.home).free
+    needed = _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
     advice = "" if free >= needed else ": free some, or move the home (MARKETING_HOME)"
     yield Finding("disk", not advice, f"{room}{advice}")
@@ -205,7 +206,8 @@ def _check_activations(settings: Settings) -> Iterator[Finding]:
 def _check_backup(settings: Settings) -> Iterator[Finding]:
     if settings.backup_dir:
         try:
-            snapshot, now = read_snapshot(backup_folder(settings)), utc_now()
+            snapshot = read_snapshot(backup_folder(settings))
+            now = utc_now()
         except WarehouseError as error:
             yield Finding("backup", False, str(error))
             return

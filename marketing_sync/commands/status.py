@@ -82,7 +82,8 @@ def _list_accounts(
     known = identity_of(settings.home).accounts
     addresses = {connection.account: connection.url for connection in settings.accounts}
     for name in dict.fromkeys([*addresses, *known]):
-        owner, row = known.get(name, Owner()), rows.get(name, {})
+        owner = known.get(name, Owner())
+        row = rows.get(name, {})
         address = plain(addresses.get(name) or owner.address or "")
         business = plain(owner.business_name or "")
         yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))

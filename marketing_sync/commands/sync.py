@@ -33,7 +33,8 @@ def _dry_run(arguments: Arguments, settings: Settings) -> int:
         raise SettingsError(
             "--dry-run plans a night: leave out --from and --to, a few requests in any case"
         )
-    chosen, options = named_assets(arguments.only), ReadOptions.from_values(vars(arguments))
+    chosen = named_assets(arguments.only)
+    options = ReadOptions.from_values(vars(arguments))
     return show_plan(settings, chosen, options, is_json=arguments.json)
 
 

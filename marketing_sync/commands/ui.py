@@ -28,7 +28,8 @@ from marketing_sync.keeper import Keeper
 from marketing_sync.packages import ROOT
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 
-_HOST, PORT = "127.0.0.1", 3000
+_HOST = "127.0.0.1"
+PORT = 3000
 #: Tells the web server and the daemon how to find the code server, which they share.
 _WORKSPACE = (
     'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
@@ -126,7 +127,8 @@ def _serve_ui(
 ) -> None:
     """Run the code server, the daemon and, in this process, the web server. Returns when one of
     them has ended."""
-    code, workspace = folder / "code", folder / "workspace.yaml"
+    code = folder / "code"
+    workspace = folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=CODE_LOCATION), encoding="utf-8")
     python = (sys.executable, "-m")
     # Its working directory is where it finds modules; settings are read from the current folder.

@@ -32,7 +32,8 @@ from warehouse.forgetting import Forgotten
 log = logging.getLogger(__name__)
 
 #: Bytes and requests after which recorded requests are sealed.
-_FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
+_FULL_BYTES = 32 << 20
+_FULL_ROWS = 20_000
 
 
 class Archive(contextlib.AbstractContextManager["Archive"]):
@@ -89,7 +90,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         if self._is_closed:
             raise ArchiveError("the archive is closed")
         self.ledger.begin_recording()
-        if forgotten := load_forgotten(self._root):
+        forgotten = load_forgotten(self._root)
+        if forgotten:
             with disk.room_for(self._root):
                 exchange = forgotten.cut_exchange(exchange)
         if isinstance(exchange.body, Path):
@@ -107,7 +109,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         if row.is_whole:
             self._recorded[AccountCall(row.account, row.question_key)] = row.request_id
         with self._lock:
-            self._size, self._count = self._size + size, self._count + 1
+            self._size = self._size + size
+            self._count = self._count + 1
             is_full = self._size >= self._limits[0] or self._count >= self._limits[1]
             if is_full:
                 self._size = self._count = 0
@@ -194,7 +197,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose
         rows refer to an equal one now."""
         self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
-        recorded, equal = recorded_in(db), list[str]()
+        recorded = recorded_in(db)
+        equal = list[str]()
         rows = sorted((exchange.row for exchange in recorded.values()), key=_day_of)
         for day, group in itertools.groupby(rows, key=_day_of):
             own = list(group)

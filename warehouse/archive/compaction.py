@@ -148,7 +148,8 @@ class Compaction:
             if len(table := self._drop_rows(rows, going))
         )
         name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
-        if (first := next(left, None)) is not None:
+        first = next(left, None)
+        if first is not None:
             sealed.write_sealed(itertools.chain([first], left), self.files, name, self.workspace)
         self._replace_files(names, name if first is not None else None)
 
@@ -162,7 +163,8 @@ class Compaction:
         near = going[slice(*np.searchsorted(going, (ids[0], ids[-1] + 1)))]
         goes = np.isin(ids, near)
         stays = ~goes | (ids >= self.rows_before)
-        rows, goes = rows.filter(pa.array(stays)), pa.array(goes[stays])
+        rows = rows.filter(pa.array(stays))
+        goes = pa.array(goes[stays])
         for name, value in (("body_ref", DROPPED), ("body_file", None), ("body", None)):
             at = rows.schema.get_field_index(name)
             field = rows.schema.field(at)

@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from warehouse import disk
 
-SEALED, BODIES, CHECKPOINTS = (
-    "requests/*=*/*.parquet",
-    "bodies/date=*/*.zst",
-    "checkpoints/*.duckdb",
-)
+SEALED = "requests/*=*/*.parquet"
+BODIES = "bodies/date=*/*.zst"
+CHECKPOINTS = "checkpoints/*.duckdb"
 PATTERNS = (SEALED, BODIES, CHECKPOINTS)
 
 

@@ -169,7 +169,8 @@ class Ledger:
         db.execute("pragma secure_delete = on")  # of forgotten people nothing is left in free pages
         db.execute(f"pragma journal_size_limit = {_LOG_BYTES}")
         db.execute("begin immediate")
-        if (version := db.execute("pragma user_version").fetchone()[0]) == 0:
+        version = db.execute("pragma user_version").fetchone()[0]
+        if version == 0:
             for name in _TABLES:
                 db.execute(_SQL[name])
             db.execute(f"pragma user_version = {_VERSION}")
@@ -211,7 +212,8 @@ class Ledger:
     def record_request(self, row: Row, body: bytes) -> int:
         """Add a request; `body` is b"" when it is in a file. Returns the bytes that it
         takes."""
-        head, packed = _encode(row), _zstd.compress(body, asbytes=True) if body else b""
+        head = _encode(row)
+        packed = _zstd.compress(body, asbytes=True) if body else b""
         values = _add_checksum(row.request_id, head, packed, len(body))
         self.run_transaction(
             lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values)
@@ -240,7 +242,8 @@ class Ledger:
 
     def take_in(self, db: sqlite3.Connection, name: str) -> None:
         """Note what is in a sealed file, and remove its requests from the ledger."""
-        if (table := sealed.columns_or_none(self._files, name, _COLUMNS)) is None:
+        table = sealed.columns_or_none(self._files, name, _COLUMNS)
+        if table is None:
             return
         ids = pc.min_max(table["request_id"]).as_py()
         last_at = pc.max(table["requested_at"]).cast(pa.int64()).as_py()
@@ -290,7 +293,8 @@ class Ledger:
         """Take in files that a process did not live to; start over when files are gone."""
         known = {name for (name,) in db.execute("select name from files")}
         present = self.list_names()
-        if gone := known.difference(present):
+        gone = known.difference(present)
+        if gone:
             log.warning(
                 "files are missing from the archive, the first is %s: its ledger is made of the "
                 "others",

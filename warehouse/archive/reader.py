@@ -30,10 +30,13 @@ log = logging.getLogger(__name__)
 Between = tuple[dt.datetime, dt.datetime]
 
 #: Most rows and bytes of a slab. Responses are read slab by slab, each in the order on disk.
-_SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
+_SLAB_ROWS = 1_000
+_SLAB_BYTES = 32 << 20
 #: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and
 #: bodies.
-_KEPT_FILES, _KEPT_HEADS, _KEPT_BODIES = 16, 64, 8
+_KEPT_FILES = 16
+_KEPT_HEADS = 64
+_KEPT_BODIES = 8
 _CALL_COLUMNS = (
     "question_key",
     "request_id",
@@ -176,10 +179,12 @@ class Reader:
         found = {}
         with contextlib.suppress(ArchiveDamaged):
             found = self._look_up(request_ids)
-        if missing := [id_ for id_ in request_ids if id_ not in found]:
+        missing = [id_ for id_ in request_ids if id_ not in found]
+        if missing:
             self.forget_files()  # sealed, or merged into another file, meanwhile
             found |= self._look_up(missing)
-        if missing := [id_ for id_ in missing if id_ not in found]:
+        missing = [id_ for id_ in missing if id_ not in found]
+        if missing:
             raise NotArchived(
                 f"request {missing[0]} is not in the archive {self._place.describe_place('')}"
             )
@@ -205,10 +210,12 @@ class Reader:
     def _look_into(self, name: str, request_id: int) -> _Found | None:
         # stays open for the body: it may be merged into another, and removed, before that is read
         file = self._open(name)
-        if (group := file.group_of(request_id)) < 0:
+        group = file.group_of(request_id)
+        if group < 0:
             return None
         heads = self._heads(name, group)
-        if (position := sealed.find_position(heads, request_id)) is None:
+        position = sealed.find_position(heads, request_id)
+        if position is None:
             return None
         return _Found(
             sealed.row_at(heads, position),
@@ -267,7 +274,8 @@ class Reusable:
 
         Never the response to a write: that has to take effect again.
         """
-        if (newest := self.request_id(question_key, since)) is None:
+        newest = self.request_id(question_key, since)
+        if newest is None:
             return None
         try:
             response = self._reader.read_response(newest)

@@ -101,14 +101,16 @@ def split_batches(
 ) -> Iterator[list[T]]:
     """Stretches of the items whose sizes add up to the limits at most; one item alone may have
     more."""
-    batch, total = list[T](), (0,) * len(limits)
+    batch = list[T]()
+    total = (0,) * len(limits)
     for item in items:
         own = sizes(item)
         total = tuple(map(operator.add, total, own))
         if any(map(operator.gt, total, limits)):
             if batch:
                 yield batch
-            batch, total = [], own
+            batch = []
+            total = own
         batch.append(item)
     if batch:
         yield batch
@@ -140,7 +142,8 @@ def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
             [pending, opened[number].read_group(group, SCHEMA.names).cast(SCHEMA)]
         ).sort_by("request_id")
         ids = pending["request_id"].to_numpy()
-        if end := int(np.searchsorted(ids, following[0])) if following else len(ids):
+        end = int(np.searchsorted(ids, following[0])) if following else len(ids)
+        if end:
             yield pending.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
         pending = pending.slice(end)
 
@@ -165,7 +168,8 @@ def columns_or_none(
 
 def unnamed_bodies(files: Files, sealed: Iterable[str]) -> list[str]:
     """Files of large bodies that no row in these sealed files names. ArchiveDamaged."""
-    bodies, named = files.list_names(BODIES), set[str]()
+    bodies = files.list_names(BODIES)
+    named = set[str]()
     for name in sealed if bodies else ():
         named.update(pc.unique(read_columns(files, name, ("body_file",))["body_file"]).to_pylist())
     return [name for name in bodies if name not in named]
@@ -189,10 +193,8 @@ class SealedFile:
         self._address = files.describe_place(name)
         with self._report_damage():
             self._file = pq.ParquetFile(files.open_file(name), page_checksum_verification=True)
-        metadata, column = (
-            self._file.metadata,
-            self._file.schema_arrow.get_field_index("request_id"),
-        )
+        metadata = self._file.metadata
+        column = self._file.schema_arrow.get_field_index("request_id")
         self.firsts = [
             metadata.row_group(group).column(column).statistics.min
             for group in range(metadata.num_row_groups)

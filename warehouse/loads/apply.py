@@ -130,7 +130,8 @@ def _delete_future_days(target: Target) -> None:
     unknown; the archive keeps them."""
     if target.responses:
         sql = load_query("days_to_come").format(table=target.table.name)
-        if count := target.make_temporary("to_come", sql):
+        count = target.make_temporary("to_come", sql)
+        if count:
             to_come = target.temporary_name("to_come")
             target.run_sql(f"delete from {target.table.qualified} where rowid in (from {to_come})")
             target.report.deleted += count

@@ -18,7 +18,9 @@ from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import CONTACT_COVERAGE, REJECTED_RECORDS, Table, Window
 
-_TEXT, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.bool_()
+_TEXT = pa.string()
+_NUMBER = pa.int64()
+_FLAG = pa.bool_()
 _RESULTS = pa.schema(
     [
         *((name, _TEXT) for name in ("table_name", "scope", "reason")),
@@ -43,7 +45,8 @@ def write_coverage(
     if not results:
         return
     scopes = Counter(target.table.name for target, _ in results)
-    entries, ranges = [], []
+    entries = []
+    ranges = []
     for target, result in results:
         name = target.table.name
         entries.append(
@@ -93,7 +96,8 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
         "getvariable('account')"
     )
     known = targets[0].run_sql(sql)
-    scopes, rejected = list[dict[str, Any]](), list[dict[str, Any]]()
+    scopes = list[dict[str, Any]]()
+    rejected = list[dict[str, Any]]()
     for target in targets:
         if not target.rejects and (target.table.name,) not in known:
             continue
@@ -140,7 +144,8 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
 def note_contacts(targets: Sequence[Target]) -> None:
     """Note the responses that are about one contact or address each, as their tables declare it.
     Only a response newer than the last one counts, so that loading twice counts once."""
-    if timelines := [target for target in targets if target.table.load.contact_parameter]:
+    timelines = [target for target in targets if target.table.load.contact_parameter]
+    if timelines:
         _note_timelines(timelines)
     for target in targets:
         if target.table.load.per_address:

@@ -21,7 +21,9 @@ from warehouse.tables import IN_WORDS
 _SQL = load_statements(Path(__file__).with_suffix(".sql"))
 #: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry
 #: of a batch, or not in all.
-EXTRA_FIELD, MISSING, NOT_ALWAYS = "extra", "missing", "not always"
+EXTRA_FIELD = "extra"
+MISSING = "missing"
+NOT_ALWAYS = "not always"
 
 #: Table, field, kind, what; the first request that showed it, and a sample.
 Fact = tuple[str, str, str, str]
@@ -39,7 +41,8 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
     """Compare what was staged with what is known, list what differs, and learn it."""
     if not targets or not shapes or not targets[0].responses:
         return
-    first, names = targets[0], ", ".join(quote_text(target.table.name) for target in targets)
+    first = targets[0]
+    names = ", ".join(quote_text(target.table.name) for target in targets)
     first.run_sql(_SQL["masked"].format(masked=MASKED.format("text")))
     first.run_sql(_SQL["listed"])
     known = set(first.run_sql(_SQL["known_of"].format(tables=names)))

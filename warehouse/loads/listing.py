@@ -110,7 +110,8 @@ def _refuse_shrunk(
         target, refused, lambda scopes: _Shrinking.from_scopes(scopes).describe_shrinking(limit)
     )
     for scope in refused:
-        scope.is_read, scope.is_refused = False, True
+        scope.is_read = False
+        scope.is_refused = True
     return refused
 
 
@@ -256,7 +257,8 @@ def _count_live(target: Target) -> int:
 
 
 def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
-    if not (scopes := [scope for scope in scopes if scope.values is not None]):
+    scopes = [scope for scope in scopes if scope.values is not None]
+    if not scopes:
         return {}
     here = f"{scopes_condition(target, scopes)} x on {in_scope(target.table, 't')}"
     return dict(
@@ -269,13 +271,15 @@ def _make_results(
 ) -> list[ScopeResult]:
     """One line per scope; tables whose scopes are single entries have one line in all
     (`sync.contact_coverage` has the others)."""
-    report, unread = target.report, None
+    report = target.report
+    unread = None
     if report.rejected:
         unread = f"{report.rejected} entries could not be read: nothing was marked as deleted"
     if target.table.load.is_whole:
         reasons = "; ".join([*report.refused, *report.unproven])
         reason = reasons or unread or (None if is_complete else "not everything could be had")
-        is_read, is_refused = is_complete and not reasons, bool(report.refused)
+        is_read = is_complete and not reasons
+        is_refused = bool(report.refused)
         return [ScopeResult(ALL, is_read, _count_live(target), reason, is_refused)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     scopes = [*kept, *refused]

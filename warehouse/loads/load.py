@@ -150,7 +150,8 @@ class LoadReport:
         ]
 
 
-APPLIED, FAILED = "applied", "failed"
+APPLIED = "applied"
+FAILED = "failed"
 
 
 def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:

@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 
 #: Seconds for which the file is kept while loads wait, and for which it is then left to other
 #: processes, who look every 0.2 s.
-KEEP_S, REST_S = 3.0, 0.2
+KEEP_S = 3.0
+REST_S = 0.2
 #: How often those who wait look whether somebody serves them.
 _LOOK_S = 1.0
 
@@ -81,7 +82,8 @@ class LoadQueue(Generic[S]):
                 failed = deque([served] if served else [])
                 if not failed:
                     with self._lock:
-                        failed, self._waiting = self._waiting, deque()
+                        failed = self._waiting
+                        self._waiting = deque()
                 for one in failed:
                     one.outcome.set_exception(error)
             else:

@@ -61,7 +61,9 @@ class Scope:
         self.unreadable += unreadable
         self.counts_nothing |= head.counts_nothing
         if head.flaw:
-            self.is_read, self.is_flawed, self.reason = False, True, head.flaw
+            self.is_read = False
+            self.is_flawed = True
+            self.reason = head.flaw
 
 
 def scopes_of(target: Target, load: Load) -> list[Scope]:
@@ -90,7 +92,8 @@ def _of_range(target: Target, load: Load) -> list[Scope]:
 
 
 def _of_listing(target: Target, load: Load) -> list[Scope]:
-    named, is_read = target.table.load.scope, load.is_complete or target.table.load.is_whole
+    named = target.table.load.scope
+    is_read = load.is_complete or target.table.load.is_whole
     reason = None if is_read else load.scope.get("reason")
     found: dict[tuple[Any, ...], Scope] = {}
     for head in filter(target.is_listing, target.responses):

@@ -22,11 +22,14 @@ from warehouse.tables import Table
 
 #: Kinds of facts about a field: a type that it came with, a word that it came with, an operation
 #: whose responses always have it.
-TYPE, WORD, ALWAYS = "type", "word", "always"
+TYPE = "type"
+WORD = "word"
+ALWAYS = "always"
 #: More words than that are no enumeration.
 MOST_WORDS = 200
 #: Entries of a list that are looked into, and how deep.
-_ENTRIES, _DEPTH = 3, 3
+_ENTRIES = 3
+_DEPTH = 3
 _KINDS = {
     bool: "true/false",
     int: "number",
@@ -86,7 +89,8 @@ class Shapes:
 
     def _look_at_entry(self, within: str, entry: Any, request_id: int, depth: int) -> None:
         for name, value in entry.items() if isinstance(entry, dict) and depth else ():
-            path, kind = f"{within}{_named(name)}", type_of(value)
+            path = f"{within}{_named(name)}"
+            kind = type_of(value)
             if (path, TYPE, kind) not in self.facts:
                 self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
             if kind == "object":

@@ -31,7 +31,8 @@ from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 #: to look through.
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
-IN_MEMORY, ROW_GROUP = 60_000, 20_000
+IN_MEMORY = 60_000
+ROW_GROUP = 20_000
 
 #: (response, zone of the account, its local date of the request) → rows;
 #: `marketing_api.parsing.parse_rows`.
@@ -134,7 +135,8 @@ def _take_response(
 ) -> None:
     """Add the rows of a response to their tables. The shapes of the members around its entries go
     to the first table that it fills."""
-    if parts := parsing.parts_served(response):
+    parts = parsing.parts_served(response)
+    if parts:
         filled = next(record for record in response.call.operation.records if record in stages)
         stages[filled].shapes.look_around(head.operation, head.request_id, parts)
     for rows in parsed:
@@ -166,7 +168,10 @@ def _encode_entry(raw: Any) -> str:
 #: Beside the record's columns: which response of the load a row is from (its index), its place
 #: among all rows of the load, a bit for each column that its response knows, and the hash of a
 #: listing's entry.
-RESPONSE, PART, KNOWN, ENTRY_HASH = "_response", "_part", "_known", "_entry_hash"
+RESPONSE = "_response"
+PART = "_part"
+KNOWN = "_known"
+ENTRY_HASH = "_entry_hash"
 
 #: What is done to a value before Arrow takes it.
 Prepare = Callable[[Any], Any]
@@ -242,7 +247,8 @@ class Converter:
     def convert_batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
         """Records, each with its response, as one batch. ValueError or an ArrowException when a
         value does not fit its column."""
-        records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
+        records = [record for record, _ in chunk]
+        values = [record.__dict__ for record, _ in chunk]
         extras = [record.__pydantic_extra__ or None for record in records]
         arrays = [self._convert_column(values, *column) for column in self._columns]
         arrays += [
@@ -339,7 +345,8 @@ class _TableStage:
             self._writer.close()
 
     def _convert_waiting(self) -> None:
-        chunk, self._waiting = self._waiting, []
+        chunk = self._waiting
+        self._waiting = []
         if not chunk:
             return
         first_part = self._staged.counts[self._name]
@@ -378,7 +385,8 @@ class _TableStage:
 
     def _write_batches(self, writer: pq.ParquetWriter) -> None:
         writer.write_table(self._make_table(), ROW_GROUP)
-        self._batches, self._rows_kept = [], 0
+        self._batches = []
+        self._rows_kept = 0
 
 
 def _make_head(index: int, response: Response, tables: Sequence[Table]) -> ResponseHead:

@@ -75,7 +75,8 @@ class Target:
         }
         self.unbelieved: set[int] = set()  # responses that were not applied, or not in full
         flawed = sum(reject.is_loaded for reject in self.rejects)
-        received, rejected = staged.counts[table.name], len(self.rejects) - flawed
+        received = staged.counts[table.name]
+        rejected = len(self.rejects) - flawed
         self.report = TableReport(table.name, received, rejected=rejected, flawed=flawed)
         self.has_extra = table.name in staged.with_extra
         if table.is_composed:
@@ -223,7 +224,9 @@ def _write_changes(
 
     Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail
     only."""
-    change, table, now = target.temporary_name("change"), target.table, "getvariable('as_of')"
+    change = target.temporary_name("change")
+    table = target.table
+    now = "getvariable('as_of')"
     system = {
         "_first_seen_at": f"coalesce(t._first_seen_at, {now})",
         "_changed_at": f"if(is_new or is_different or is_back, {now}, t._changed_at)",

@@ -127,7 +127,8 @@ def _find_faults(rows: Rows, titles: Iterable[str]) -> dict[int, str]:
 
 def _find_stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
     for title in titles:
-        if count := sum(isinstance(cell, Stored) for cell in rows.cells[title]):
+        count = sum(isinstance(cell, Stored) for cell in rows.cells[title])
+        if count:
             yield (
                 f"column {show_name(title)}: the stored values of {count_of(count, 'cell')} are "
                 "used, because the number format is not supported; Excel may display something "
@@ -200,7 +201,8 @@ def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) 
     ]
     if not missing and not unknown:
         return
-    parts, advice = [], "name a column with --map ours=theirs"
+    parts = []
+    advice = "name a column with --map ours=theirs"
     if missing:
         parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
         advice += ", or add it to the input"

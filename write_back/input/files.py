@@ -32,14 +32,19 @@ from write_back.input.rows import (
     rows_of_records,
 )
 
-_PARQUET, _ZIP, _OLD_OFFICE = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_PARQUET = b"PAR1"
+_ZIP = b"PK\x03\x04"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _NO_TABLE = (b"<", b"%PDF", b'{"', b"[{")
 _DELIMITERS = ",;\t|"
 #: Rows that are decoded together; what that takes in memory is let go of before the next ones.
 BATCH = 50_000
 #: Lines in which a delimiter is looked for, and letters of each, below csv's own limit for a cell;
 #: bytes that are unpacked together; what a cell takes at least, once it is read.
-_HEADER_LINES, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
+_HEADER_LINES = 30
+_LONGEST_HEADER = 100_000
+_CHUNK = 1 << 20
+_CELL_BYTES = 25
 
 
 class InputBudget:
@@ -47,12 +52,14 @@ class InputBudget:
     setting MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:
-        self._name, self.limit = name, limit
+        self._name = name
+        self.limit = limit
         self._size = self._cells = 0
 
     def take_bytes(self, size: int = 0, *, cells: int = 0) -> None:
         """Raises InputError when that is more than was left."""
-        self._size, self._cells = self._size + size, self._cells + cells
+        self._size = self._size + size
+        self._cells = self._cells + cells
         advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
         if self._size > self.limit:
             raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
@@ -181,14 +188,16 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
             f"{name} cannot be read as an Excel workbook ({type(error).__name__}): save it "
             "again, or as CSV"
         ) from None
-    if hidden := [line.number for line in lines if line.is_hidden and any(line.cells)]:
+    hidden = [line.number for line in lines if line.is_hidden and any(line.cells)]
+    if hidden:
         which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
         notes.append(
             f"{count_of(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet "
             "if they are meant, too"
         )
     lines = [line for line in lines if not line.is_hidden]
-    cells, numbers = [line.cells for line in lines], [line.number for line in lines]
+    cells = [line.cells for line in lines]
+    numbers = [line.number for line in lines]
     return rows_of_records(name, cells, numbers=numbers, warnings=notes)
 
 

@@ -18,7 +18,8 @@ _NUMBER = re.compile(r"(#,##(?=0[.%]|0$))?(0+)(?:\.(0+))?( ?%)?")
 #: Signs between the parts of a date that are marked as text.
 _MARKED = re.compile(r'"([^"a-z]*)"|\\([^a-z])', re.IGNORECASE)
 #: The language of a format, which matters where words are displayed.
-_LANGUAGE, _WORDS = re.compile(r"\[\$-[0-9a-f]{1,4}\]"), re.compile("mmm|ddd|am/pm")
+_LANGUAGE = re.compile(r"\[\$-[0-9a-f]{1,4}\]")
+_WORDS = re.compile("mmm|ddd|am/pm")
 #: `m` after hours or before seconds.
 _MINUTES = re.compile(r"(?<=h)[^a-z]*mm?(?!m)|(?<!m)mm?(?=[^a-z]*s)")
 _DATE_PART = re.compile("am/pm|y+|m+|d+|h+|n+|s+")

@@ -40,7 +40,8 @@ def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
 
 def fetch_result(connection: duckdb.DuckDBPyConnection, sql: str, limit: int) -> pa.Table:
     """The rows of the query, in at most `limit` bytes. Raises QueryFailed."""
-    budget, found = InputBudget(_RESULT, limit), connection.sql(sql)
+    budget = InputBudget(_RESULT, limit)
+    found = connection.sql(sql)
     for name, kind in zip(found.columns, found.types, strict=True):
         if any(lossy in str(kind) for lossy in _LOSSY_TYPES):
             raise QueryFailed(

@@ -262,7 +262,8 @@ def rows_of_records(
     while header[-1] is None:
         header.pop()
     columns: list[list[Any]] = [[] for _ in header]
-    below, faults = list[int](), dict[int, str]()
+    below = list[int]()
+    faults = dict[int, str]()
     for number, record in numbered:
         if _has_content(record[len(header) :]):
             faults[number] = (

@@ -15,10 +15,13 @@ from marketing_api.records.values import read_moment
 from write_back.input.rows import MARKS, Cell, as_seen, cell_text, show_name, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
-MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
+MAX_ADDRESS = 254
+MAX_LOCAL_PART = 64
 #: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document
 #: in a cell is noticed.
-MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
+MAX_TAG = 255
+MAX_FIELD = 5_000
+MAX_DESCRIPTION = 10_000
 _MAX_ID = 2**63 - 1
 
 #: However a status is called → its word.
@@ -89,7 +92,8 @@ def read_id(cell: Cell, what: str) -> int:
 
 def read_status(text: str) -> str:
     """One of `STATUSES`."""
-    if (word := STATUS_WORDS.get(text.lower())) is None:
+    word = STATUS_WORDS.get(text.lower())
+    if word is None:
         raise BadValue(
             f"{show_name(text)} is no status: it is active, unsubscribed, bounced or unconfirmed"
         )
@@ -140,7 +144,8 @@ def read_action(cell: Cell) -> str:
     text = text_of(cell)
     if text is None:
         raise BadValue("the action is missing, which other rows have: write add or remove")
-    if (word := text.lower()) not in ("add", "remove"):
+    word = text.lower()
+    if word not in ("add", "remove"):
         raise BadValue(f"{show_name(text)} is no action: it is add or remove")
     return word
 
@@ -182,7 +187,8 @@ def read_tags(text: str) -> tuple[str, ...]:
     return found
 
 
-_EARLIEST, _LATEST = 1970, 2100
+_EARLIEST = 1970
+_LATEST = 2100
 _HINT = "write it like 2026-01-31 14:05, 31.01.2026 14:05 or 2026-01-31T14:05:00+01:00"
 #: Dates that begin with the year or do not; a time may follow.
 _YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)", re.ASCII)
@@ -205,7 +211,8 @@ def _one_way(text: str) -> str:
     text = _UNIVERSAL.sub("+00:00", text)
     if _WHOLE_HOURS.search(text):
         text += ":00"
-    if match := _YEAR_FIRST.match(text):
+    match = _YEAR_FIRST.match(text)
+    if match:
         year, month, day = match.groups()
     elif match := _NUMBERED.match(text):
         first, sign, second, year = match.groups()

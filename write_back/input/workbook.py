@@ -19,7 +19,8 @@ from write_back.input.columns import suggest_names
 from write_back.input.number_formats import show_date, show_number
 from write_back.input.rows import CannotBeSent, InputError, show_name
 
-_TRUE, _MOST_ROWS = ("1", "true"), 1 << 20
+_TRUE = ("1", "true")
+_MOST_ROWS = 1 << 20
 #: What every package of this kind has.
 _TYPES = "[Content_Types].xml"
 _NOT_CALCULATED = (
@@ -94,7 +95,8 @@ def _choose_sheet(name: str, sheets: Sequence[Any], title: str | None) -> tuple[
 def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
     """InputError when cells are merged, since nobody can tell which rows their value is meant
     for."""
-    found, number = _Scanned(set(), set()), 0
+    found = _Scanned(set(), set())
+    number = 0
     with archive.open(sheet._worksheet_path) as stream:
         for _, element in ElementTree.iterparse(stream):  # noqa: S314 (expat limits entities)
             tag = element.tag.rpartition("}")[2]

@@ -87,7 +87,8 @@ def verify_pushes(
     reading = ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy)
     try:
         for kind in KINDS.values():
-            if entries := [entry for entry in sent if entry.kind == kind]:
+            entries = [entry for entry in sent if entry.kind == kind]
+            if entries:
                 kind.read_back(reading, entries, how)
     except (Stopped, BudgetSpent, AuthenticationFailed) as error:
         return "stopped" if isinstance(error, Stopped) else str(error)

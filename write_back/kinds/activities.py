@@ -66,7 +66,8 @@ class ActivitiesPlanning(Planning):
 
     def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
-        who, description = read_who(cells, index), text_of(cells["description"][index])
+        who = read_who(cells, index)
+        description = text_of(cells["description"][index])
         if description is None:
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
@@ -88,7 +89,8 @@ class ActivitiesPlanning(Planning):
         went to that one or may have."""
         contact_id = row.who.contact_id
         for subject in person.list_subjects([row.activity]):
-            if (past := self._past.get(subject)) is not None:
+            past = self._past.get(subject)
+            if past is not None:
                 is_own = contact_id is None or subject.startswith(f"{contact_id}|")
                 if is_own or past.content in ("", str(contact_id)):
                     yield past
@@ -107,7 +109,8 @@ class ActivitiesPlanning(Planning):
     def _plan_activity(self, row: _Row, person: Person) -> None:
         """An activity for an address is remembered by it as well: its contacts may be known only
         later, or be others. The content is the contact that it went to."""
-        contact_id, moment = person.contacts[0], row.moment
+        contact_id = person.contacts[0]
+        moment = row.moment
         names = [person.name_of(contact_id)]
         if row.who.contact_id is None:
             names.append(person.address)

@@ -141,7 +141,8 @@ class ContactsPlanning(Planning):
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
 
     def plan_rows(self) -> None:
-        if not (rows := list(self.read_rows(self._read_row))):
+        rows = list(self.read_rows(self._read_row))
+        if not rows:
             return
         self._look_up(rows)
         for row in rows:
@@ -153,7 +154,8 @@ class ContactsPlanning(Planning):
 
     def _read_row(self, index: int, number: int) -> Row:
         """BadValue when nothing is left, an earlier row says otherwise, or it cannot be sent."""
-        cells, lists = self.picked.cells, self.known.lists
+        cells = self.picked.cells
+        lists = self.known.lists
         status, ip = (
             text_of(cells[name][index]) if name in cells else None
             for name in ("status", "ip_address")
@@ -163,17 +165,16 @@ class ContactsPlanning(Planning):
         given = self._read_cells(index)
         for list_id in wanted:
             own = self._fields_of(list_id)
-            if foreign := next(
+            foreign = next(
                 (title for title, text in given.items() if text and title not in own), None
-            ):
+            )
+            if foreign:
                 raise BadValue(
                     f"list {show_name(lists.names[list_id])} has no field {show_name(foreign)}"
                 )
-        key, status, ip = (
-            normal_form(email),
-            status and values.read_status(status),
-            ip and values.ip_address(ip),
-        )
+        key = normal_form(email)
+        status = status and values.read_status(status)
+        ip = ip and values.ip_address(ip)
         said = {(key, list_id): (status, ip, given) for list_id in wanted}
         what = "says something else about the same address and list"
         left = self.not_said(number, said, lambda each: f"{what} {show_name(lists.names[each[1]])}")
@@ -221,7 +222,8 @@ class ContactsPlanning(Planning):
             part = self._compare_list(
                 row, list_id, [member for member in members if member.list_id == list_id]
             )
-            if (content := self._plan_content(row, part)) is not None:
+            content = self._plan_content(row, part)
+            if content is not None:
                 self._note_change(row, part)
                 groups.setdefault(content, []).append(part)
         items = [(self._make_item(row, content, parts), parts) for content, parts in groups.items()]
@@ -230,7 +232,8 @@ class ContactsPlanning(Planning):
             self.send_item(item, is_new=is_new, is_unknown_address=is_new and not members)
 
     def _compare_list(self, row: Row, list_id: int, there: list[Member]) -> _Part:
-        past, reader = self._past.get(row.subject_on(list_id)), self._readers[list_id]
+        past = self._past.get(row.subject_on(list_id))
+        reader = self._readers[list_id]
         now = reader.find_present(there, past, self.known.as_of.get(list_id))
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
@@ -239,10 +242,8 @@ class ContactsPlanning(Planning):
         differing = [
             field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)
         ]
-        present, elsewhere = (
-            self._find_statuses(row, list_id, now, there),
-            self._find_elsewhere(row, list_id),
-        )
+        present = self._find_statuses(row, list_id, now, there)
+        elsewhere = self._find_elsewhere(row, list_id)
         decision = self._decide_row(row, present, elsewhere, exists=now.exists)
         contact_ids = [member.contact_id for member in there]
         return _Part(list_id, now, present, elsewhere, contact_ids, decision, fields, differing)
@@ -301,11 +302,13 @@ class ContactsPlanning(Planning):
     def _plan_content(self, row: Row, part: _Part) -> str | None:
         """The content of what is sent; None when there is nothing to do (the row is left) or the
         service refused it before (it is rejected)."""
-        if reason := self._why_idle(row, part):
+        reason = self._why_idle(row, part)
+        if reason:
             self._is_compared |= reason == UNCHANGED
             self.leave_row(row.number, reason, row.email)
             return None
-        status, past = self._plan_status(row, part), self._past.get(row.subject_on(part.list_id))
+        status = self._plan_status(row, part)
+        past = self._past.get(row.subject_on(part.list_id))
         content = Content(_CODES.get(status or ""), part.fields, row.ip).text
         if past is None or past.content != content:
             return content
@@ -336,7 +339,8 @@ class ContactsPlanning(Planning):
 
     def _note_change(self, row: Row, part: _Part) -> None:
         """The change for the sample, and what a person should know before sending it."""
-        now, status = part.now, part.decision.status
+        now = part.now
+        status = part.decision.status
         if part.decision.is_left:
             self.count_warning(LEFT)
         elif any(is_raised(word, status) for word in (*part.present, *part.elsewhere.values())):
@@ -349,7 +353,8 @@ class ContactsPlanning(Planning):
             self.note_change(row.number, row.email, "status", before, status)
         titles = {field_id: title for title, field_id in self._fields_of(part.list_id).items()}
         for field_id in part.differing:
-            before, after = now.fields.get(field_id), part.fields[field_id]
+            before = now.fields.get(field_id)
+            after = part.fields[field_id]
             self.note_change(row.number, row.email, titles[field_id], before, after)
 
     def _note_new(self, row: Row, list_id: int) -> None:
@@ -362,17 +367,18 @@ class ContactsPlanning(Planning):
 
     def _make_item(self, row: Row, content: str, parts: list[_Part]) -> Item:
         """The request for lists that need the same."""
-        status, fields, lists = (
-            self._plan_status(row, parts[0]),
-            parts[0].fields,
-            [part.list_id for part in parts],
-        )
+        status = self._plan_status(row, parts[0])
+        fields = parts[0].fields
+        lists = [part.list_id for part in parts]
         values: dict[str, Any] = {"ipaddress": row.ip, "fields": fields or None}
         if status is None and all(part.ids for part in parts):
             ids = {one for part in parts for one in part.ids}
-            operation, params = EDITCONTACT, bind_parameters(EDITCONTACT, id=None, **values)
+            operation = EDITCONTACT
+            params = bind_parameters(EDITCONTACT, id=None, **values)
         else:
-            ids, operation, said = set(), SYNCCONTACT, _SENT_AS.get(status or "")
+            ids = set()
+            operation = SYNCCONTACT
+            said = _SENT_AS.get(status or "")
             params = bind_parameters(
                 SYNCCONTACT, email=row.email, listid=lists, status=said, **values
             )
@@ -389,7 +395,8 @@ class ContactsPlanning(Planning):
 
     def _find_before(self, part: _Part) -> dict[str, Any]:
         """What a revert sets back: field id (or `status`) → value, as far as it is known."""
-        now, reader = part.now, self._readers[part.list_id]
+        now = part.now
+        reader = self._readers[part.list_id]
         values = {
             field_id: "" if reader.is_so(now, field_id, "") else now.fields[field_id]
             for field_id in part.fields
@@ -449,20 +456,24 @@ def _list_requests(entry: Entry, found: Sequence[Found]) -> Outgoing:
         elif here and values:
             statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
             edited += here
-    before = _find_before_now(entry, found) if entry.is_first else entry.expected.get("before", {})
     touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
     expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
-    expected |= {"before": before} if before else {}
-    syncs = [
-        Call(SYNCCONTACT, {**entry.params, "listid": ",".join(several), "status": status})
-        for status, several in lists.items()
-    ]
+    if entry.is_first:
+        expected |= _find_before_now(entry, found)
+    syncs = _list_syncs(entry, lists)
     edits = _list_edits(values, dict.fromkeys(one.contact_id for one in edited))
     return Outgoing([*syncs, *edits], LEFT if left else UNCHANGED, expected)
 
 
+def _list_syncs(entry: Entry, lists: Mapping[str, Sequence[str]]) -> Iterator[Call]:
+    """One request for each status, with the lists that get it."""
+    for status, list_ids in lists.items():
+        yield Call(SYNCCONTACT, {**entry.params, "listid": ",".join(list_ids), "status": status})
+
+
 def _find_before_now(entry: Entry, found: Sequence[Found]) -> dict[str, Any]:
-    """`before` of the plan, with who is on the lists by now, and with which status."""
+    """`before` as planned, with who is on the lists now, and with which status; nothing when the
+    plan has none."""
     before: dict[str, Any] = {}
     for list_id, planned in entry.expected.get("before", {}).items():
         statuses = {one.status for one in found if one.list_id == int(list_id)}
@@ -472,7 +483,7 @@ def _find_before_now(entry: Entry, found: Sequence[Found]) -> dict[str, Any]:
             before[list_id] = {"exists": True, "values": values}
         else:
             before[list_id] = {"exists": bool(statuses), "values": values}
-    return before
+    return {"before": before} if before else {}
 
 
 def _check_unchanged(entry: Entry, sent: Mapping[str, Any], found: Sequence[Found]) -> None:
@@ -498,7 +509,8 @@ def _decide_list(
     entry: Entry, list_id: str, found: Sequence[Found]
 ) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found, or what was known of them when it was planned."""
-    held, wanted = entry.expected.get("held", {}), entry.params.get("status")
+    held = entry.expected.get("held", {})
+    wanted = entry.params.get("status")
     here = {one.status for one in found if one.list_id == int(list_id)}
     if wanted is None and not here:
         raise Refused(
@@ -583,7 +595,8 @@ def compare_contacts(
         return Compared({"contact": ("there", "not there")})
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
-    status, wanted = expected.get("status"), expected.get("fields") or {}
+    status = expected.get("status")
+    wanted = expected.get("fields") or {}
     for one in found:
         if status is not None and one.status is None:
             hidden.add("status")
@@ -640,7 +653,8 @@ class Contacts(Kind):
         self, entry: Entry, contact_ids: Sequence[int], directory: Directory
     ) -> Outgoing:
         """Whoever could be subscribed is looked up first; so is who is reverted."""
-        if (sent := entry.expected.get("reverts")) is not None:
+        sent = entry.expected.get("reverts")
+        if sent is not None:
             _check_unchanged(entry, sent, directory.find_now(entry.email or ""))
         if entry.operation == EDITCONTACT.name:
             ids = chain(*entry.expected["ids"].values())

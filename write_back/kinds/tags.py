@@ -18,7 +18,8 @@ from write_back.item import EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.planning import Planning, bind_parameters, find_standing
 
-ADD, REMOVE = "add", "remove"
+ADD = "add"
+REMOVE = "remove"
 
 
 class _Row(NamedTuple):
@@ -95,7 +96,8 @@ class TagsPlanning(Planning):
             if not contested:
                 yield row, person
                 continue
-            number, name = wanted[person.address, contested[0], other], show_name(contested[0])
+            number = wanted[person.address, contested[0], other]
+            name = show_name(contested[0])
             self.reject_row(
                 row.number,
                 f"row {number} {words} the tag {name} of the same contact: keep one of them",
@@ -122,7 +124,9 @@ class TagsPlanning(Planning):
             self.note_change(row.number, person.display_name, "tag", old, new)
 
     def _make_item(self, target: _Target, request: _Request) -> Item:
-        person, contact_id, action = request.person, target.contact_id, target.action
+        person = request.person
+        contact_id = target.contact_id
+        action = target.action
         operation = ADDTAG if action == ADD else REMOVETAG
         tags = sorted(request.tags)
         names = [target.address, *map(str, person.ids)] if contact_id is None else [str(contact_id)]

@@ -248,7 +248,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 late = (
                     0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
                 )
-                done, verified = done and done + late, verified and verified + late
+                done = done and done + late
+                verified = verified and verified + late
                 found[subject] = Past(
                     item_id, content, State(state), message, done, verified, is_drifted, source
                 )

@@ -113,9 +113,8 @@ class Store:
     def check_pages(self) -> None:
         """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
         with self._lock, self._explain_errors():
-            if (
-                found := self._connection.execute("pragma integrity_check(1)").fetchone()[0]
-            ) != "ok":
+            found = self._connection.execute("pragma integrity_check(1)").fetchone()[0]
+            if (found) != "ok":
                 raise OutboxDamaged(describe_damage(self.path, found))
             if self._connection.execute("select value from revision").fetchone()[0] < _read_note(
                 self.path
@@ -232,7 +231,9 @@ class Change:
     yet."""
 
     def __init__(self, connection: sqlite3.Connection, now: float) -> None:
-        self._connection, self.now, self.revision = connection, now, 0
+        self._connection = connection
+        self.now = now
+        self.revision = 0
 
     def run_statement(self, statement: str, **values: Any) -> sqlite3.Cursor:
         """Run a statement of `statements.sql`; `now` and `revision` are those of the
@@ -428,7 +429,8 @@ def sender_lock(
             f"{path} cannot be used ({error.strerror}): let this user write it, or move it away"
         ) from error
     try:
-        deadline, is_told = time.monotonic() + wait_s, False
+        deadline = time.monotonic() + wait_s
+        is_told = False
         while holder := _take_lock(handle):
             if time.monotonic() >= deadline:
                 raise OutboxBusy(

@@ -39,7 +39,7 @@ from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import (
-    describe_problem,
+    count_shortfall,
     plan_lines,
     rejected_now,
     result_lines,
@@ -289,12 +289,12 @@ class AudienceSyncs:
                 "people": len(audience.who),
                 "changes": plan.new_count + plan.changed_count,
                 "requests": requests,
-            } | ({"rejected before": len(plan.told)} if plan.told else {})
+            } | ({"rejected before": len(plan.reported)} if plan.reported else {})
             people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
             problems = [
                 text
                 for result in results
-                if (text := describe_problem(result, rejected_now(result)))
+                if (text := count_shortfall(result, rejected_now(result)))
             ]
         except Exception as failed:
             self._note_refusal(

@@ -71,8 +71,8 @@ class Lists:
     def field_names(self) -> list[str]:
         """Labels, then ids, of all lists' fields, each once."""
         many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
-        names = [each for labels in many for each in labels.values()] + [
-            each for ids in many for each in ids
+        names = [name for labels in many for name in labels.values()] + [
+            name for ids in many for name in ids
         ]
         return list(dict.fromkeys(names))
 
@@ -269,7 +269,7 @@ def load_known(settings: Settings, account: str) -> Known:
     read_at = {list_id: at for list_id, at, _ in read}
     as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
-    own = (each.timezone for each in settings.accounts if each.account == account)
+    own = (connection.timezone for connection in settings.accounts if connection.account == account)
     zone = _first_zone(*own, business[0][0], settings.timezone)
     return Known(
         settings, account, zone, Lists.from_rows(lists, fields), as_of, read_at, is_all_known
@@ -381,7 +381,7 @@ class ListReader:
         #: The field that a key of a response stands for: its id, or its label where only one has
         #: it.
         self._field_of = cache(lambda key: ids.get(fold_name(key)))
-        self._shown = set(map(self._field_of, shown_keys))
+        self._readable = set(map(self._field_of, shown_keys))
 
     def find_present(
         self, members: list[Member], past: Past | None, as_of: float | None
@@ -407,7 +407,7 @@ class ListReader:
             hidden = {
                 field_id: text
                 for field_id, text in sent.fields.items()
-                if field_id not in self._shown
+                if field_id not in self._readable
             }
             return read._replace(fields=hidden | fields)
         status = read.status if sent.status is None else sent.status
@@ -417,7 +417,7 @@ class ListReader:
         """Whether the field is known to have this value; what is shown for others and not here is
         empty."""
         value = now.fields.get(field_id)
-        return value == text if value is not None else not text and field_id in self._shown
+        return value == text if value is not None else not text and field_id in self._readable
 
     def find_empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
         """Of these, those that are known to have no value yet."""
@@ -429,16 +429,16 @@ class ListReader:
         """Status and fields that all the contacts have alike (a sync changes every contact with the
         address on the list)."""
         statuses = {member.status_code for member in members}
-        first, *others = [self._read_fields(member.fields) for member in members] or [{}]
+        first, *other_contacts = [self._read_fields(member.fields) for member in members] or [{}]
         alike = {
             field_id: text
             for field_id, text in first.items()
-            if all(other.get(field_id) == text for other in others)
+            if all(other.get(field_id) == text for other in other_contacts)
         }
         return statuses.pop() if len(statuses) == 1 else None, alike
 
-    def _read_fields(self, shown: str | None) -> dict[str, str]:
-        values = _decode(shown) if shown else None
+    def _read_fields(self, text: str | None) -> dict[str, str]:
+        values = _decode(text) if text else None
         if not isinstance(values, dict):
             return {}
         pairs = ((self._field_of(key), _comparable_text(value)) for key, value in values.items())

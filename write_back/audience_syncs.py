@@ -86,15 +86,15 @@ def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> lis
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
         raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
     return [syncs[name] for name in dict.fromkeys(names)] or [
-        each for each in syncs.values() if each.enabled
+        sync for sync in syncs.values() if sync.enabled
     ]
 
 
 #: Key of a table → what it takes.
 _TAKES = {
-    each.name: SWITCH if each.type is bool else TEXT
-    for each in fields(AudienceSync)
-    if each.name != "name"
+    option.name: SWITCH if option.type is bool else TEXT
+    for option in fields(AudienceSync)
+    if option.name != "name"
 }
 
 
@@ -118,8 +118,8 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 class Audience:
     """An entry with everybody in its result, each once. `who`: their addresses in normal form;
     `cells`: the columns of the push; `faults`: place → why it cannot be sent; `claims`: what it
-    wanted when it was pushed last. An entry that `is_gone` from the file has nobody. `problem`: why
-    nothing is pushed of it; what it claimed stays. `wanted`: what entries of its account want."""
+    wanted when it was pushed last. An entry that `is_gone` from the file has nobody. `error`: why
+    nothing is pushed of it; what it claimed stays. `desired`: what entries of its account want."""
 
     sync: AudienceSync
     account: str
@@ -129,8 +129,8 @@ class Audience:
     tags: Sequence[str] = ()
     claims: dict[str, Claim] = field(default_factory=dict, repr=False)
     is_gone: bool = False
-    problem: Exception | None = None
-    wanted: Collection[str] = field(default=(), repr=False)
+    error: Exception | None = None
+    desired: Collection[str] = field(default=(), repr=False)
 
     @property
     def subjects(self) -> dict[str, None]:
@@ -142,7 +142,7 @@ class Audience:
         return [subject for subject, claim in self.claims.items() if claim.is_wanted]
 
     def is_wanted(self, subject: str) -> bool:
-        return subject.casefold() in self.wanted
+        return subject.casefold() in self.desired
 
 
 def read_audiences(
@@ -153,11 +153,11 @@ def read_audiences(
     syncs = read_audience_syncs(settings.folder)
     with open_outbox(settings.home) as outbox:
         resting = {name: _as_pushed(settings, outbox, sync) for name, sync in syncs.items()}
-        here = {(each.account, name) for name, each in resting.items()}
+        here = {(audience.account, name) for name, audience in resting.items()}
         gone = [
-            _gone_audience(outbox, *each)
-            for each in outbox.list_claimers()
-            if not here & {each, ("", each[1])}
+            _gone_audience(outbox, account, name)
+            for account, name in outbox.list_claimers()
+            if not here & {(account, name), ("", name)}
         ]
     read = [
         _read_audience(settings, resting.pop(sync.name), accept_shrink)
@@ -165,7 +165,10 @@ def read_audiences(
     ]
     audiences = read if names or not syncs else [*read, *gone]
     everybody = [*audiences, *resting.values()]
-    return [replace(each, wanted=_find_wanted(each.account, everybody)) for each in audiences]
+    return [
+        replace(audience, desired=_find_claimed_subjects(audience.account, everybody))
+        for audience in audiences
+    ]
 
 
 def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
@@ -173,13 +176,13 @@ def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audien
     try:
         account = _find_account(settings, sync)
     except InputError as error:
-        return Audience(sync, "", problem=error)
+        return Audience(sync, "", error=error)
     return Audience(sync, account, claims=outbox.find_claims(account, sync.name))
 
 
 def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
     """With everybody in its result. Whatever is wrong with it is its own."""
-    if audience.problem is not None:
+    if audience.error is not None:
         return audience
     try:
         known = load_known(settings, audience.account)
@@ -189,9 +192,9 @@ def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) 
         if not accept_shrink:
             _check_shrink(settings, found)
     except BadValue as error:
-        return replace(audience, problem=InputError(str(error)))
+        return replace(audience, error=InputError(str(error)))
     except Exception as error:
-        return replace(audience, problem=error)
+        return replace(audience, error=error)
     return found
 
 
@@ -236,7 +239,7 @@ def _group_people(audience: Audience, people: Rows) -> Audience:
 def _find_unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     """Why a person's rows could not be read."""
     faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in names)]
-    reasons = {number: reason for each in faulty for number, reason in each.items()}
+    reasons = {number: reason for faults in faulty for number, reason in faults.items()}
     return {
         key: reasons[number]
         for key, number in zip(keys, people.numbers, strict=True)
@@ -299,11 +302,15 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
 # ---- what is wanted, over all entries, and what is not any more
 
 
-def _find_wanted(account: str, audiences: Iterable[Audience]) -> Collection[str]:
+def _find_claimed_subjects(account: str, audiences: Iterable[Audience]) -> Collection[str]:
     """Subjects (`who|tag`) that entries of the account want, in lower case: what differs in nothing
     else may be one tag at the service."""
-    theirs = [each for each in audiences if each.account == account and not each.is_gone]
-    subjects = chain(*(each.subjects if each.tags else each.claimed for each in theirs))
+    own_audiences = [
+        audience for audience in audiences if audience.account == account and not audience.is_gone
+    ]
+    subjects = chain(
+        *(audience.subjects if audience.tags else audience.claimed for audience in own_audiences)
+    )
     return set(map(str.casefold, subjects))
 
 
@@ -330,13 +337,13 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """What an entry wants to be changed. `claims`: those that change (None: no more); `taken`: how
-    many tags nobody wants any more."""
+    """What an entry wants to be changed. `claims`: those that change (None: no more). `removed`:
+    how many tags nobody wants any more."""
 
     audience: Audience
     planned: Planned
     claims: Mapping[str, Claim | None] = field(repr=False)
-    taken: int
+    removed: int
 
 
 def find_difference(
@@ -347,13 +354,13 @@ def find_difference(
     reject_limit: float = 0.05,
     if_plan: Sequence[str] = (),
 ) -> Difference:
-    """What is not yet as the entry says. No request. Raises its `problem`, InputError,
+    """What is not yet as the entry says. No request. Raises its `error`, InputError,
     WarehouseError, OutboxError."""
-    if audience.problem is not None:
-        raise audience.problem
+    if audience.error is not None:
+        raise audience.error
     sync = audience.sync
-    given, left = _find_unwanted(settings, audience)
-    taken = given if sync.untag_when_gone else []
+    removable, left = _find_unwanted(settings, audience)
+    removed = removable if sync.untag_when_gone else []
     now = dict.fromkeys(
         left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False)
     )
@@ -367,23 +374,23 @@ def find_difference(
         reject_limit=reject_limit,
         verify=sync.verify,
     )
-    planned = plan_push(settings, order, _make_rows(audience, taken))
-    return Difference(audience, planned, _find_changed_claims(audience.claims, now), len(taken))
+    planned = plan_push(settings, order, _make_rows(audience, removed))
+    return Difference(audience, planned, _find_changed_claims(audience.claims, now), len(removed))
 
 
 def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
     """What it claims and does not want any more, as `sort_unwanted` has it."""
     wants = audience.subjects
     gone = {subject: claim for subject, claim in audience.claims.items() if subject not in wants}
-    held = list(filter(audience.is_wanted, gone))
-    for subject in held:
+    kept = list(filter(audience.is_wanted, gone))
+    for subject in kept:
         del gone[subject]
     if not gone:
-        return [], held
+        return [], kept
     known = load_known(settings, audience.account)
     with open_outbox(settings.home) as outbox:
-        given, left = sort_unwanted(known, outbox, gone, audience.is_wanted)
-    return given, [*held, *left]
+        removable, left = sort_unwanted(known, outbox, gone, audience.is_wanted)
+    return removable, [*kept, *left]
 
 
 def _find_changed_claims(
@@ -393,16 +400,16 @@ def _find_changed_claims(
     return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
 
 
-def _make_rows(audience: Audience, taken: Sequence[str]) -> Rows:
+def _make_rows(audience: Audience, removed: Sequence[str]) -> Rows:
     """Of everybody, and of tags that are taken away."""
     cells = audience.cells
     if not audience.sync.list:
-        parts = (subject.partition("|") for subject in taken)
+        parts = (subject.partition("|") for subject in removed)
         away = _of_tags((who, tag, REMOVE) for who, _, tag in parts)
         cells = {name: [*cells.get(name, ()), *column] for name, column in away.items()}
     return Rows(
         cells,
-        list(range(2, 2 + len(audience.who) + len(taken))),
+        list(range(2, 2 + len(audience.who) + len(removed))),
         Source(f"{SOURCE}{audience.sync.name}", ""),
         {place + 2: reason for place, reason in audience.faults.items()},
     )

@@ -25,15 +25,15 @@ def may_subscribe(status: str | None) -> bool:
     return status in _REACH
 
 
-def is_raised(now: str | None, wanted: str | None) -> bool:
+def is_raised(now: str | None, requested: str | None) -> bool:
     """Whether the status makes mails reach somebody whom they do not reach now. None, of `now`: a
     status that nobody knows."""
-    return _REACH.get(wanted or "", 0) > _REACH.get(now or "", 0)
+    return _REACH.get(requested or "", 0) > _REACH.get(now or "", 0)
 
 
 class Decision(NamedTuple):
-    """`status`: what is to be sent, None: none. `is_left`: it was wanted, and would have subscribed
-    somebody again."""
+    """`status`: what is to be sent, None: none. `is_left`: it was requested, and would have
+    subscribed somebody again."""
 
     status: str | None
     is_left: bool = False
@@ -41,15 +41,16 @@ class Decision(NamedTuple):
 
 def decide_status(
     present: Collection[str | None],
-    wanted: str | None,
+    requested: str | None,
     *,
     elsewhere: Collection[str | None] = (),
     may_raise: bool = False,
 ) -> Decision:
     """`present`: the statuses of those with the address on the list, none when a request would add
-    somebody; `elsewhere`: those that the person has on other lists; `wanted`: None where the status
-    is to stay as it is; `may_raise`: a person has chosen that switch for this one sending."""
-    status = wanted if present else wanted or ACTIVE
+    somebody; `elsewhere`: those that the person has on other lists; `requested`: None where the
+    status is to stay as it is; `may_raise`: a person has chosen that switch for this one
+    sending."""
+    status = requested if present else requested or ACTIVE
     if status is None or set(present) == {status}:
         return Decision(None)
     is_left = not may_raise and any(is_raised(now, status) for now in chain(present, elsewhere))

@@ -24,7 +24,7 @@ def delete_from_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
     """How many items and claims of the outbox are about them; with `apply` they are deleted, and
     nothing is left of them in free pages. Raises sqlite3.Error."""
     with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as connection:
-        connection.create_function("is_theirs", 4, partial(_is_theirs, forgotten))
+        connection.create_function("is_theirs", 4, partial(_names_person, forgotten))
         connection.create_function("is_their_subject", 2, partial(_is_their_subject, forgotten))
         connection.execute(STATEMENTS["theirs"])
         ((count,),) = connection.execute(STATEMENTS["count_theirs"])
@@ -38,7 +38,7 @@ def delete_from_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
     return int(count)
 
 
-def _is_theirs(
+def _names_person(
     forgotten: Forgotten,
     account: str,
     email: str | None,
@@ -68,11 +68,11 @@ def delete_from_pushes(
         if (
             push is None
             or rows is None
-            or not (theirs := rows_about(rows, push.account, forgotten, {}))
+            or not (own_rows := rows_about(rows, push.account, forgotten, {}))
         ):
             continue
-        yield path, len(theirs)
+        yield path, len(own_rows)
         if apply:
-            left = rows.take_rows(sorted(set(range(len(rows))) - theirs))
+            left = rows.take_rows(sorted(set(range(len(rows))) - own_rows))
             keep_rows(path, left, left.numbers)
             write_rejections(home, outbox, push)

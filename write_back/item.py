@@ -131,7 +131,7 @@ class Plan:
     idle: Sequence[Reason] = field(default=(), repr=False)
     bad: Sequence[Reason] = field(default=(), repr=False)
     # as bad, and told when they first were
-    told: tuple[Reason, ...] = field(default=(), repr=False)
+    reported: tuple[Reason, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first
@@ -156,7 +156,7 @@ class Plan:
 
     @property
     def earlier_count(self) -> int:
-        return sum(each.open_count + each.look_ups for each in self.earlier)
+        return sum(entry.open_count + entry.look_ups for entry in self.earlier)
 
     @cached_property
     def plan_id(self) -> str:

@@ -178,11 +178,11 @@ class Planning(ABC):
 
     # ---- fates
 
-    def try_row(self, row: int, do: Callable[..., T], *given: object) -> T | None:
+    def try_row(self, row: int, do: Callable[..., T], *arguments: object) -> T | None:
         """What it returns; None, and the row is left or rejected, when it raises Superseded or
         BadValue."""
         try:
-            return do(*given)
+            return do(*arguments)
         except Superseded as error:
             self.leave_row(row, str(error))
         except BadValue as error:
@@ -252,7 +252,7 @@ class Planning(ABC):
             for text, number in self._counted.items()
         )
         warnings = [*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted]
-        idle = (each for row, each in self._idle.items() if row not in sent and row not in bad)
+        idle = (reason for row, reason in self._idle.items() if row not in sent and row not in bad)
         new_count = sum(sent.values())
         return Plan(
             account=self.known.account,
@@ -263,8 +263,8 @@ class Planning(ABC):
             new_count=new_count,
             changed_count=len(sent) - new_count,
             idle=sorted(idle, key=_rows),
-            bad=sorted((each for row, each in bad.items() if row not in sent), key=_rows),
-            changes=tuple(sorted(self._changes, key=lambda each: each.row)),
+            bad=sorted((reason for row, reason in bad.items() if row not in sent), key=_rows),
+            changes=tuple(sorted(self._changes, key=lambda reason: reason.row)),
             warnings=tuple(dict.fromkeys(warnings)),
             columns=self.picked.renamed,
             unknown_address_count=len(self._unknown_addresses),
@@ -286,15 +286,15 @@ def without_forgotten(
     them."""
     if not forgotten:
         return rows
-    theirs = rows_about(rows, account, forgotten, mapping)
+    places = rows_about(rows, account, forgotten, mapping)
     cells = {
-        title: [None if place in theirs else cell for place, cell in enumerate(column)]
+        title: [None if place in places else cell for place, cell in enumerate(column)]
         for title, column in rows.cells.items()
     }
     return replace(
         rows,
         cells=cells,
-        faults={**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in theirs}},
+        faults={**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in places}},
     )
 
 
@@ -314,21 +314,21 @@ def rows_about(
 _FIGURES = re.compile(r"[0-9]+")
 
 
-def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) -> Plan:
+def set_reported_apart(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) -> Plan:
     """Rows that were rejected before, for the same reason, are apart from those that are rejected
     now. `rejected`: whom rows were about that our checks rejected, and why."""
-    told = {(who, _FIGURES.sub("", reason)) for who, reason in rejected}
+    reported = {(who, _FIGURES.sub("", reason)) for who, reason in rejected}
     names = [column for title, column in rows.cells.items() if title in ("email", "contact_id")]
     numbers = dict(zip(rows.numbers, zip(*names, strict=True), strict=True))
     bad: list[Reason] = []
     known: list[Reason] = []
-    for each in plan.bad:
-        who = next(filter(None, map(text_of, numbers[each.rows[0]])), "")
-        is_told = each.by_service or (who, _FIGURES.sub("", each.reason)) in told
+    for reason in plan.bad:
+        who = next(filter(None, map(text_of, numbers[reason.rows[0]])), "")
+        is_reported = reason.by_service or (who, _FIGURES.sub("", reason.reason)) in reported
         is_id = who.isdecimal() and len(who) < 19
-        named = replace(each, contact_id=int(who)) if is_id else replace(each, email=who)
-        (known if is_told else bad).append(named)
-    return replace(plan, bad=tuple(bad), told=tuple(known))
+        named = replace(reason, contact_id=int(who)) if is_id else replace(reason, email=who)
+        (known if is_reported else bad).append(named)
+    return replace(plan, bad=tuple(bad), reported=tuple(known))
 
 
 def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ from write_back.refusals import find_refusal
 from write_back.rejected_rows import RejectedRows, write_rejections
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
-_SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
+_MAX_LISTED, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
 #: What a reason may quote of a cell (`shown`), and ids.
 _VALUE = re.compile(r"“[^“]*”|\d{5,}")
 #: Why what was sent is not verified, by `--verify`.
@@ -48,11 +48,11 @@ _UNREAD = {
 # ---- what a push came to
 
 
-def explain_reason(each: Reason) -> output.Reason:
+def explain_reason(reason: Reason) -> output.Reason:
     """The reason with what is known of it."""
-    refusal = find_refusal(each.reason) if each.by_service else None
+    refusal = find_refusal(reason.reason) if reason.by_service else None
     what = (refusal.is_permanent, refusal.remedy) if refusal else ()
-    return output.Reason(list(each.rows), each.reason, each.by_service, *what)
+    return output.Reason(list(reason.rows), reason.reason, reason.by_service, *what)
 
 
 def group_reasons(
@@ -60,9 +60,9 @@ def group_reasons(
 ) -> list[output.Reason]:
     """Equal reasons as one that has the rows of all, the most frequent first."""
     rows: dict[tuple[str, bool], list[int]] = {}
-    for each in reasons:
-        reason = _without_values(each.reason) if is_discreet else each.reason
-        rows.setdefault((reason, each.by_service), []).extend(each.rows)
+    for entry in reasons:
+        reason = _without_values(entry.reason) if is_discreet else entry.reason
+        rows.setdefault((reason, entry.by_service), []).extend(entry.rows)
     most_first = sorted(rows.items(), key=lambda item: -len(item[1]))
     return [explain_reason(Reason(tuple(several), *same)) for same, several in most_first]
 
@@ -79,7 +79,7 @@ def result_of(
     waiting: list[Reason] = []
     left: list[Reason] = []
     mismatches = Counter[str]()  # field → requests
-    for entry in outbox.each_item(push_id):
+    for entry in outbox.iterate_items(push_id):
         if entry.state is State.REJECTED:
             rejected.append(entry.why)
         elif entry.state in OPEN:
@@ -96,7 +96,7 @@ def result_of(
         row_count=push.row_count,
         rows=counts.rows,
         requests=counts.requests,
-        reasons=group_reasons(sorted(rejected, key=lambda each: each.rows)),
+        reasons=group_reasons(sorted(rejected, key=lambda entry: entry.rows)),
         waiting=list(map(explain_reason, waiting)),
         mismatches=dict(mismatches),
         drifted=counts.drifted,
@@ -139,7 +139,7 @@ def push_line(outbox: Outbox, push: Push) -> output.PushLine:
 
 def rejected_now(result: PushResult) -> int:
     """Requests and rows, without rows of which the service refused the same before."""
-    by_check = sum(len(each.rows) for each in result.reasons if not each.by_service)
+    by_check = sum(len(reason.rows) for reason in result.reasons if not reason.by_service)
     return result.requests.get(State.REJECTED, 0) + by_check
 
 
@@ -178,7 +178,7 @@ def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
         for state, words in _load_texts().STATES.items()
         if (count := result.rows.get(state))
     ]
-    may_pass = any(each.by_service and not each.is_permanent for each in result.reasons)
+    may_pass = any(reason.by_service and not reason.is_permanent for reason in result.reasons)
     return _mask_lines(render_lines("result", result, counts, may_pass, is_discreet), is_discreet)
 
 
@@ -190,11 +190,11 @@ def write_headline(result: PushResult) -> str:
     """What is not as it was meant to be, a sentence with numbers; without addresses."""
     return (
         f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they "
-        f"were meant to be ({describe_problem(result, result.rows.get(State.REJECTED, 0))})"
+        f"were meant to be ({count_shortfall(result, result.rows.get(State.REJECTED, 0))})"
     )
 
 
-def describe_problem(result: PushResult, rejected: int) -> str:
+def count_shortfall(result: PushResult, rejected: int) -> str:
     """The same in counts; `rejected`: what counts of that."""
     parts = {
         "rejected": rejected,
@@ -212,8 +212,8 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     that a row or the service said."""
     needs = needs_person(result)
     reasons = Counter[tuple[str, str | None]]()
-    for each in result.reasons:
-        reasons[_without_words(each), each.remedy] += len(each.rows)
+    for reason in result.reasons:
+        reasons[_without_words(reason), reason.remedy] += len(reason.rows)
     return {
         "text": "\n".join(render_lines("alert", result, needs, reasons.most_common())),
         "job": ran.job,
@@ -225,13 +225,15 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     }
 
 
-def _without_words(each: output.Reason) -> str:
+def _without_words(reason: output.Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
-    if each.by_service:
+    if reason.by_service:
         return (
-            refusal.name if (refusal := find_refusal(each.reason)) else "other words of the service"
+            refusal.name
+            if (refusal := find_refusal(reason.reason))
+            else "other words of the service"
         )
-    return _without_values(each.reason)
+    return _without_values(reason.reason)
 
 
 def _without_values(reason: str) -> str:
@@ -256,7 +258,7 @@ def plan_document(planned: Planned) -> output.PushPlan:
         rows=plan.row_count,
         new=plan.new_count,
         changed=plan.changed_count,
-        idle={each.reason: len(each.rows) for each in group_reasons(plan.idle)},
+        idle={reason.reason: len(reason.rows) for reason in group_reasons(plan.idle)},
         invalid=list(map(explain_reason, plan.bad)),
         changes=list(plan.changes),
         columns=dict(plan.columns),
@@ -296,7 +298,7 @@ def _load_texts() -> Any:
         "shown": lambda name: show_name(name)[1:-1],
     }
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
-    made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
+    made.globals |= {"KINDS": KINDS, "SHOWN": _MAX_LISTED, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
 
 
@@ -304,12 +306,12 @@ def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
     checked = plan.bad_count
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
-    for each in group_reasons(plan.idle):
-        yield each.reason, len(each.rows), "nothing to send"
+    for reason in group_reasons(plan.idle):
+        yield reason.reason, len(reason.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
     yield "invalid", checked, limit if checked else ""
-    refused = len(plan.bad) - checked + len(plan.told)
+    refused = len(plan.bad) - checked + len(plan.reported)
     if refused:
         yield (
             "rejected before",

@@ -40,8 +40,8 @@ from write_back.item import Options, Plan, Source
 from write_back.kinds import KINDS, Kind, make_plan, verify_pushes
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, open_outbox
-from write_back.outbox.store import check_not_held, sender_lock
-from write_back.planning import without_forgotten, without_told
+from write_back.outbox.store import check_no_hold, sender_lock
+from write_back.planning import set_reported_apart, without_forgotten
 from write_back.push_report import alert_body, needs_person, result_of
 from write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows
 from write_back.reverting import find_revert
@@ -72,7 +72,7 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     if typed["sql"] is not None and (typed["encoding"] or typed["sheet"]):
         raise SettingsError("--encoding and --sheet are for files: leave them out beside --sql")
-    own = {each.name: typed[each.name] for each in fields(Options) if each.name in typed}
+    own = {option.name: typed[option.name] for option in fields(Options) if option.name in typed}
     own |= {"mapping": mapping, "ignore": tuple(typed["ignore"]), "send_all": typed["all"]}
     return Order(
         kind,
@@ -143,7 +143,9 @@ def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> 
     if revert is not None:
         plan = revert.guard_plan(plan)
     if options.is_standing:
-        plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
+        plan = set_reported_apart(
+            plan, rows, outbox.rejected_by_check(order.account, rows.source.name)
+        )
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
     if options.if_plan and plan.request_count and plan.plan_id not in options.if_plan:
         raise InputError(
@@ -161,7 +163,7 @@ def enqueue_push(
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people
     who push the same file at the same moment send it once."""
-    check_not_held(outbox_of(settings.home))
+    check_no_hold(outbox_of(settings.home))
     order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
@@ -176,16 +178,16 @@ def enqueue_push(
             plan = replace(
                 plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad)
             )
-        wanted = {
-            row for several in (plan.items, plan.bad) for each in several for row in each.rows
+        numbers = {
+            row for several in (plan.items, plan.bad) for entry in several for row in entry.rows
         }
-        typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
+        typed = [f"{column}={title}" for column, title in order.options.mapping.items()]
         return outbox.enqueue_plan(
             plan,
             run=run,
             options=asdict(order.options) | {"verify": order.verify, "map": typed},
             keep=lambda push_id: keep_rows(
-                folder_of(settings.home, push_id) / "rows.parquet", rows, wanted
+                folder_of(settings.home, push_id) / "rows.parquet", rows, numbers
             ),
             corrects=_find_corrected(plan, rows),
             corrects_refused=order.kind.is_idempotent,
@@ -196,8 +198,8 @@ def enqueue_push(
 def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
     """The rejected rows of earlier pushes that these rows replace; a request that is still to be
     retried is not corrected."""
-    refused_again = {row for bad in plan.bad if bad.by_service for row in bad.rows}
-    return [named for number, named in named_rows(rows) if number not in refused_again]
+    still_refused = {row for bad in plan.bad if bad.by_service for row in bad.rows}
+    return [named for number, named in named_rows(rows) if number not in still_refused]
 
 
 # ---- send and verify
@@ -232,7 +234,7 @@ class PushRun:
         account = self.ran.account
         is_stopped = False
         if self.outbox.has_left(account):
-            check_not_held(outbox_of(home))
+            check_no_hold(outbox_of(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(home), is_sender, _open_client(self.settings, account) as self.client:
                 self._recognise_account()
@@ -253,7 +255,7 @@ class PushRun:
             self._unrecognised = str(error)
 
     def send_open(self) -> None:
-        pushes = {each.push_id for each in self.outbox.open_by_push(self.ran.account)}
+        pushes = {entry.push_id for entry in self.outbox.open_by_push(self.ran.account)}
         if pushes:
             sending = Sending(
                 self.outbox,
@@ -347,7 +349,7 @@ def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResu
     sync.writebacks, and posted to the alert address where it needs a person. While somebody else
     has the warehouse, the tables follow with the next push or sync."""
     pushes = filter(None, [ran.push_id, *sorted(ran.earlier)])
-    results = [result_of(settings.home, outbox, each, stopped=ran.stopped) for each in pushes]
+    results = [result_of(settings.home, outbox, push, stopped=ran.stopped) for push in pushes]
     if not results:
         return []
     results[0].requests_sent = ran.requests

@@ -25,8 +25,8 @@ class Refusal(NamedTuple):
 
 #: The first that fits counts.
 REFUSALS = tuple(
-    Refusal(re.compile("|".join(each.pop("patterns"))), **each)
-    for each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
+    Refusal(re.compile("|".join(refusal.pop("patterns"))), **refusal)
+    for refusal in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
         "refusals"
     ]
 )
@@ -34,7 +34,9 @@ REFUSALS = tuple(
 
 def find_refusal(message: str | None) -> Refusal | None:
     """What is known of the service's message, as the outbox keeps it."""
-    return next((each for each in REFUSALS if each.pattern.search((message or "").lower())), None)
+    return next(
+        (refusal for refusal in REFUSALS if refusal.pattern.search((message or "").lower())), None
+    )
 
 
 def is_permanent(message: str | None) -> bool:

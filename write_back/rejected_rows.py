@@ -64,14 +64,14 @@ def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
     reasons = [entry.why for entry in outbox.list_entries(push.push_id, [State.REJECTED])]
     if not reasons:
         return RejectedRows((), [])
-    lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
+    lost = Rows({}, sorted({row for reason in reasons for row in reason.rows}), Source("", ""))
     kept = kept_rows(folder_of(home, push.push_id) / "rows.parquet") or lost
     options = {name: value for name in _REPEATED if (value := push.options.get(name))}
     return _make_rejected(kept, reasons, push.push_id)._replace(kind=push.kind, options=options)
 
 
 def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
-    why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
+    why = {row: replace(reason, rows=(row,)) for reason in reasons for row in reason.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
     found = [
         RejectedRow(
@@ -95,8 +95,8 @@ def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
 
 def write_copy(path: Path, rejected: RejectedRows) -> Path:
     """Write the rows over no file that is there; where they are."""
-    others = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
-    free = next(each for each in chain([path], others) if not each.exists())
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    free = next(candidate for candidate in chain([path], numbered) if not candidate.exists())
     _write_rows(free, rejected)
     return free
 
@@ -118,9 +118,9 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     """The rows behind what is said of each; no spreadsheet runs any of it."""
     writer = csv.writer(stream)
     writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
-    for each in rejected.rows:
-        reason = defuse_cell(each.why.reason)
-        writer.writerow([*each.why.rows, reason, each.push_id, *map(defuse_cell, each.cells)])
+    for row in rejected.rows:
+        reason = defuse_cell(row.why.reason)
+        writer.writerow([*row.why.rows, reason, row.push_id, *map(defuse_cell, row.cells)])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
@@ -146,8 +146,10 @@ def defuse_cell(text: str) -> str:
 def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     """Keep these rows of the input: the service may refuse them later, when the file may be
     gone."""
-    wanted = set(numbers)
-    kept = rows.take_rows(place for place, number in enumerate(rows.numbers) if number in wanted)
+    kept_numbers = set(numbers)
+    kept = rows.take_rows(
+        place for place, number in enumerate(rows.numbers) if number in kept_numbers
+    )
     cells = {
         name: pa.array(list(map(kept_text, column)), pa.string())
         for name, column in kept.cells.items()

@@ -58,10 +58,10 @@ class Schedule:
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
             self._blocked[item_id] += not self._join_queue(item_id, name)
-        is_held = self._queues[name][0] == item_id
-        if not is_held:
+        is_queued = self._queues[name][0] == item_id
+        if not is_queued:
             self._out.discard(item_id)
-        return is_held
+        return is_queued
 
     def next_item(self) -> int | None:
         """The first that may go now; it is handed out once, until `again`."""

@@ -8,7 +8,7 @@ States of an item (`item.State`), and the method that leads on:
 
     planned   _begin_task: look up who it is for (_on_found), claim it, send it (_deliver_task)
     sending   _on_sent: applied, rejected, skipped; planned again if it certainly was not sent
-    unknown   after _on_lost: an idempotent item is sent again (_send_again), any other is looked
+    unknown   after _on_lost: an idempotent item is sent again (_resend), any other is looked
               for (_look_for, _judge_presence), then applied, sent again or given up (_give_up)
     applied, rejected, skipped   it is over (_settle_task), and what waits for it may go
 
@@ -173,7 +173,7 @@ class Sending:
             if task not in self._unknown:
                 self._schedule.hand_back(task.item_id)
             elif task.kind.is_idempotent:
-                self._send_again(task)
+                self._resend(task)
             else:
                 self._look_for(task)
         while (
@@ -221,9 +221,9 @@ class Sending:
             time.sleep(max(0.001, timeout_s))
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
         for future in done:
-            problem = future.exception()
+            error = future.exception()
             then = self._under_way.pop(future)
-            then(problem if isinstance(problem, MarketingApiError) else future.result())
+            then(error if isinstance(error, MarketingApiError) else future.result())
         return bool(done)
 
     def _stop_sending(self, reason: str) -> None:
@@ -275,22 +275,20 @@ class Sending:
                 self._outbox.unclaim_item(task.item_id)
                 self._stop_sending(_describe_stop(result))
 
-    def _on_lost(self, task: _Task, problem: OutcomeUnknown) -> None:
-        self._outbox.settle_item(task.item_id, State.UNKNOWN, message=str(problem))
+    def _on_lost(self, task: _Task, error: OutcomeUnknown) -> None:
+        self._outbox.settle_item(task.item_id, State.UNKNOWN, message=str(error))
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
         self._look_for_task(task, self._now())
         count = self._in_row[OutcomeUnknown]
         if count >= self._policy.unknown_in_row:
-            self._stop_sending(
-                f"{count} requests in a row had no whole answer; the last: {problem}"
-            )
+            self._stop_sending(f"{count} requests in a row had no whole answer; the last: {error}")
 
-    def _on_refused(self, task: _Task, problem: Refused) -> None:
-        if says_absent(str(problem)) and self._is_early(task.entry):
+    def _on_refused(self, task: _Task, error: Refused) -> None:
+        if says_absent(str(error)) and self._is_early(task.entry):
             self._outbox.unclaim_item(task.item_id)
             self._try_later(task)
         else:
-            self._settle_task(task, State.REJECTED, message=str(problem))
+            self._settle_task(task, State.REJECTED, message=str(error))
 
     def _on_unavailable(self, task: _Task, reason: str) -> None:
         """Error 1002: nothing happened."""
@@ -393,11 +391,11 @@ class Sending:
         elif presence is Presence.HIDDEN:
             self._give_up(task, presence.value)
         elif began >= last:
-            self._send_again(task)  # it never arrived
+            self._resend(task)  # it never arrived
         else:
             self._due[task] = last
 
-    def _send_again(self, task: _Task) -> None:
+    def _resend(self, task: _Task) -> None:
         attempts = task.entry.attempts
         if attempts >= self._policy.attempts:
             self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
@@ -461,6 +459,6 @@ class _NotPlanned(Exception):
     """Somebody cancelled the item before its turn came."""
 
 
-def _describe_stop(problem: MarketingApiError) -> str:
+def _describe_stop(error: MarketingApiError) -> str:
     """Why nothing more is sent."""
-    return "stopped" if isinstance(problem, Stopped) else str(problem)
+    return "stopped" if isinstance(error, Stopped) else str(error)

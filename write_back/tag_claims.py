@@ -30,7 +30,7 @@ class ClaimedTag(NamedTuple):
     under_new_names: list[str]
     is_known: bool
 
-    def is_given(self, *, is_leaving: bool) -> bool:
+    def was_given(self, *, is_leaving: bool) -> bool:
         """`is_leaving`: the entry wanted it until now; else only what an entry gave is given by
         one."""
         return any(
@@ -54,18 +54,18 @@ def sort_unwanted(
     """Of claims that their entry does not want any more: the tags that were given and nobody wants,
     by whom they are taken away from; and the claims of which a tag may have to be taken away
     later."""
-    given: list[str] = []
+    removable: list[str] = []
     left: list[str] = []
     for tag in find_claimed_tags(known, outbox, sorted(claims)):
         if tag.is_of_nobody(known):
             continue
         is_renamed = any(map(is_wanted, tag.under_new_names))
-        is_given = not is_renamed and tag.is_given(is_leaving=claims[tag.subject].is_wanted)
-        given += tag.named if is_given else []
+        was_given = not is_renamed and tag.was_given(is_leaving=claims[tag.subject].is_wanted)
+        removable += tag.named if was_given else []
         # what was refused may be tried again, and what is under way be cancelled
-        if is_given or is_renamed or any(not past.is_done for past in tag.pasts):
+        if was_given or is_renamed or any(not past.is_done for past in tag.pasts):
             left.append(tag.subject)
-    return given, left
+    return removable, left
 
 
 def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> list[ClaimedTag]:
@@ -85,7 +85,7 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
     def describe_tag(subject: str) -> ClaimedTag:
         tag = _split_subject(subject)[1]
         known_ids = [one for one in contacts[subject] if one in members]
-        last = filter(None, (find_latest(pasts, each, tag) for each in names[subject]))
+        last = filter(None, (find_latest(pasts, names, tag) for names in names[subject]))
         if subject not in earlier:
             return ClaimedTag(subject, list(last), [subject], [], bool(known_ids))
         named = [f"{one}|{tag}" for one in known_ids] or [subject]

@@ -40,7 +40,7 @@ _SPARE_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SoughtActivity:
     """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever
     else may look alike; `is_settled`: and so long ago that it shows."""
 
@@ -52,10 +52,10 @@ class Wanted:
     is_settled: bool = True
 
 
-def find_wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+def describe_sought(entry: Entry, settled_before: float = math.inf) -> SoughtActivity:
     """`settled_before`: what was done by then (unix seconds) shows."""
     at = entry.expected.get("at")
-    return Wanted(
+    return SoughtActivity(
         entry.item_id,
         entry.params["description"],
         dt.datetime.fromisoformat(entry.params["datetime"]),
@@ -65,7 +65,7 @@ def find_wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
     )
 
 
-def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
+def look_for(items: Iterable[SoughtActivity], timeline: Timeline) -> dict[int, Presence]:
     """What becomes of each item (by its number): as many as fit have an entry, the surest
     likenesses first.
 
@@ -74,16 +74,16 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
     sure."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
-    taken = match_entries(
+    matched = match_entries(
         {item.item_id: _match_costs(item, timeline.entries) for item in ordered}, first
     )
-    oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
+    oldest = min((entry.at for entry in timeline.entries if entry.at is not None), default=None)
     oldest_local = min(
-        (shown.local for shown in timeline.entries if shown.local is not None), default=None
+        (entry.local for entry in timeline.entries if entry.local is not None), default=None
     )
 
-    def find_presence(item: Wanted) -> Presence:
-        if item.item_id in taken:
+    def find_presence(item: SoughtActivity) -> Presence:
+        if item.item_id in matched:
             return Presence.THERE
         if timeline.is_cut and _is_before(item, oldest, oldest_local):
             return Presence.HIDDEN
@@ -92,16 +92,16 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
     return {item.item_id: find_presence(item) for item in ordered}
 
 
-def is_shown(item: Wanted, timeline: Timeline) -> bool:
+def is_in_timeline(item: SoughtActivity, timeline: Timeline) -> bool:
     """Whether the timeline has the very same text at that time, whoever has written it."""
     return any(
-        _likeness_of_time(item, shown) is not None
-        and any(_likeness_of_text(item.description, text) == 0 for text in shown.texts)
-        for shown in timeline.entries
+        _likeness_of_time(item, entry) is not None
+        and any(_likeness_of_text(item.description, text) == 0 for text in entry.texts)
+        for entry in timeline.entries
     )
 
 
-def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
+def _is_before(item: SoughtActivity, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
     """Whether it may stand before the oldest that was served; of an empty timeline that was cut,
     everything may.
 
@@ -142,13 +142,13 @@ def match_entries(
     return {item: entry for entry, item in item_of.items()}
 
 
-def _match_costs(item: Wanted, shown: Sequence[TimelineEntry]) -> dict[int, int]:
+def _match_costs(item: SoughtActivity, entries: Sequence[TimelineEntry]) -> dict[int, int]:
     """Entry → how unlike it is, for those that may be the item's.
 
     The text counts most: one step of it weighs 6, more than the rest together (at most 2 * 2 + 1).
     A step of the time weighs 2, and 1 more lets a done item go first, whose time tells nothing."""
     found = {}
-    for place, entry in enumerate(shown):
+    for place, entry in enumerate(entries):
         time = _likeness_of_time(item, entry)
         if time is None:
             continue
@@ -163,19 +163,19 @@ def _match_costs(item: Wanted, shown: Sequence[TimelineEntry]) -> dict[int, int]
     return found
 
 
-def _likeness_of_time(item: Wanted, shown: TimelineEntry) -> int | None:
+def _likeness_of_time(item: SoughtActivity, entry: TimelineEntry) -> int | None:
     """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of
     another zone or hour."""
-    if shown.at is not None and item.at is not None:
-        if shown.at == item.at:
+    if entry.at is not None and item.at is not None:
+        if entry.at == item.at:
             return 0
-        if shown.at == item.at - item.at % 60:
+        if entry.at == item.at - item.at % 60:
             return 1
-    if shown.local is None or shown.local not in (item.local, item.local.replace(second=0)):
+    if entry.local is None or entry.local not in (item.local, item.local.replace(second=0)):
         return None
-    if shown.at is None or item.at is None:
-        return 0 if shown.local == item.local else 1
-    return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+    if entry.at is None or item.at is None:
+        return 0 if entry.local == item.local else 1
+    return 2 if (entry.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
 
 
 #: Letters of an entry that are compared: twice what a description may have.
@@ -185,18 +185,18 @@ _LONGEST = 2 * MAX_DESCRIPTION
 def _likeness_of_text(description: str, text: str) -> int | None:
     """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it),
     from 200 on its beginning."""
-    ours = _simplify_text(description)
-    theirs = _simplify_text(text[:_LONGEST])
-    if ours == theirs:
+    sent = _simplify_text(description)
+    listed = _simplify_text(text[:_LONGEST])
+    if sent == listed:
         return 0
-    letters = _letters_of(ours)
-    if letters and letters == _letters_of(theirs):
+    letters = _letters_of(sent)
+    if letters and letters == _letters_of(listed):
         return 1
-    if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
-        return 2 + round(100 * (1 - len(ours) / len(theirs)))
-    beginning = theirs.rstrip("…. ")
-    if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning):
-        return 200 + round(100 * (1 - len(beginning) / len(ours)))
+    if sent and re.search(rf"(?<!\w){re.escape(sent)}(?!\w)", listed):
+        return 2 + round(100 * (1 - len(sent) / len(listed)))
+    beginning = listed.rstrip("…. ")
+    if len(beginning) >= _CLIPPED_FROM and sent.startswith(beginning):
+        return 200 + round(100 * (1 - len(beginning) / len(sent)))
     return None
 
 

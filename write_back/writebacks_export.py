@@ -73,7 +73,7 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
 def _make_row(entry: Entry) -> dict[str, Any]:
     """What the table does not have is left out there."""
     kind = KINDS[entry.kind]
-    row = {each.name: getattr(entry, each.name) for each in fields(entry)}
+    row = {column.name: getattr(entry, column.name) for column in fields(entry)}
     for name in ("planned_at", "sent_at", "done_at", "verified_at"):
         if row[name] is not None:
             row[name] = dt.datetime.fromtimestamp(row[name], dt.UTC)

@@ -11,7 +11,7 @@ from home.values import folder
 from marketing_api.clock import utc_now
 from marketing_sync.commands import Arguments, declare_command
 from upkeep.backup import restore_backup as restore_home
-from write_back.outbox.store import held_note
+from write_back.outbox.store import describe_hold
 
 
 @declare_command(
@@ -29,7 +29,7 @@ from write_back.outbox.store import held_note
 def restore(arguments: Arguments, settings: Settings) -> int:
     """Every file is compared with its hash. Resumes when it was interrupted."""
     if arguments.release:
-        held_note(outbox_of(settings.home)).unlink(missing_ok=True)
+        describe_hold(outbox_of(settings.home)).unlink(missing_ok=True)
         print(
             "pushes are allowed again: requests that the backup had open are looked up before "
             "they are sent"

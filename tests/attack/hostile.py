@@ -53,7 +53,7 @@ _SECONDS = (
     ),
     *(
         "retry.LONGEST_OUTAGE",
-        "retry._PROBED_AGAIN_S",
+        "retry._PROBE_INTERVAL_S",
         "retry.SILENCE",
         "retry.FIRST_LOG_S",
         "retry.LOG_INTERVAL_S",

@@ -137,7 +137,7 @@ def test_a_second_try_asks_only_what_may_succeed_now(
             failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)
         }
         assert second.planned == second.fetched == first.planned
-        assert not second.problems
+        assert not second.missing_reasons
 
 
 def test_a_disk_that_is_full_at_the_first_request_is_what_is_said(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from marketing_api.contact_lookup import Timeline, TimelineEntry, read_timeline
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts
-from write_back.unknown_outcomes import Presence, Wanted, look_for, match_entries
+from write_back.unknown_outcomes import Presence, SoughtActivity, look_for, match_entries
 
 NOON = dt.datetime(2026, 1, 5, 12, 0, 30)
 AT = int(NOON.replace(tzinfo=dt.UTC).timestamp())
@@ -46,8 +46,10 @@ def entry(text: str = SAID, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def presence(*entries: dict[str, Any], total: int | None = None, item: Wanted | None = None) -> Presence:
-    wanted = item or Wanted(1, SAID, NOON, AT)
+def presence(
+    *entries: dict[str, Any], total: int | None = None, item: SoughtActivity | None = None
+) -> Presence:
+    wanted = item or SoughtActivity(1, SAID, NOON, AT)
     return look_for([wanted], timeline(*entries, total=total))[1]
 
 
@@ -110,7 +112,7 @@ def test_another_entry_is_not_taken_for_it(shown: dict[str, Any]) -> None:
 
 
 def test_a_word_is_not_found_inside_another_word() -> None:
-    item = Wanted(1, "Call", NOON, AT)
+    item = SoughtActivity(1, "Call", NOON, AT)
     assert presence(entry("Callback"), item=item) is Presence.ABSENT
     assert presence(entry("Call (by phone)"), item=item) is Presence.THERE
 
@@ -127,13 +129,16 @@ def test_what_the_service_cut_off_is_hidden_and_not_absent() -> None:
 
 
 def test_two_equal_activities_need_two_entries() -> None:
-    items = [Wanted(number, SAID, NOON, AT, is_done=number == 2) for number in (1, 2)]
+    items = [SoughtActivity(number, SAID, NOON, AT, is_done=number == 2) for number in (1, 2)]
     assert look_for(items, timeline(entry())) == {2: Presence.THERE, 1: Presence.ABSENT}
     assert look_for(items, timeline(entry(), entry())) == {2: Presence.THERE, 1: Presence.THERE}
 
 
 def test_seconds_tell_two_activities_of_one_minute_apart() -> None:
-    first, second = Wanted(1, SAID, NOON, AT), Wanted(2, SAID, NOON + dt.timedelta(seconds=20), AT + 20)
+    first, second = (
+        SoughtActivity(1, SAID, NOON, AT),
+        SoughtActivity(2, SAID, NOON + dt.timedelta(seconds=20), AT + 20),
+    )
     shown = entry(timestamp=AT + 20)
     assert look_for([first, second], timeline(shown)) == {1: Presence.ABSENT, 2: Presence.THERE}
 
@@ -141,7 +146,10 @@ def test_seconds_tell_two_activities_of_one_minute_apart() -> None:
 def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
     """Where only minutes are shown, the unknown one must not take the other one's entry, however much it
     looks like its own."""
-    unknown, done = Wanted(1, SAID, NOON.replace(second=0), AT - 30), Wanted(2, SAID, NOON, AT, is_done=True)
+    unknown, done = (
+        SoughtActivity(1, SAID, NOON.replace(second=0), AT - 30),
+        SoughtActivity(2, SAID, NOON, AT, is_done=True),
+    )
     shown = timeline(entry(timestamp=None))
     assert look_for([unknown, done], shown) == {1: Presence.ABSENT, 2: Presence.THERE}
 
@@ -149,8 +157,8 @@ def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
 def test_what_was_done_just_now_takes_no_entry_that_only_resembles_it() -> None:
     """It may not show yet, and the entry may be the unknown one's own."""
     unknown, done = (
-        Wanted(1, "Call back", NOON, AT),
-        Wanted(2, "Call", NOON, AT, is_done=True, is_settled=False),
+        SoughtActivity(1, "Call back", NOON, AT),
+        SoughtActivity(2, "Call", NOON, AT, is_done=True, is_settled=False),
     )
     assert look_for([unknown, done], timeline(entry("Call back")))[1] is Presence.THERE
     assert (
@@ -160,7 +168,7 @@ def test_what_was_done_just_now_takes_no_entry_that_only_resembles_it() -> None:
 
 
 def test_the_surer_likeness_takes_the_entry() -> None:
-    short, long = Wanted(1, "Call", NOON, AT), Wanted(2, "Call back", NOON, AT)
+    short, long = SoughtActivity(1, "Call", NOON, AT), SoughtActivity(2, "Call back", NOON, AT)
     assert look_for([short, long], timeline(entry("Call back"))) == {1: Presence.ABSENT, 2: Presence.THERE}
 
 
@@ -170,7 +178,7 @@ FORMS = ("snippet", "detail", "escaped", "minutes", "prefixed")
 FATES = st.sampled_from([(True, True), (True, False), (False, False)])
 
 
-def _as_shown(item: Wanted, form: str) -> TimelineEntry:
+def _as_shown(item: SoughtActivity, form: str) -> TimelineEntry:
     text = {"escaped": item.description.replace("&", "&amp;"), "prefixed": f"Note: {item.description}"}.get(
         form, item.description
     )
@@ -193,10 +201,10 @@ def test_for_any_losses_every_activity_is_sent_exactly_once(
     """The sending in small: an unknown one is looked for once the queue has settled, and only what is absent
     is sent again."""
     wanted = [
-        Wanted(number, text, NOON + dt.timedelta(seconds=plus), AT + plus)
+        SoughtActivity(number, text, NOON + dt.timedelta(seconds=plus), AT + plus)
         for number, (text, plus) in enumerate(rows)
     ]
-    service: list[Wanted] = []
+    service: list[SoughtActivity] = []
     state: dict[int, str] = dict.fromkeys(range(len(wanted)), "planned")
     for _ in range(60):
         for number, item in enumerate(wanted):

@@ -204,7 +204,7 @@ class WantedStates(RuleBasedStateMachine):
     ) -> None:
         self.write()
         for place, audience in enumerate(read_audiences(self.settings, accept_shrink=accept_shrink)):
-            if audience.problem is not None:
+            if audience.error is not None:
                 continue
             found = find_difference(self.settings, audience, resync=resync, reject_limit=1.0)
             name = audience.sync.name
@@ -247,6 +247,9 @@ class WantedStates(RuleBasedStateMachine):
             outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT)
         self.run_all(accept_shrink=True)
         if self.is_damaged:
+            for entry in self.entries.values():  # a resync reaches none that is paused or broken
+                entry.is_enabled = True
+                entry.is_broken = False
             self.run_all(accept_shrink=True, resync=True)
             self.is_damaged = False
             self.lost -= self.wanted()

@@ -63,10 +63,9 @@ def _fold_title(name: str) -> str:
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
     """Whether the column holds contacts' ids, by its title or by what --map says."""
-    ours = {fold_name(theirs): name for name, theirs in mapping.items()}.get(
-        fold_name(title), title
-    )
-    return _fold_title(ours) in {
+    names = {fold_name(mapped): name for name, mapped in mapping.items()}
+    name = names.get(fold_name(title), title)
+    return _fold_title(name) in {
         _fold_title(name) for name in ("contact_id", *SPELLINGS["contact_id"])
     }
 
@@ -166,14 +165,14 @@ def _map_titles(
     titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
 ) -> Iterator[tuple[str, str]]:
     """The input's title → our column or the custom field that --map says it is."""
-    for ours, theirs in mapping.items():
-        name = names.find_name(ours) if names.has_name(ours) else None
+    for column, title in mapping.items():
+        name = names.find_name(column) if names.has_name(column) else None
         if name is None:
             raise InputError(
-                f"--map {ours}=…: there is no column "
-                f"{show_name(ours)}{suggest_names(ours, names.all)}; it is --map ours=theirs"
+                f"--map {column}=…: there is no column "
+                f"{show_name(column)}{suggest_names(column, names.all)}; it is --map ours=theirs"
             )
-        yield _find_title(titles, theirs, "--map"), name
+        yield _find_title(titles, title, "--map"), name
 
 
 def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:

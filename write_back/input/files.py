@@ -262,7 +262,7 @@ def _convert_values(values: pa.Array) -> list[Any]:
         found: list[Any] = values.to_pylist()
         return found
     except _NO_VALUE:
-        return [_convert_value(each) for each in values]
+        return [_convert_value(value) for value in values]
 
 
 _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {

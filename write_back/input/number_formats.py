@@ -57,11 +57,11 @@ def _format_number(value: float, thousands: str, zeros: str, decimals: str, perc
 
 def show_date(value: dt.datetime | dt.time, code: str) -> Seen:
     """What a date or time displays with a format."""
-    held = value if isinstance(value, dt.datetime) else str(value)
+    stored = value if isinstance(value, dt.datetime) else str(value)
     form = _date_form(_OF_THE_SYSTEM.get(code, code))
     if form is None:
-        return Stored(text_of(held) or "", held)
-    return Seen(value.strftime(form), held)
+        return Stored(text_of(stored) or "", stored)
+    return Seen(value.strftime(form), stored)
 
 
 @lru_cache

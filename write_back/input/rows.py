@@ -250,7 +250,7 @@ def rows_of_records(
     Short records are filled up; one that is longer than the header is a fault of its row. Raises
     InputError."""
     numbered = zip(numbers or count(1), records, strict=False)
-    number, titles = next((each for each in numbered if _has_content(each[1])), (0, ()))
+    number, titles = next((record for record in numbered if _has_content(record[1])), (0, ()))
     if not titles:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
     try:
@@ -326,7 +326,9 @@ def _clean_columns(
 
 
 def _drop_empty_rows(rows: Rows) -> Rows:
-    wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
+    wrong = rows.faults.keys() | {
+        number for faults in rows.cell_faults.values() for number in faults
+    }
     lines = enumerate(zip(*rows.cells.values(), strict=True))
     return rows.take_rows(
         place

@@ -243,19 +243,21 @@ def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
 
 def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
-        shown = read_moment(text, dt.UTC)
-        if shown is not None and not _EARLIEST <= shown.year <= _LATEST:
+        in_utc = read_moment(text, dt.UTC)
+        if in_utc is not None and not _EARLIEST <= in_utc.year <= _LATEST:
             raise BadValue(
-                f"the date-time has the year {shown.year}: it has to be between {_EARLIEST} and "
+                f"the date-time has the year {in_utc.year}: it has to be between {_EARLIEST} and "
                 f"{_LATEST}"
             )
         found = read_moment(text, zone)
     except ValueError as error:
         raise BadValue(f"the date-time cannot be read ({error}): {_HINT}") from None
-    if found is None or shown is None:
+    if found is None or in_utc is None:
         raise BadValue("the date-time is missing")
     # of the service's such a time is read by the clock before the change; of a person's it is a
     # mistake
-    if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):
+    if found != in_utc and found.astimezone(zone).replace(tzinfo=None) != in_utc.replace(
+        tzinfo=None
+    ):
         raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found

@@ -29,7 +29,13 @@ from write_back.item import EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning, bind_parameters, find_standing
-from write_back.unknown_outcomes import Presence, Wanted, find_wanted, is_shown, look_for
+from write_back.unknown_outcomes import (
+    Presence,
+    SoughtActivity,
+    describe_sought,
+    is_in_timeline,
+    look_for,
+)
 from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
@@ -57,7 +63,11 @@ class ActivitiesPlanning(Planning):
             subject for row, person in people for subject in person.list_subjects([row.activity])
         )
         self._past = self.find_last(subjects)
-        unsent = [each for each in people if self.try_row(each[0].number, self._is_unsent, *each)]
+        unsent = [
+            candidate
+            for candidate in people
+            if self.try_row(candidate[0].number, self._is_unsent, *candidate)
+        ]
         self._read_lately = self.known.timelines_read_lately(
             person.ids[0] for _, person in unsent if person.ids
         )
@@ -97,11 +107,11 @@ class ActivitiesPlanning(Planning):
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
         minutes = {(person.ids[0], row.moment.at // 60) for row, person in unsent if person.ids}
-        shown = self.known.find_events(minutes)
+        events = self.known.find_events(minutes)
         for row, person in unsent:
             minute = (person.contacts[0] or 0, row.moment.at // 60)
-            activity = Wanted(row.number, row.description, *row.moment)
-            if is_shown(activity, Timeline(tuple(shown.get(minute, ())))):
+            activity = SoughtActivity(row.number, row.description, *row.moment)
+            if is_in_timeline(activity, Timeline(tuple(events.get(minute, ())))):
                 self.leave_row(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
@@ -175,8 +185,8 @@ def _find_presence(
     timeline: Timeline,
     settled_before: float = math.inf,
 ) -> dict[int, Presence]:
-    ours = outbox.sent_to(account, ACTIVITIES, contact_id)
-    return look_for([find_wanted(entry, settled_before) for entry in ours], timeline)
+    sent = outbox.sent_to(account, ACTIVITIES, contact_id)
+    return look_for([describe_sought(entry, settled_before) for entry in sent], timeline)
 
 
 class Activities(Kind):
@@ -200,8 +210,8 @@ class Activities(Kind):
             return outgoing
         contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0
         timeline = read_timeline(directory.fetch(TIMELINE.bind(id=contact_id)))
-        activity = find_wanted(entry)
-        if is_shown(activity, timeline):
+        activity = describe_sought(entry)
+        if is_in_timeline(activity, timeline):
             return Outgoing([], IN_TIMELINE)
         if look_for([activity], timeline)[entry.item_id] is Presence.HIDDEN:
             raise Refused(_CUT)

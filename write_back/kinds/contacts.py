@@ -116,7 +116,7 @@ class _Part(NamedTuple):
         return self.now.exists and not self.differing and self.decision.status is None
 
     @property
-    def held(self) -> dict[str, str]:
+    def known_statuses(self) -> dict[str, str]:
         """List → a status other than active."""
         known = [*self.elsewhere.items(), *((self.list_id, word) for word in self.present if word)]
         return {str(list_id): word for list_id, word in known if is_raised(word, ACTIVE)}
@@ -161,12 +161,12 @@ class ContactsPlanning(Planning):
             for name in ("status", "ip_address")
         )
         email = values.read_address(cells["email"][index])
-        wanted = lists.find_lists(cells["list"][index])
-        given = self._read_cells(index)
-        for list_id in wanted:
+        list_ids = lists.find_lists(cells["list"][index])
+        texts = self._read_cells(index)
+        for list_id in list_ids:
             own = self._fields_of(list_id)
             foreign = next(
-                (title for title, text in given.items() if text and title not in own), None
+                (title for title, text in texts.items() if text and title not in own), None
             )
             if foreign:
                 raise BadValue(
@@ -175,10 +175,12 @@ class ContactsPlanning(Planning):
         key = normal_form(email)
         status = status and values.read_status(status)
         ip = ip and values.ip_address(ip)
-        said = {(key, list_id): (status, ip, given) for list_id in wanted}
+        said = {(key, list_id): (status, ip, texts) for list_id in list_ids}
         what = "says something else about the same address and list"
-        left = self.not_said(number, said, lambda each: f"{what} {show_name(lists.names[each[1]])}")
-        return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, given)
+        left = self.not_said(
+            number, said, lambda subject: f"{what} {show_name(lists.names[subject[1]])}"
+        )
+        return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, texts)
 
     def _read_cells(self, index: int) -> dict[str, str]:
         """Title of the column → text, of the cells that say something."""
@@ -253,9 +255,9 @@ class ContactsPlanning(Planning):
     ) -> Decision:
         if exists and not present:  # who is looked up later
             return Decision(row.status)
-        wanted = row.status if exists else row.status or ACTIVE
+        requested = row.status if exists else row.status or ACTIVE
         return decide_status(
-            present, wanted, elsewhere=elsewhere.values(), may_raise=self._may_raise(row)
+            present, requested, elsewhere=elsewhere.values(), may_raise=self._may_raise(row)
         )
 
     def _find_elsewhere(self, row: Row, list_id: int) -> dict[int, str]:
@@ -430,8 +432,8 @@ class ContactsPlanning(Planning):
 
 
 def _expect_sync(status: str | None, parts: list[_Part]) -> dict[str, Any]:
-    held = {name: word for part in parts for name, word in part.held.items()}
-    return {"look_up": int(status is None or may_subscribe(status)), "held": held}
+    statuses = {name: word for part in parts for name, word in part.known_statuses.items()}
+    return {"look_up": int(status is None or may_subscribe(status)), "held": statuses}
 
 
 # ---- what is sent of an entry, as the contact stands by now
@@ -509,20 +511,20 @@ def _decide_list(
     entry: Entry, list_id: str, found: Sequence[Found]
 ) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found, or what was known of them when it was planned."""
-    held = entry.expected.get("held", {})
-    wanted = entry.params.get("status")
+    known_statuses = entry.expected.get("held", {})
+    requested = entry.params.get("status")
     here = {one.status for one in found if one.list_id == int(list_id)}
-    if wanted is None and not here:
+    if requested is None and not here:
         raise Refused(
             f"the contact is no longer on list {list_id}: it was taken off, or has another address "
             "by now"
         )
-    present = here or ({held[list_id]} if list_id in held else set())
+    present = here or ({known_statuses[list_id]} if list_id in known_statuses else set())
     elsewhere = [one.status for one in found if one.list_id != int(list_id)]
     return present, decide_status(
         present,
-        values.STATUS_WORDS.get((wanted or "").lower()),
-        elsewhere=elsewhere if found else list(held.values()),
+        values.STATUS_WORDS.get((requested or "").lower()),
+        elsewhere=elsewhere if found else list(known_statuses.values()),
         may_raise=entry.is_first and entry.expected.get("may_raise", False),
     )
 
@@ -531,11 +533,11 @@ def _decide_list(
 
 
 def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
-    wanted: defaultdict[int, set[str]] = defaultdict(set)
+    addresses: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
         for list_id in entry.expected.get("lists", ()):
-            wanted[int(list_id)].add(entry.email or "")
-    seen = read_contacts(reading.client, wanted)
+            addresses[int(list_id)].add(entry.email or "")
+    seen = read_contacts(reading.client, addresses)
     return {entry.item_id: _compare_entry(reading, entry, seen) for entry in entries}
 
 
@@ -596,20 +598,20 @@ def compare_contacts(
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
     status = expected.get("status")
-    wanted = expected.get("fields") or {}
+    expected_fields = expected.get("fields") or {}
     for one in found:
         if status is not None and one.status is None:
             hidden.add("status")
         elif status not in (None, one.status):
             drift["status"] = (status, one.status)
-        fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
+        fields = one.fields_by_id({**dict.fromkeys(expected_fields, ""), **labels})
         # what is empty may be left out, but only where other fields of the list are shown
         if not fields:
-            hidden |= wanted.keys()
+            hidden |= expected_fields.keys()
             continue
         drift |= {
             name: (value, fields.get(name))
-            for name, value in wanted.items()
+            for name, value in expected_fields.items()
             if _comparable_text(fields.get(name)) != _comparable_text(value)
         }
     return Compared(drift, frozenset(hidden))

@@ -81,7 +81,9 @@ class Kind(str):
         look-up raises."""
         operation = find(entry.operation or "")
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
-        return Outgoing([Call(operation, {**entry.params, **each}) for each in ids])
+        return Outgoing(
+            [Call(operation, {**entry.params, **contact_params}) for contact_params in ids]
+        )
 
     def new_contact_id(self, response: Response) -> int | None:
         """The id of the contact that a request has made, where the service names it."""

@@ -86,17 +86,17 @@ class TagsPlanning(Planning):
         self, people: list[tuple[_Row, Person]]
     ) -> Iterator[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
-        wanted: dict[tuple[str, str, str], int] = {}
+        numbers: dict[tuple[str, str, str], int] = {}
         for row, person in people:
             for tag in row.tags:
-                wanted.setdefault((person.address, tag, row.action), row.number)
+                numbers.setdefault((person.address, tag, row.action), row.number)
         for row, person in people:
             other, words = (REMOVE, "removes") if row.action == ADD else (ADD, "adds")
-            contested = [tag for tag in row.tags if (person.address, tag, other) in wanted]
+            contested = [tag for tag in row.tags if (person.address, tag, other) in numbers]
             if not contested:
                 yield row, person
                 continue
-            number = wanted[person.address, contested[0], other]
+            number = numbers[person.address, contested[0], other]
             name = show_name(contested[0])
             self.reject_row(
                 row.number,
@@ -104,10 +104,10 @@ class TagsPlanning(Planning):
             )
 
     def _gather_targets(self, row: _Row, person: Person) -> None:
-        wanted = {
+        targets = {
             (target, tag): row.action for target in _find_targets(row, person) for tag in row.tags
         }
-        for target, tag in self.not_said(row.number, wanted):
+        for target, tag in self.not_said(row.number, targets):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
             pasts = [
                 find_latest(self._past, [person.name_of(contact_id), person.address], tag)
@@ -154,7 +154,8 @@ def _find_targets(row: _Row, person: Person) -> list[_Target]:
     contact."""
     is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
     return [
-        _Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)
+        _Target(contact_id, person.address, row.action)
+        for contact_id in ([None] if is_one else person.ids)
     ]
 
 

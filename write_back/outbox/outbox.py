@@ -225,8 +225,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """The last thing done, or to be done, about each subject by this kind; those never sent
         anything about are absent. `done_before`: the last one that was done before this item."""
         found: dict[str, Past] = {}
-        wanted = iter(subjects)
-        while chunk := list(itertools.islice(wanted, _CHUNK)):
+        remaining = iter(subjects)
+        while chunk := list(itertools.islice(remaining, _CHUNK)):
             rows = self.fetch_rows(
                 "last", account=account, kind=kind, subjects=chunk, done_before=done_before
             )
@@ -269,9 +269,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """The push's entries, in order of sending; then rejected and idle rows."""
         return self._read_entries("items", push_id=push_id, states=states)
 
-    def each_item(self, push_id: int) -> Iterator[Entry]:
+    def iterate_items(self, push_id: int) -> Iterator[Entry]:
         """The same, one at a time."""
-        return map(read_entry, self.each_row("items", push_id=push_id, states=tuple(State)))
+        return map(read_entry, self.iterate_rows("items", push_id=push_id, states=tuple(State)))
 
     def list_open(
         self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
@@ -354,7 +354,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
         """Entries changed after `revision`, as of one moment, in order of change."""
-        return map(read_entry, self.each_row("changed_since", revision=revision))
+        return map(read_entry, self.iterate_rows("changed_since", revision=revision))
 
     def rejected_by_check(self, account: str, source: str) -> list[tuple[str, str]]:
         """Whom rows of pushes from this source were about that our checks rejected, and why."""
@@ -366,7 +366,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def find_claims(self, account: str, activation: str) -> dict[str, Claim]:
         """What an audience sync claims, by subject."""
         rows = self.fetch_rows("claims", account=account, activation=activation)
-        return {subject: Claim(bool(takes), bool(wanted)) for subject, takes, wanted in rows}
+        return {
+            subject: Claim(bool(takes), bool(is_desired)) for subject, takes, is_desired in rows
+        }
 
     def list_claimers(self) -> list[tuple[str, str]]:
         """Account and name of each audience sync that claims something."""
@@ -539,22 +541,22 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         options=options,
     ).fetchone()
     for item in plan.items:
-        values = {each.name: getattr(item, each.name) for each in fields(item)}
+        values = {reason.name: getattr(item, reason.name) for reason in fields(item)}
         (item_id,) = change.run_statement("add_item", push_id=push_id, **values).fetchone()
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         for subject, content in item.effects.items():
             change.run_statement("add_effect", **of, subject=subject, content=content)
     for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
-        for each in several:
-            by = "service" if each.by_service else "check"
+        for reason in several:
+            by = "service" if reason.by_service else "check"
             change.run_statement(
                 "add_row",
                 push_id=push_id,
-                rows=each.rows,
-                message=each.reason,
+                rows=reason.rows,
+                message=reason.reason,
                 state=state,
                 rejected_by=by if state is State.REJECTED else None,
-                email=each.email,
-                contact_id=each.contact_id,
+                email=reason.email,
+                contact_id=reason.contact_id,
             )
     return int(push_id)

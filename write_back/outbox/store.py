@@ -146,7 +146,7 @@ class Store:
                 STATEMENTS[statement], _encode_values(values)
             ).fetchall()
 
-    def each_row(self, statement: str, **values: Any) -> Iterator[Any]:
+    def iterate_rows(self, statement: str, **values: Any) -> Iterator[Any]:
         """The same as of one moment, one at a time, for more than memory should hold."""
         with self._explain_errors():
             yield from self._connection.execute(STATEMENTS[statement], _encode_values(values))
@@ -261,8 +261,8 @@ def _encode_values(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _explain_error(problem: sqlite3.Error, path: Path) -> OutboxError:
-    text = str(problem)
+def _explain_error(error: sqlite3.Error, path: Path) -> OutboxError:
+    text = str(error)
     if "full" in text or "disk I/O" in text:
         return OutboxFull(
             f"there is no space left for the outbox {path} ({text}): free some and run the command "
@@ -273,7 +273,7 @@ def _explain_error(problem: sqlite3.Error, path: Path) -> OutboxError:
             f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or "
             "try again later"
         )
-    if isinstance(problem, sqlite3.OperationalError) and (
+    if isinstance(error, sqlite3.OperationalError) and (
         "readonly" in text or "unable to open" in text
     ):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
@@ -281,15 +281,15 @@ def _explain_error(problem: sqlite3.Error, path: Path) -> OutboxError:
 
 
 def describe_damage(path: Path, text: str) -> str:
-    problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
+    error = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return (
-            f"{problem}, and there is no copy. Move it away to begin a new one; what was sent "
+            f"{error}, and there is no copy. Move it away to begin a new one; what was sent "
             "is then only "
             "known from sync.writebacks"
         )
     return (
-        f"{problem}. `marketing-sync rebuild` goes on with its copy, and what may have been "
+        f"{error}. `marketing-sync rebuild` goes on with its copy, and what may have been "
         "sent since is "
         "looked for before it is sent"
     )
@@ -306,16 +306,16 @@ def revision_note(path: Path) -> Path:
     return path.with_name(f"{path.stem}.revision")
 
 
-def held_note(path: Path) -> Path:
+def describe_hold(path: Path) -> Path:
     """Where it stands that nothing may be sent from a restored outbox until a person has decided:
     why, in words."""
     return path.with_name(f"{path.stem}.held")
 
 
-def check_not_held(path: Path) -> None:
+def check_no_hold(path: Path) -> None:
     """Raises OutboxHeld."""
-    if held_note(path).exists():
-        raise OutboxHeld(held_note(path).read_text(encoding="utf-8"))
+    if describe_hold(path).exists():
+        raise OutboxHeld(describe_hold(path).read_text(encoding="utf-8"))
 
 
 def _write_note(path: Path, revision: int) -> None:
@@ -387,7 +387,7 @@ def hold_open_items(
 ) -> None:
     """The outbox came from the backup of that time. What it has open counts as unknown, and nothing
     is sent until a person decides."""
-    held_note(path).write_text(
+    describe_hold(path).write_text(
         f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} "
         "UTC, and what was pushed later is not known to it: pushing it again would send it "
         "twice. See what arrived (`marketing-sync sync`, the service itself), then "
@@ -430,15 +430,15 @@ def sender_lock(
         ) from error
     try:
         deadline = time.monotonic() + wait_s
-        is_told = False
+        is_logged = False
         while holder := _take_lock(handle):
             if time.monotonic() >= deadline:
                 raise OutboxBusy(
                     f"{holder} is sending for account {account}: wait for it to end, or stop it"
                 )
-            if not is_told:
+            if not is_logged:
                 on_wait(holder)
-            is_told = True
+            is_logged = True
             time.sleep(_LOOK_S)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} {Path(sys.argv[0]).name or 'python'}".encode(), 0)

@@ -34,9 +34,9 @@ from write_back.outbox.store import (
     OutboxError,
     OutboxFull,
     OutboxHeld,
-    check_not_held,
+    check_no_hold,
     copy_of,
-    held_note,
+    describe_hold,
     hold_open_items,
     restore_copy,
 )
@@ -361,6 +361,6 @@ def test_what_a_backup_had_open_is_unknown_and_nothing_goes_until_a_person_decid
             State.UNKNOWN,
         ]
     with pytest.raises(OutboxHeld, match="from the backup of 2026-03-20 04:00 UTC"):
-        check_not_held(path)
-    held_note(path).unlink()
-    check_not_held(path)
+        check_no_hold(path)
+    describe_hold(path).unlink()
+    check_no_hold(path)

@@ -403,9 +403,8 @@ class Fetcher:
                 else:
                     responses.append(result)
                 if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
-                    yield replace(
-                        Batch.from_responses(responses), is_complete=False
-                    )  # there is more to come: a run that dies has not read it
+                    # there is more to come: a run that dies has not read it
+                    yield replace(Batch.from_responses(responses), is_complete=False)
                     responses = []
                     since = time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):

@@ -57,8 +57,8 @@ class Revert:
         notes = [f"{count:,} {text}" for text, count in self.notes.items()]
         notes += [f"changed after the push, and left: {text}" for text in self.kept[:_MOST_LISTED]]
         more = len(self.kept) - _MOST_LISTED
-        if more:
-            notes += [f"changed after the push, and left: {more:,} more"] if more > 0 else []
+        if more > 0:
+            notes.append(f"changed after the push, and left: {more:,} more")
         return replace(plan, items=items, warnings=(*plan.warnings, *notes))
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from home.output import Change
 
@@ -62,6 +64,69 @@ class EffectKind(StrEnum):
     NOTES = "notes"  # writes into their timelines
 
 
+class BeforePush(msgspec.Struct, frozen=True):
+    """How a contact was on a list before a push. `values`: field id (or `status`) → value, of those
+    that are known."""
+
+    exists: bool
+    values: dict[str, str]
+
+
+class RevertedValues(msgspec.Struct, frozen=True):
+    """What a reverted push sent to a contact on a list. `labels`: field id → label."""
+
+    status: str | None
+    fields: dict[str, str]
+    labels: dict[str, str]
+
+
+class Expected(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={
+        "contact_ids": "ids",
+        "known_statuses": "held",
+        "kept_statuses": "statuses",
+        "left_lists": "left",
+        "is_repeated": "again",
+        "look_up_count": "look_up",
+        "reverted": "reverts",
+    },
+):
+    """What verification compares with the service, and what sending needs to know about an item.
+
+    The outbox stores it as JSON, under the names of `rename`. Contact items use all but the last
+    two values, activities the last three, tags none."""
+
+    #: The status that contacts get.
+    status: str | None = None
+    #: Field id → value.
+    fields: dict[str, str] = {}
+    lists: list[int] = []
+    #: List → contacts, where they are edited by id.
+    contact_ids: dict[int, list[int]] = {}
+    #: List → a known status other than active.
+    known_statuses: dict[int, str] = {}
+    #: List → the status that a contact keeps; None: any.
+    kept_statuses: dict[int, str | None] = {}
+    #: Lists where a contact keeps its status although the row has another one.
+    left_lists: list[int] = []
+    #: `--resubscribe` is given, and the row has a status.
+    may_raise: bool = False
+    #: The service accepted the same before, but shows other values.
+    is_repeated: bool = False
+    #: List → what a revert restores.
+    before: dict[int, BeforePush] = {}
+    #: A revert is sent only while these are unchanged.
+    reverted: RevertedValues | None = None
+    #: Requests that look up the contact or its timeline just before sending.
+    look_up_count: int = 0
+    description: str | None = None
+    #: When the activity happened, in unix seconds.
+    at: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One request to be sent, the input rows it stands for, and what it is to bring about.
@@ -70,9 +135,7 @@ class Item:
     what it becomes; equal contents are the same change, and the last one on a subject decides
     whether a later row still has something to do. Subjects are `address|list id` for contacts,
     `who|tag` for tags, `who|time|description` for activities (`who`: the contact id, or the address
-    in lower case). `expected`: what is to be seen when it is read back, by kind: contacts
-    `{"status": word, "fields": {field id: value}, "lists": [list id]}`, activities `{"description",
-    "at": unix seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is
+    in lower case). `must_look_up`: the warehouse does not know the address, so its contact id is
     looked up before it is sent."""
 
     kind: str
@@ -80,7 +143,7 @@ class Item:
     operation: str
     params: Mapping[str, str] = field(repr=False)  # as on the wire, without what is looked up
     effects: Mapping[str, str] = field(repr=False)
-    expected: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    expected: Expected = field(default=Expected(), repr=False)
     email: str | None = field(default=None, repr=False)
     contact_id: int | None = None
     must_look_up: bool = False
@@ -151,7 +214,7 @@ class Plan:
     def look_up_count(self) -> int:
         """Requests: who an address is, once; how somebody stands, or what a timeline shows, just
         before it is sent."""
-        look_ups: int = sum(item.expected.get("look_up", 0) for item in self.items)
+        look_ups = sum(item.expected.look_up_count for item in self.items)
         return look_ups + len({item.email for item in self.items if item.must_look_up})
 
     @property

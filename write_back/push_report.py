@@ -123,7 +123,7 @@ def _sum_counts(counts: Mapping[str, int], states: Iterable[State]) -> int:
 def _is_left(entry: Entry) -> bool:
     """Whether a status is as it was: nobody is subscribed again by the way."""
     is_skipped = entry.state is State.SKIPPED and entry.message == LEFT
-    return is_skipped or (entry.is_done and bool(entry.expected.get("left")))
+    return is_skipped or (entry.is_done and bool(entry.expected.left_lists))
 
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from msgspec import structs
 
 from marketing_api.address import normal_form
 from marketing_api.records.contacts import ADDTAG, STATUSES
 from write_back.account_state import Known, ListReader
 from write_back.input.rows import Cell, InputError, Rows, show_name
-from write_back.item import DONE, Past, Plan, Source
+from write_back.item import DONE, Item, Past, Plan, RevertedValues, Source
 from write_back.kinds import ACTIVITIES, CONTACTS
 from write_back.kinds.tags import ADD, REMOVE, find_latest
 from write_back.outbox.outbox import Entry, Outbox, Push
@@ -31,7 +32,7 @@ class Revert:
     often."""
 
     columns: dict[str, list[Cell]]
-    sent: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    sent: dict[str, RevertedValues] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
 
@@ -48,18 +49,21 @@ class Revert:
 
     def guard_plan(self, plan: Plan) -> Plan:
         """The plan whose requests are sent only while the contact is as the push left it."""
-        items = [
-            replace(item, expected={**item.expected, "look_up": 1, "reverts": self.sent[subject]})
-            if (subject := next(iter(item.effects))) in self.sent
-            else item
-            for item in plan.items
-        ]
+        items = list(map(self._guard_item, plan.items))
         notes = [f"{count:,} {text}" for text, count in self.notes.items()]
         notes += [f"changed after the push, and left: {text}" for text in self.kept[:_MOST_LISTED]]
         more = len(self.kept) - _MOST_LISTED
         if more > 0:
             notes.append(f"changed after the push, and left: {more:,} more")
         return replace(plan, items=items, warnings=(*plan.warnings, *notes))
+
+    def _guard_item(self, item: Item) -> Item:
+        subject = next(iter(item.effects))
+        reverted = self.sent.get(subject)
+        if reverted is None:
+            return item
+        expected = structs.replace(item.expected, look_up_count=1, reverted=reverted)
+        return replace(item, expected=expected)
 
 
 def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) -> Revert:
@@ -80,7 +84,7 @@ def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) ->
 
 def _revert_contacts(known: Known, outbox: Outbox, entries: Iterable[Entry]) -> Revert:
     revert = Revert({"email": [], "list_id": [], "status": []})
-    parts = [(entry, int(list_id)) for entry in entries for list_id in entry.expected["lists"]]
+    parts = [(entry, list_id) for entry in entries for list_id in entry.expected.lists]
     members = known.by_address((_key_of(entry) for entry, _ in parts), with_fields=True)
     shown = known.shown_fields({list_id for _, list_id in parts})
     subjects = (f"{_key_of(entry)}|{list_id}" for entry, list_id in parts)
@@ -104,11 +108,11 @@ def _revert_contact(
     labels: Mapping[str, str],
     current: Mapping[str, str | None],
 ) -> None:
-    before = entry.expected.get("before", {}).get(str(list_id))
+    before = entry.expected.before.get(list_id)
     if before is None:
         revert.notes["contacts whose values before the push aren't known: left"] += 1
         return
-    if not before["exists"]:
+    if not before.exists:
         text = (
             "contacts that the push added to a list stay there, with the mails of its automations"
         )
@@ -117,7 +121,7 @@ def _revert_contact(
     sent = _values_sent(entry, list_id)
     cells: dict[str, Cell] = {}
     for name, value in sent.items():
-        old = before["values"].get(name)
+        old = before.values.get(name)
         now = current.get(name)
         if old is None:
             revert.notes["values whose value before the push isn't known: left"] += 1
@@ -131,22 +135,19 @@ def _revert_contact(
     if cells:
         revert.add_row({"email": entry.email, "list_id": str(list_id), **cells})
         still = {name: sent[name] for name in cells}
-        revert.sent[f"{_key_of(entry)}|{list_id}"] = {
-            "status": still.pop("status", None),
-            "fields": still,
-            "labels": {name: labels[name] for name in still if name in labels},
-        }
+        status = still.pop("status", None)
+        still_labels = {name: labels[name] for name in still if name in labels}
+        subject = f"{_key_of(entry)}|{list_id}"
+        revert.sent[subject] = RevertedValues(status, still, still_labels)
 
 
 def _values_sent(entry: Entry, list_id: int) -> dict[str, str]:
     """Field id (or `status`) → what was sent to the contact on the list."""
     expected = entry.expected
-    sent = dict(expected.get("fields", {}))
-    is_status_kept = str(list_id) in expected.get("statuses", {}) or list_id in expected.get(
-        "left", ()
-    )
-    if expected.get("status") and not is_status_kept:
-        sent["status"] = expected["status"]
+    sent = dict(expected.fields)
+    is_status_kept = list_id in expected.kept_statuses or list_id in expected.left_lists
+    if expected.status and not is_status_kept:
+        sent["status"] = expected.status
     return sent
 
 

@@ -54,12 +54,11 @@ class SoughtActivity:
 
 def describe_sought(entry: Entry, settled_before: float = math.inf) -> SoughtActivity:
     """`settled_before`: what was done by then (unix seconds) shows."""
-    at = entry.expected.get("at")
     return SoughtActivity(
         entry.item_id,
         entry.params["description"],
         dt.datetime.fromisoformat(entry.params["datetime"]),
-        None if at is None else int(at),
+        entry.expected.at,
         entry.is_done,
         (entry.done_at or 0.0) <= settled_before,
     )

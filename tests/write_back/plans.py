@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts
-from write_back.item import Item, Plan, Reason, Source
+from write_back.item import Expected, Item, Plan, Reason, Source
 from write_back.kinds import ACTIVITIES, CONTACTS, TAGS
 
 
@@ -25,7 +25,7 @@ def activity(
         contacts.ADDACTIVITY.name,
         {"id": str(contact_id), "description": description, "datetime": at},
         {f"{contact_id}|{at}|{description}": ""},
-        expected={"description": description, "at": unix},
+        expected=Expected(description=description, at=unix),
         contact_id=contact_id,
     )
 
@@ -40,14 +40,13 @@ def contact(
         **{f"fields[{name}]": value for name, value in values.items()},
     }
     word = {"Active": "active", "Disactive": "unsubscribed", None: None}[status]
-    said = {} if status is None else {"status": word}
     return Item(
         CONTACTS,
         (row,),
         contacts.SYNCCONTACT.name,
         params if status is None else {**params, "status": status},
         {f"{email.lower()}|{list_id}": f"{word}{sorted(values.items())}" for list_id in list_ids},
-        expected={**said, "fields": values, "lists": list(list_ids)},
+        expected=Expected(status=word, fields=values, lists=list(list_ids)),
         email=email,
     )
 

@@ -332,9 +332,7 @@ class History:
         if may_raise:
             asked = {row["email"] for row in rows if consent.may_subscribe(row["status"])}
             items = [item for item in planned.items if item.email in asked]
-            self.granted.update(
-                (item.email or "", int(one)) for item in items for one in item.expected["lists"]
-            )
+            self.granted.update((item.email or "", int(one)) for item in items for one in item.expected.lists)
         if self.chance.random() < 0.8:
             self.send()
 

@@ -16,7 +16,7 @@ from tests.waiting import HANGS_S
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import QUICK, Desk
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Item, RetryPolicy, State
+from write_back.item import Expected, Item, RetryPolicy, State
 from write_back.kinds import ACTIVITIES, NOT_IDEMPOTENT
 from write_back.outbox import outbox
 from write_back.unknown_outcomes import Presence
@@ -182,7 +182,7 @@ def test_addresses_are_looked_up_once_each(make_desk: MakeDesk, found: str, miss
 def _by_address(row: int, email: str, description: str) -> Item:
     params = {"description": description, "datetime": "2026-01-05 12:00:00"}
     effects = {f"{email}|2026-01-05 12:00:00|{description}": ""}
-    expected = {"description": description, "at": 1767614400}
+    expected = Expected(description=description, at=1767614400)
     return Item(
         ACTIVITIES,
         (row,),

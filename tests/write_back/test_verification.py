@@ -181,15 +181,13 @@ def test_a_stopped_client_ends_reading_and_loses_nothing(make_desk: MakeDesk) ->
 )
 def test_fields_are_compared_as_they_are_shown(shown: Any, drift: Any, hidden: set[str]) -> None:
     found = [Found(1, 5, "a@example.com", "active", shown)]
-    told = compare_contacts(
-        {"status": "active", "fields": {"9": "York"}}, found, {"9": "City", "8": "Street"}
-    )
+    told = compare_contacts(found, {"9": "City", "8": "Street"}, "active", {"9": "York"})
     assert (dict(told.drift), set(told.hidden)) == (drift, hidden)
 
 
 def test_a_field_that_was_to_be_emptied_is_as_intended_when_it_is_left_out() -> None:
     found = [Found(1, 5, "a@example.com", "active", {"8": "x"})]
-    assert compare_contacts({"fields": {"9": ""}}, found, {"9": "City", "8": "Street"}).is_as_intended
+    assert compare_contacts(found, {"9": "City", "8": "Street"}, None, {"9": ""}).is_as_intended
 
 
 @pytest.mark.parametrize("count", [1, 6], ids=["looked up", "in a listing"])
@@ -209,4 +207,4 @@ def test_a_status_that_has_no_word_is_seen_and_is_not_the_one_that_was_sent(coun
     client: Any = SimpleNamespace(fetch=ask, fetch_many=lambda questions: map(ask, questions))
     found = read_contacts(client, {1801: emails}).contacts_of(1801, emails[0])
     assert isinstance(found, list)
-    assert compare_contacts({"status": "unsubscribed"}, found, {}).drift == {"status": ("unsubscribed", "9")}
+    assert compare_contacts(found, {}, "unsubscribed", {}).drift == {"status": ("unsubscribed", "9")}

@@ -25,7 +25,7 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import text_of
 from write_back.input.values import BadValue, Moment, parse_moment
-from write_back.item import EffectKind, Item, Past, State
+from write_back.item import EffectKind, Expected, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning, bind_parameters, find_standing
@@ -134,11 +134,11 @@ class ActivitiesPlanning(Planning):
                 ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall
             ),
             {f"{name}|{row.activity}": str(contact_id or "") for name in names},
-            {
-                "description": row.description,
-                "at": moment.at,
-                **({} if contact_id in self._read_lately else {"look_up": 1}),
-            },
+            Expected(
+                description=row.description,
+                at=moment.at,
+                look_up_count=int(contact_id not in self._read_lately),
+            ),
             person.email,
             contact_id,
             must_look_up=contact_id is None,
@@ -190,8 +190,7 @@ def _find_presence(
 
 
 class Activities(Kind):
-    """Effects: `who|time|description`, with the contact it went to. Expected: `{"description",
-    "at": unix seconds}`, and `look_up`, 1 where the timeline is looked at before it is sent."""
+    """Effects: `who|time|description`, with the contact it went to."""
 
     columns = Spec(
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
@@ -206,7 +205,7 @@ class Activities(Kind):
         """A timeline that was not read lately is looked at first: another home, or another program,
         may have written the same."""
         outgoing = super().prepare_requests(entry, contact_ids, directory)
-        if not entry.expected.get("look_up"):
+        if not entry.expected.look_up_count:
             return outgoing
         contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0
         timeline = read_timeline(directory.fetch(TIMELINE.bind(id=contact_id)))

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from marketing_api.address import normal_form
 from marketing_api.contact_lookup import (
     Directory,
@@ -45,7 +47,15 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import show_name, text_of
 from write_back.input.values import BadValue
-from write_back.item import DONE, EffectKind, Item, State
+from write_back.item import (
+    DONE,
+    BeforePush,
+    EffectKind,
+    Expected,
+    Item,
+    RevertedValues,
+    State,
+)
 from write_back.kinds.kind import Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import (
@@ -116,10 +126,10 @@ class _Part(NamedTuple):
         return self.now.exists and not self.differing and self.decision.status is None
 
     @property
-    def known_statuses(self) -> dict[str, str]:
+    def known_statuses(self) -> dict[int, str]:
         """List → a status other than active."""
         known = [*self.elsewhere.items(), *((self.list_id, word) for word in self.present if word)]
-        return {str(list_id): word for list_id, word in known if is_raised(word, ACTIVE)}
+        return {list_id: word for list_id, word in known if is_raised(word, ACTIVE)}
 
 
 class ContactsPlanning(Planning):
@@ -390,13 +400,13 @@ class ContactsPlanning(Planning):
             operation.name,
             params,
             {row.subject_on(list_id): content for list_id in lists},
-            {"fields": fields, "lists": lists, **self._make_expected(row, content, status, parts)},
+            self._make_expected(row, content, status, parts),
             row.email,
             ids.pop() if len(ids) == 1 else None,
         )
 
-    def _find_before(self, part: _Part) -> dict[str, Any]:
-        """What a revert sets back: field id (or `status`) → value, as far as it is known."""
+    def _find_before(self, part: _Part) -> BeforePush:
+        """What a revert restores."""
         now = part.now
         reader = self._readers[part.list_id]
         values = {
@@ -406,7 +416,7 @@ class ContactsPlanning(Planning):
         }
         if now.exists and now.status is not None:
             values["status"] = STATUSES[now.status]
-        return {"exists": now.exists, "values": values}
+        return BeforePush(now.exists, values)
 
     def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
         """Whether the service took the same before, and shows otherwise."""
@@ -417,23 +427,26 @@ class ContactsPlanning(Planning):
 
     def _make_expected(
         self, row: Row, content: str, status: str | None, parts: list[_Part]
-    ) -> dict[str, Any]:
-        ids = {str(part.list_id): part.ids for part in parts if part.ids}
-        is_edit = status is None and len(ids) == len(parts)
-        said = {
-            "status": status,
-            "left": [part.list_id for part in parts if part.decision.is_left],
-            "may_raise": self._may_raise(row),
-            "again": self._is_repeated(row, content, parts),
-            "before": {str(part.list_id): self._find_before(part) for part in parts},
-            **({"ids": ids} if is_edit else _expect_sync(status, parts)),
+    ) -> Expected:
+        expected = Expected(
+            status=status,
+            fields=parts[0].fields,
+            lists=[part.list_id for part in parts],
+            left_lists=[part.list_id for part in parts if part.decision.is_left],
+            may_raise=self._may_raise(row),
+            is_repeated=self._is_repeated(row, content, parts),
+            before={part.list_id: self._find_before(part) for part in parts},
+        )
+        contact_ids = {part.list_id: part.ids for part in parts if part.ids}
+        if status is None and len(contact_ids) == len(parts):
+            return structs.replace(expected, contact_ids=contact_ids)
+        known_statuses = {
+            list_id: word for part in parts for list_id, word in part.known_statuses.items()
         }
-        return {name: value for name, value in said.items() if value}
-
-
-def _expect_sync(status: str | None, parts: list[_Part]) -> dict[str, Any]:
-    statuses = {name: word for part in parts for name, word in part.known_statuses.items()}
-    return {"look_up": int(status is None or may_subscribe(status)), "held": statuses}
+        is_looked_up = status is None or may_subscribe(status)
+        return structs.replace(
+            expected, look_up_count=int(is_looked_up), known_statuses=known_statuses
+        )
 
 
 # ---- what is sent of an entry, as the contact stands by now
@@ -444,56 +457,62 @@ _VALUES = ("fields[", "ipaddress")
 def _list_requests(entry: Entry, found: Sequence[Found]) -> Outgoing:
     """Its requests, now that the contacts with its address are `found` on all lists."""
     values = _read_values(entry)
-    lists: dict[str, list[str]] = {}  # what is sent as a status → lists
-    statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
+    lists: dict[str, list[int]] = {}  # what is sent as a status → lists
+    kept_statuses: dict[int, str | None] = {}
     edited: list[Found] = []
     left: list[int] = []
-    for list_id in entry.params["listid"].split(","):
-        here = [one for one in found if one.list_id == int(list_id)]
+    for list_id in map(int, entry.params["listid"].split(",")):
+        here = [one for one in found if one.list_id == list_id]
         present, decision = _decide_list(entry, list_id, found)
         if decision.is_left:
-            left.append(int(list_id))
+            left.append(list_id)
         if decision.status is not None:
             lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
         elif here and values:
-            statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+            is_one = len(present) == 1
+            kept_statuses[list_id] = next(iter(present - {ACTIVE}), None) if is_one else None
             edited += here
-    touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
-    expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
+    expected = structs.replace(
+        entry.expected,
+        lists=sorted({*chain(*lists.values()), *kept_statuses}),
+        kept_statuses=kept_statuses,
+        left_lists=left,
+    )
     if entry.is_first:
-        expected |= _find_before_now(entry, found)
+        expected = structs.replace(expected, before=_find_before_now(entry, found))
     syncs = _list_syncs(entry, lists)
     edits = _list_edits(values, dict.fromkeys(one.contact_id for one in edited))
     return Outgoing([*syncs, *edits], LEFT if left else UNCHANGED, expected)
 
 
-def _list_syncs(entry: Entry, lists: Mapping[str, Sequence[str]]) -> Iterator[Call]:
+def _list_syncs(entry: Entry, lists: Mapping[str, Sequence[int]]) -> Iterator[Call]:
     """One request for each status, with the lists that get it."""
     for status, list_ids in lists.items():
-        yield Call(SYNCCONTACT, {**entry.params, "listid": ",".join(list_ids), "status": status})
+        listid = ",".join(map(str, list_ids))
+        yield Call(SYNCCONTACT, {**entry.params, "listid": listid, "status": status})
 
 
-def _find_before_now(entry: Entry, found: Sequence[Found]) -> dict[str, Any]:
-    """`before` as planned, with who is on the lists now, and with which status; nothing when the
-    plan has none."""
-    before: dict[str, Any] = {}
-    for list_id, planned in entry.expected.get("before", {}).items():
-        statuses = {one.status for one in found if one.list_id == int(list_id)}
-        values = {name: text for name, text in planned["values"].items() if name != "status"}
-        if len(statuses) == 1 and None not in statuses:
-            values["status"] = statuses.pop()
-            before[list_id] = {"exists": True, "values": values}
-        else:
-            before[list_id] = {"exists": bool(statuses), "values": values}
-    return {"before": before} if before else {}
+def _find_before_now(entry: Entry, found: Sequence[Found]) -> dict[int, BeforePush]:
+    """`before` as planned, with who is on the lists now, and with which status."""
+    before: dict[int, BeforePush] = {}
+    for list_id, planned in entry.expected.before.items():
+        statuses = {one.status for one in found if one.list_id == list_id}
+        values = {name: text for name, text in planned.values.items() if name != "status"}
+        status = next(iter(statuses)) if len(statuses) == 1 else None
+        if status is not None:
+            values["status"] = status
+        before[list_id] = BeforePush(bool(statuses), values)
+    return before
 
 
-def _check_unchanged(entry: Entry, sent: Mapping[str, Any], found: Sequence[Found]) -> None:
+def _check_unchanged(entry: Entry, reverted: RevertedValues, found: Sequence[Found]) -> None:
     """Raises Refused unless each value is what the reverted push sent, or already set back."""
-    (list_id,) = entry.expected["lists"]
+    expected = entry.expected
+    (list_id,) = expected.lists
     here = [one for one in found if one.list_id == list_id]
-    changed = compare_contacts(sent, here, sent["labels"]).drift
-    left = compare_contacts(entry.expected, here, sent["labels"]).drift
+    labels = reverted.labels
+    changed = compare_contacts(here, labels, reverted.status, reverted.fields).drift
+    left = compare_contacts(here, labels, expected.status, expected.fields).drift
     if changed.keys() & left.keys():
         raise Refused(CHANGED_SINCE)
 
@@ -508,24 +527,24 @@ def _list_edits(values: Mapping[str, str], ids: Iterable[int]) -> Iterator[Call]
 
 
 def _decide_list(
-    entry: Entry, list_id: str, found: Sequence[Found]
+    entry: Entry, list_id: int, found: Sequence[Found]
 ) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found, or what was known of them when it was planned."""
-    known_statuses = entry.expected.get("held", {})
+    known_statuses = entry.expected.known_statuses
     requested = entry.params.get("status")
-    here = {one.status for one in found if one.list_id == int(list_id)}
+    here = {one.status for one in found if one.list_id == list_id}
     if requested is None and not here:
         raise Refused(
             f"the contact is no longer on list {list_id}: it was taken off, or has another address "
             "by now"
         )
     present = here or ({known_statuses[list_id]} if list_id in known_statuses else set())
-    elsewhere = [one.status for one in found if one.list_id != int(list_id)]
+    elsewhere = [one.status for one in found if one.list_id != list_id]
     return present, decide_status(
         present,
         values.STATUS_WORDS.get((requested or "").lower()),
         elsewhere=elsewhere if found else list(known_statuses.values()),
-        may_raise=entry.is_first and entry.expected.get("may_raise", False),
+        may_raise=entry.is_first and entry.expected.may_raise,
     )
 
 
@@ -535,8 +554,8 @@ def _decide_list(
 def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
     addresses: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
-        for list_id in entry.expected.get("lists", ()):
-            addresses[int(list_id)].add(entry.email or "")
+        for list_id in entry.expected.lists:
+            addresses[list_id].add(entry.email or "")
     seen = read_contacts(reading.client, addresses)
     return {entry.item_id: _compare_entry(reading, entry, seen) for entry in entries}
 
@@ -544,17 +563,16 @@ def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
 def _compare_entry(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
-    ids = {int(list_id): several for list_id, several in entry.expected.get("ids", {}).items()}
-    for list_id in map(int, entry.expected["lists"]):
+    expected = entry.expected
+    for list_id in expected.lists:
         found = seen.contacts_of(list_id, entry.email or "")
-        if not found and list_id in ids:
-            found = _by_id(reading, ids[list_id])
+        if not found and list_id in expected.contact_ids:
+            found = _by_id(reading, expected.contact_ids[list_id])
         if isinstance(found, Unread):
             return found
-        status = entry.expected.get("statuses", {}).get(str(list_id), entry.expected.get("status"))
-        compared = compare_contacts(
-            {**entry.expected, "status": status}, found, reading.labels.get(list_id, {})
-        )
+        labels = reading.labels.get(list_id, {})
+        status = expected.kept_statuses.get(list_id, expected.status)
+        compared = compare_contacts(found, labels, status, expected.fields)
         drift |= compared.drift
         hidden |= compared.hidden
     return Compared(drift, frozenset(hidden))
@@ -577,7 +595,7 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
     chosen: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries:
-        is_doubtful = entry.state is State.UNKNOWN or entry.drift or entry.expected.get("again")
+        is_doubtful = entry.state is State.UNKNOWN or entry.drift or entry.expected.is_repeated
         is_chosen = is_doubtful or (how != "none" and entry.attempts > 1)
         (chosen if is_chosen else rest).append(entry)
     rest.sort(key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest())
@@ -586,10 +604,13 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
 
 
 def compare_contacts(
-    expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]
+    found: Sequence[Found],
+    labels: Mapping[str, str],
+    status: str | None,
+    expected_fields: Mapping[str, str],
 ) -> Compared:
-    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id →
-    label, of that list.
+    """One list's contacts with the address against the status and the fields (by id) that are
+    expected; `labels`: field id → label, of that list.
 
     A sync changes every contact with the address in the list, so all of them must be as intended.
     """
@@ -597,8 +618,6 @@ def compare_contacts(
         return Compared({"contact": ("there", "not there")})
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
-    status = expected.get("status")
-    expected_fields = expected.get("fields") or {}
     for one in found:
         if status is not None and one.status is None:
             hidden.add("status")
@@ -627,13 +646,7 @@ def _comparable_text(value: Any) -> str:
 
 
 class Contacts(Kind):
-    """Effects: `address|list id`, with what the request says. Expected: `{"status": word, "fields":
-    {id: value}, "lists": [list id]}`; `ids`, list → contacts, of those that are edited; of whom it
-    could subscribe: `look_up`, 1 where they are looked up; `held`, list → a status other than
-    active that is known of them; `left`, lists where they keep their status though another one was
-    wanted; `before`, list → whether the contact was there, and its values; `reverts`: what must
-    still be so for a revert to be sent; `statuses`, list → the one that they keep; `may_raise`; and
-    `again`, where the same was sent before."""
+    """Effects: `address|list id`, with what the request says."""
 
     columns = Spec(
         {
@@ -655,11 +668,11 @@ class Contacts(Kind):
         self, entry: Entry, contact_ids: Sequence[int], directory: Directory
     ) -> Outgoing:
         """Whoever could be subscribed is looked up first; so is who is reverted."""
-        sent = entry.expected.get("reverts")
-        if sent is not None:
-            _check_unchanged(entry, sent, directory.find_now(entry.email or ""))
+        reverted = entry.expected.reverted
+        if reverted is not None:
+            _check_unchanged(entry, reverted, directory.find_now(entry.email or ""))
         if entry.operation == EDITCONTACT.name:
-            ids = chain(*entry.expected["ids"].values())
+            ids = chain(*entry.expected.contact_ids.values())
             return Outgoing(list(_list_edits(_read_values(entry), dict.fromkeys(ids))))
         status = entry.params.get("status")
         if status is not None and not may_subscribe(values.STATUS_WORDS.get(status.lower())):

@@ -5,14 +5,14 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import Directory, Fetch, Found
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import find
 from write_back.input.columns import Spec
-from write_back.item import EffectKind
+from write_back.item import EffectKind, Expected
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning
 from write_back.unknown_outcomes import Presence
@@ -29,7 +29,7 @@ class Outgoing(NamedTuple):
 
     calls: Sequence[Call]
     left: str = ""
-    expected: Mapping[str, Any] | None = None
+    expected: Expected | None = None
 
 
 class Kind(str):

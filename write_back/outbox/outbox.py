@@ -22,10 +22,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from home.door import outbox_of
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
-from write_back.item import DONE, Earlier, Past, Plan, Reason, State
+from write_back.item import DONE, Earlier, Expected, Past, Plan, Reason, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -89,7 +91,7 @@ class Entry:
     contact_id: int | None
     operation: str | None
     params: Mapping[str, str] = field(repr=False)
-    expected: Mapping[str, Any] = field(repr=False)
+    expected: Expected = field(repr=False)
     must_look_up: bool
     state: State
     message: str | None
@@ -123,7 +125,8 @@ class Entry:
         return self.must_look_up and self.contact_id is None
 
 
-_JSON = ("rows", "params", "expected", "drift")
+_JSON = ("rows", "params", "drift")
+_decode_expected = msgspec.json.Decoder(Expected).decode
 
 
 def read_entry(row: sqlite3.Row) -> Entry:
@@ -131,6 +134,7 @@ def read_entry(row: sqlite3.Row) -> Entry:
     values |= {name: json.loads(values[name]) for name in _JSON if values[name] is not None}
     values |= {
         "rows": tuple(values["rows"]),
+        "expected": _decode_expected(values["expected"]),
         "state": State(values["state"]),
         "must_look_up": bool(values["must_look_up"]),
     }
@@ -398,7 +402,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         item_id: int,
         *,
         contact_id: int | None = None,
-        expected: Mapping[str, Any] | None = None,
+        expected: Expected | None = None,
     ) -> bool:
         """Commit the intent to send it now; False when it is not planned any more. `contact_id`:
         what was looked up; `expected`: what is to be seen of it, where it differs from the plan."""

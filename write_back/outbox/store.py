@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from home.door import sender_of
 from home.exits import Incomplete, WrongUse
 from home.versions import VERSIONS
@@ -250,15 +252,17 @@ class Change:
 
 
 def _encode_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _encode_value(value) for name, value in values.items()}
+
+
+def _encode_value(value: Any) -> str | int | float | None:
     """Collections as JSON."""
-    return {
-        name: value
-        if value is None or isinstance(value, str | int | float)
-        else json.dumps(
-            dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False
-        )
-        for name, value in values.items()
-    }
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, msgspec.Struct):
+        return msgspec.json.encode(value).decode()
+    collection = dict(value) if isinstance(value, Mapping) else list(value)
+    return json.dumps(collection, ensure_ascii=False)
 
 
 def _explain_error(error: sqlite3.Error, path: Path) -> OutboxError:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from marketing_api.clock import unix_now
 from tests.write_back.conftest import MakeDesk
@@ -28,7 +29,7 @@ from tests.write_back.plans import activity
 from warehouse.connection import open_database
 from write_back.account_state import Known
 from write_back.input.values import BadValue, parse_moment
-from write_back.item import Item, State
+from write_back.item import Expected, Item, State
 from write_back.kinds import ACTIVITIES
 from write_back.kinds.activities import _CUT, IN_TIMELINE
 from write_back.refusals import find_refusal as known_refusal
@@ -68,11 +69,11 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
         "2 rows: the address has several contacts; the activity goes to one of them, active ones first, "
         "then the oldest",
     )
-    assert planned.items[0].expected == {
-        "description": "Met",
-        "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
-        "look_up": 1,
-    }
+    assert planned.items[0].expected == Expected(
+        description="Met",
+        at=int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
+        look_up_count=1,
+    )
     assert planned.items[0].effects == {
         "101|2026-02-03 14:05:00|Met": "101",
         "ann@example.com|2026-02-03 14:05:00|Met": "101",
@@ -276,7 +277,7 @@ def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(
 
 def unread(row: int, contact_id: int, description: str) -> Item:
     item = activity(row, contact_id, description)
-    return replace(item, expected={**item.expected, "look_up": 1})
+    return replace(item, expected=structs.replace(item.expected, look_up_count=1))
 
 
 def test_what_another_home_has_written_is_not_written_again(desk: Desk) -> None:

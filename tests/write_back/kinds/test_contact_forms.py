@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from marketing_api.records.contacts import EDITCONTACT
 from tests.write_back.conftest import MakeDesk
@@ -57,7 +58,7 @@ def known_by_id(email: str, *contact_ids: int) -> Item:
     """As planned of somebody whose contacts the warehouse knows."""
     item = contact(2, email, FIRST, status=None, fields={"9100": "New"})
     values = {name: text for name, text in item.params.items() if name.startswith("fields")}
-    expected = {**item.expected, "ids": {str(FIRST): [*contact_ids]}}
+    expected = structs.replace(item.expected, contact_ids={FIRST: [*contact_ids]})
     return replace(item, operation=EDITCONTACT.name, params=values, expected=expected)
 
 

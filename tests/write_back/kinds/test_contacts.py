@@ -23,7 +23,7 @@ from tests.write_back.planner import (
 from write_back.account_state import Known
 from write_back.consent import LEFT, decide_status, is_raised
 from write_back.input.rows import InputError
-from write_back.item import State
+from write_back.item import BeforePush, Expected, State
 from write_back.kinds import CONTACTS
 from write_back.kinds.contacts import ADDED_AGAIN, RESUBSCRIBED
 from write_back.planning import REACHES_PEOPLE
@@ -89,12 +89,12 @@ def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Pla
         (4, "city", "Rome", "Ulm"),
         (5, "list", None, "News"),
     ]
-    assert planned.items[0].expected == {
-        "fields": {"11": "Bonn"},
-        "lists": [1],
-        "ids": {"1": [102]},
-        "before": {"1": {"exists": True, "values": {"11": "Köln", "status": "unsubscribed"}}},
-    }
+    assert planned.items[0].expected == Expected(
+        fields={"11": "Bonn"},
+        lists=[1],
+        contact_ids={1: [102]},
+        before={1: BeforePush(True, {"11": "Köln", "status": "unsubscribed"})},
+    )
 
 
 def test_subscribing_somebody_again_takes_a_switch_and_is_said(plan: Planner) -> None:
@@ -121,7 +121,7 @@ def test_subscribing_somebody_again_takes_a_switch_and_is_said(plan: Planner) ->
         ("bounced", "active"),
         ("unconfirmed", "active"),
     ]
-    assert [item.expected.get("may_raise", False) for item in planned.items] == [
+    assert [item.expected.may_raise for item in planned.items] == [
         True,
         True,
         True,
@@ -171,7 +171,7 @@ def test_whoever_could_be_subscribed_is_looked_up_and_that_is_counted(plan: Plan
         row("ann@example.com", city="Rom"),
     )
     planned = plan(*rows)
-    assert [item.expected.get("look_up", 0) for item in planned.items] == [1, 0, 0]
+    assert [item.expected.look_up_count for item in planned.items] == [1, 0, 0]
     assert (planned.look_up_count, planned.request_count) == (1, 1 + 3 + 1)
     assert plan(row("ann@example.com", status="unsubscribed")).look_up_count == 0, (
         "nobody is subscribed by that"
@@ -262,7 +262,7 @@ def test_contacts_of_one_address_with_different_statuses_keep_them_unless_the_ro
     plan: Planner,
 ) -> None:
     (edit,) = plan(row("fay@example.com", "Shop", ip_address="203.0.113.7"), send_all=True).items
-    assert (edit.operation, edit.expected["ids"]) == (EDITCONTACT.name, {"3": [302, 303]})
+    assert (edit.operation, edit.expected.contact_ids) == (EDITCONTACT.name, {3: [302, 303]})
     assert fates(plan(row("fay@example.com", "Shop"))) == {2: "idle: unchanged"}
     assert fates(plan(row("fay@example.com", "Shop", status="active"))) == {2: f"idle: {LEFT}"}
     assert fates(plan(row("fay@example.com", "Shop", status="active"), resubscribe=True)) == {2: "sent"}
@@ -339,7 +339,7 @@ def test_what_is_not_so_though_it_was_sent_is_sent_once_more_and_read_back(plan:
     plan.sent(rows[0])
     plan.read_again()
     repeated, first = plan(*rows, is_standing=True).items
-    assert (repeated.expected.get("again"), first.expected.get("again")) == (True, None)
+    assert (repeated.expected.is_repeated, first.expected.is_repeated) == (True, False)
 
 
 @pytest.mark.parametrize("state", [State.PLANNED, State.SENDING, State.UNKNOWN])

@@ -6,13 +6,14 @@ import json
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Reason, State
+from write_back.item import BeforePush, Expected, Reason, RevertedValues, State
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox import outbox as outbox_module
 from write_back.outbox.outbox import Claim, Outbox
@@ -85,6 +86,44 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
         ]
         assert [entry.item_id for entry in outbox.list_open("main")] == [entries[0].item_id]
         assert not outbox.list_open("other")
+
+
+def test_expected_values_keep_the_names_of_earlier_homes(path: Path) -> None:
+    """An outbox of 1.0.0 has these names in its JSON, and an earlier program reads them."""
+    expected = Expected(
+        status="active",
+        fields={"12": "Köln"},
+        lists=[7],
+        contact_ids={7: [101]},
+        known_statuses={8: "bounced"},
+        kept_statuses={7: None},
+        left_lists=[8],
+        may_raise=True,
+        is_repeated=True,
+        before={7: BeforePush(True, {"12": "Bonn"})},
+        reverted=RevertedValues(None, {"12": "Ulm"}, {"12": "City"}),
+        look_up_count=1,
+        at=1767614400,
+    )
+    with Outbox(path) as outbox:
+        push_id = outbox.enqueue_plan(a_plan(replace(contact(2, "ann@example.com", 7), expected=expected)))
+        assert outbox.list_entries(push_id)[0].expected == expected
+    ((stored,),) = sqlite3.connect(path).execute("select expected from item")
+    assert json.loads(stored) == {
+        "status": "active",
+        "fields": {"12": "Köln"},
+        "lists": [7],
+        "ids": {"7": [101]},
+        "held": {"8": "bounced"},
+        "statuses": {"7": None},
+        "left": [8],
+        "may_raise": True,
+        "again": True,
+        "before": {"7": {"exists": True, "values": {"12": "Bonn"}}},
+        "reverts": {"status": None, "fields": {"12": "Ulm"}, "labels": {"12": "City"}},
+        "look_up": 1,
+        "at": 1767614400,
+    }
 
 
 def test_what_is_open_comes_in_batches_and_all_that_is_unknown_at_first(

@@ -241,6 +241,25 @@ class Change(Struct):
     new: str | None
 
 
+class ValueSample(Struct):
+    """A value of the input, and what it becomes."""
+
+    row: int
+    before: str
+    after: str | None
+    """null: it is not valid"""
+
+
+class InputColumn(Struct):
+    """What a column of the input was taken for."""
+
+    title: str
+    taken_for: str | None
+    """our column or a custom field; null: the column is left out"""
+    samples: list[ValueSample] = []
+    """at most three; values that change come first"""
+
+
 class PushPlan(Struct):
     """What a push would do."""
 
@@ -266,6 +285,7 @@ class PushPlan(Struct):
     """why nothing is sent however it is asked for"""
     plan_id: str = ""
     """what `--if-plan` takes"""
+    input_columns: list[InputColumn] = []
 
 
 class PushResult(Struct):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from home.output import Change
+from home.output import Change, InputColumn
 
 
 class State(StrEnum):
@@ -201,6 +201,7 @@ class Plan:
     columns: tuple[
         tuple[str, str], ...
     ] = ()  # ours, and the input's that was mapped to it or guessed to mean it
+    input_columns: Sequence[InputColumn] = field(default=(), repr=False)
     unknown_address_count: int = 0  # addresses of items that the warehouse does not know
 
     @property

@@ -268,6 +268,7 @@ def plan_document(planned: Planned) -> output.PushPlan:
         seconds=plan.request_count / planned.rate,
         refusal=planned.refusal,
         plan_id=plan.plan_id,
+        input_columns=list(plan.input_columns),
     )
 
 

@@ -96,7 +96,8 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     name = write(folder, "tags.csv", "E-Mail,Tag(s)", f"{email},vip", "new@example.com,vip")
     planned = command("push", "tags", "--from", name, sandbox=service)
     assert planned.code == 0, planned.text
-    assert 'columns: email ← "E-Mail", tag ← "Tag(s)"\n' in planned.out
+    assert 'email ← "E-Mail"' in planned.out
+    assert 'tag ← "Tag(s)"' in planned.out
     assert "1 address is not in the warehouse: each is looked up at the service" in planned.out
     assert service.count == 0
     words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
@@ -119,7 +120,8 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         "bo@example.com,Newsletter,Bo",
     )
     planned = command("push", "contacts", "--from", name, sandbox=service).out
-    assert 'columns: email ← "Email Address", list ← "Liste"\n' in planned
+    assert 'email ← "Email Address"' in planned
+    assert 'list ← "Liste"' in planned
     assert "changes\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
     assert "2 addresses are new to the warehouse: the service adds them" in planned
     assert service.count == 0

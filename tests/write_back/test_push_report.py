@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from home.output import Change, PushResult, Reason
+from home.output import Change, InputColumn, PushResult, Reason, ValueSample
 from tests.write_back.plans import a_plan, contact, tag
 from warehouse.forgetting import Forgotten
 from write_back.input.rows import Rows
@@ -83,6 +83,12 @@ def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
 def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
     columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
+    samples = [ValueSample(2, "a@example.com", "a@example.com"), ValueSample(3, "none", None)]
+    described = [
+        InputColumn("E-Mail", "email", samples),
+        InputColumn("Vor\nname", "First name"),
+        InputColumn("Notes", None),
+    ]
     plan = Plan(
         "main",
         TAGS,
@@ -92,10 +98,16 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         new_count=60,
         changes=added,
         columns=columns,
+        input_columns=described,
         unknown_address_count=1,
     )
     lines = plan_lines(planned(plan))
-    assert lines[1] == 'columns: email ← "E-Mail", First name ← "Vor name"'
+    start = lines.index("columns")
+    assert [" ".join(line.split()) for line in lines[start + 1 : start + 4]] == [
+        'email ← "E-Mail" a@example.com; none → not valid',
+        'First name ← "Vor name"',
+        "left out: Notes",
+    ]
     assert (
         "  1 address is not in the warehouse: each is looked up at the service, and rows with addresses "
         "unknown there are rejected" in lines
@@ -106,6 +118,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         "  2 addresses are new to the warehouse: the service adds them, or updates the ones that it has by now"
         in discreet
     )
+    assert 'email ← "E-Mail"' in "".join(discreet)
     assert "@" not in "".join(discreet)
 
 

@@ -42,13 +42,15 @@ _LONGEST_NAME = 100
 class Picked:
     """The input's cells by our column; `fields`: those of custom fields, by the title or what it
     was mapped to. `faults`: row number → why a cell of these cannot be read. `renamed`: our column
-    or the custom field, and the title that was mapped to it or guessed to mean it."""
+    or the custom field, and the title that was mapped to it or guessed to mean it. `titles`: the
+    title of each of our columns and custom fields."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
     warnings: tuple[str, ...] = ()
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     renamed: tuple[tuple[str, str], ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 def fold_name(name: str) -> str:
@@ -89,6 +91,7 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
         tuple(_find_stored(rows, found.values())),
         _find_faults(rows, found.values()),
         tuple((name, title) for title, name in meant.items()),
+        found,
     )
 
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
+from write_back.column_samples import describe_columns
 from write_back.input.columns import pick_columns
 from write_back.input.rows import Rows
 from write_back.item import DONE, RETRY_POLICY, Options, Plan, RetryPolicy, State
@@ -63,7 +65,8 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
     picked = pick_columns(
         rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ()
     )
-    return kind.planning(kind, rows, known, outbox, options, picked).make_plan()
+    plan = kind.planning(kind, rows, known, outbox, options, picked).make_plan()
+    return replace(plan, input_columns=describe_columns(rows, picked, known))
 
 
 def verify_pushes(

@@ -1,0 +1,74 @@
+"""What a plan shows of each column of the input: what it was taken for, and a few of its values
+before and after they are read.
+
+Not here: finding the columns (`input.columns`), what a value means (`input.values`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+
+from home.output import InputColumn, ValueSample
+from write_back.account_state import Known
+from write_back.input import values
+from write_back.input.columns import Picked
+from write_back.input.rows import Cell, Rows, cell_text, text_of
+from write_back.input.values import BadValue
+
+_MAX_SAMPLES = 3
+#: Filled cells of a column that are looked at.
+_MAX_READ = 1_000
+
+ReadCell = Callable[[Cell], object]
+
+
+def describe_columns(rows: Rows, picked: Picked, known: Known) -> list[InputColumn]:
+    """The columns of the input in their order."""
+    names = {title: name for name, title in picked.titles.items()}
+    readers = list_readers(known)
+    described = []
+    for title, column in rows.cells.items():
+        name = names.get(title)
+        read_cell = readers.get(name or "", text_of)
+        samples = [] if name is None else _sample_values(column, rows.numbers, read_cell)
+        described.append(InputColumn(title, name, samples))
+    return described
+
+
+def list_readers(known: Known) -> Mapping[str, ReadCell]:
+    """Our column → what reads a cell of it. Custom fields and descriptions are sent as text."""
+
+    def read_lists(cell: Cell) -> str:
+        return ", ".join(known.lists.names[list_id] for list_id in known.lists.find_lists(cell))
+
+    return {
+        "email": values.read_address,
+        "contact_id": lambda cell: values.read_id(cell, "the contact id"),
+        "list": read_lists,
+        "status": lambda cell: values.read_status(text_of(cell) or ""),
+        "ip_address": lambda cell: values.ip_address(text_of(cell) or ""),
+        "tag": lambda cell: ", ".join(values.read_tags(text_of(cell) or "")),
+        "action": values.read_action,
+        "datetime": lambda cell: values.parse_moment(cell, known.zone).wall,
+    }
+
+
+def _sample_values(
+    column: Sequence[Cell], numbers: Sequence[int], read_cell: ReadCell
+) -> list[ValueSample]:
+    """Different values: values that change come first, invalid ones last."""
+    filled = ((row, cell) for row, cell in zip(numbers, column, strict=True) if cell)
+    samples: dict[str, ValueSample] = {}
+    for row, cell in islice(filled, _MAX_READ):
+        before = cell_text(cell) or ""
+        if before not in samples:
+            samples[before] = ValueSample(row, before, _read_text(cell, read_cell))
+    first = sorted(
+        samples.values(), key=lambda value: (value.after is None, value.after == value.before)
+    )
+    return first[:_MAX_SAMPLES]
+
+
+def _read_text(cell: Cell, read_cell: ReadCell) -> str | None:
+    try:
+        return str(read_cell(cell))
+    except BadValue:
+        return None

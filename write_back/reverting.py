@@ -2,8 +2,8 @@
 any other.
 
 Belongs here: what an earlier push changed, whether it is still so, and what can't be restored. Not
-here: planning the rows (`kinds`), the look at the contact just before a request (`kinds.contacts`).
-"""
+here: planning the rows (`kinds`), the look-up of the contact just before a request
+(`kinds.contact_requests`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whom one write by hand would subscribe, found out before it is sent: pushes and `call` follow one
 rule (`consent`).
 
-Not here: pushes, which decide list by list in their own requests (`kinds.contacts`)."""
+Not here: pushes, which decide list by list in their own requests (`kinds.contact_requests`)."""
 
 from collections.abc import Callable, Sequence
 

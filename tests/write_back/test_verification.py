@@ -17,7 +17,7 @@ from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk, Verified
 from tests.write_back.plans import activity, contact
 from write_back.item import RetryPolicy, State
-from write_back.kinds.contacts import compare_contacts
+from write_back.kinds.contact_verification import compare_contacts
 
 
 def new_contacts(count: int, **more: Any) -> list[Any]:

@@ -1,10 +1,11 @@
-"""The kinds of push, each with all of its knowledge in one file; `kind.py` says what that is.
+"""The kinds of push, each with its own file. `kind.py` says what a kind has to define. Contacts
+have more files; their names begin with `contact_`.
 
 A new kind needs:
 
 - a class in a file here, and an instance of it in `KINDS` below;
 - its options, help and example query in `home.options.PUSH_OPTIONS`;
-- usual spellings of its columns in `input/spellings.toml`;
+- the usual spellings of its columns in `input/spellings.toml`;
 - an `EffectKind`, if none fits, and its description in `warehouse/sync_tables.toml`;
 - what `push revert` restores of it (`reverting`);
 - tests in `tests/write_back/kinds`, and a row in docs/sending-back.md."""

@@ -25,7 +25,7 @@ from write_back.consent import LEFT, decide_status, is_raised
 from write_back.input.rows import InputError
 from write_back.item import BeforePush, Expected, State
 from write_back.kinds import CONTACTS
-from write_back.kinds.contacts import ADDED_AGAIN, RESUBSCRIBED
+from write_back.kinds.contact_planning import ADDED_AGAIN, RESUBSCRIBED
 from write_back.planning import REACHES_PEOPLE
 
 

@@ -340,6 +340,8 @@ class RejectedRow(Struct):
     kind: str
     why: Reason
     cells: dict[str, str]
+    place: str = ""
+    """where the row is in the input: line of a text file, sheet and row of a workbook"""
 
 
 class RejectedRows(Struct):

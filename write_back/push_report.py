@@ -280,6 +280,7 @@ def rejected_document(rejected: RejectedRows) -> output.RejectedRows:
                 rejected.kind,
                 explain_reason(row.why),
                 dict(zip(rejected.columns, row.cells, strict=True)),
+                row.place,
             )
             for row in rejected.rows
         ]

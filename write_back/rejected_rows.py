@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from home.door import pushes_of
 from warehouse.disk import make_folder, write_file
-from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
+from write_back.input.rows import FORMULA_SIGNS, Rows, hash_cells, kept_text, text_of
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Outbox, Push
 
@@ -27,10 +27,18 @@ log = logging.getLogger(__name__)
 
 #: In front of the columns of the input. They name nothing that a push knows, so that the corrected
 #: file can be pushed as it is.
-INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
+INFORMATION = ROW, PLACE, REASON, PUSH = (
+    "rejected row",
+    "rejected from",
+    "rejected because",
+    "rejected in push",
+)
 
 #: What was chosen of a push, and is chosen again for its corrected rows.
 _REPEATED = ("map", "ignore", "clear_empty", "fill_only")
+
+#: Key of the file of kept rows: names of columns have no checksum of their own.
+_DIGEST = b"digest"
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _ENDS_CELL = ("\t", "\r", "\n")
@@ -46,6 +54,7 @@ class RejectedRow(NamedTuple):
 
     push_id: int | None
     why: Reason  # of this row alone
+    place: str  # in the input
     cells: tuple[str, ...]
 
 
@@ -67,6 +76,7 @@ def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
     lost = Rows({}, sorted({row for reason in reasons for row in reason.rows}), Source("", ""))
     kept = kept_rows(folder_of(home, push.push_id) / "rows.parquet") or lost
     options = {name: value for name in _REPEATED if (value := push.options.get(name))}
+    kept = replace(kept, source=Source(push.source, ""))
     return _make_rejected(kept, reasons, push.push_id)._replace(kind=push.kind, options=options)
 
 
@@ -77,6 +87,7 @@ def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -
         RejectedRow(
             push_id,
             why[number],
+            rows.find_place(number),
             tuple(kept_text(rows.cells[name][place]) or "" for name in columns),
         )
         for place, number in enumerate(rows.numbers)
@@ -120,7 +131,8 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
     for row in rejected.rows:
         reason = defuse_cell(row.why.reason)
-        writer.writerow([*row.why.rows, reason, row.push_id, *map(defuse_cell, row.cells)])
+        place = defuse_cell(row.place)
+        writer.writerow([*row.why.rows, place, reason, row.push_id, *map(defuse_cell, row.cells)])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
@@ -150,11 +162,11 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     kept = rows.take_rows(
         place for place, number in enumerate(rows.numbers) if number in kept_numbers
     )
-    cells = {
-        name: pa.array(list(map(kept_text, column)), pa.string())
-        for name, column in kept.cells.items()
-    }
-    table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
+    columns: dict[str, list[Any]] = {"": kept.numbers}
+    columns |= {name: list(map(kept_text, column)) for name, column in kept.cells.items()}
+    columns[PLACE] = [rows.places.get(number) for number in kept.numbers]
+    types = {name: pa.string() if name else pa.int64() for name in columns}
+    table = pa.table(columns, pa.schema(types, {_DIGEST: hash_cells(columns)}))
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
     make_folder(path.parent)
@@ -166,10 +178,13 @@ def kept_rows(path: Path) -> Rows | None:
     if not path.is_file():
         return None
     try:
-        columns: dict[str, list[Any]] = pq.read_table(
-            path, page_checksum_verification=True
-        ).to_pydict()
+        table = pq.read_table(path, page_checksum_verification=True)
+        columns: dict[str, list[Any]] = table.to_pydict()
+        digest = (table.schema.metadata or {}).get(_DIGEST)
+        if digest not in (None, hash_cells(columns).encode()):
+            raise ValueError(path)
         numbers = list(map(int, columns.pop("")))
+        places = zip(numbers, columns.pop(PLACE, ()), strict=False)  # no places before 1.1
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         log.warning(
             "%s of push %s is damaged (%s): its rows are known by number only",
@@ -178,4 +193,5 @@ def kept_rows(path: Path) -> Rows | None:
             type(error).__name__,
         )
         return None
-    return Rows(columns, numbers, Source("", ""))
+    known_places = {number: place for number, place in places if place is not None}
+    return Rows(columns, numbers, Source("", ""), places=known_places)

@@ -66,6 +66,7 @@ def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_
     header, *rows = records(ran.out)
     assert header == [
         "rejected row",
+        "rejected from",
         "rejected because",
         "rejected in push",
         "Customer",
@@ -73,8 +74,9 @@ def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_
         "city",
         "NOTES",
     ]
-    people = [("2", "1", "ann@example.com"), ("3", "1", "bob@example.com"), ("4", "1", "no address")]
-    assert [(row[0], *row[2:4]) for row in rows] == people
+    places = [f"people.csv, line {number}" for number in (2, 3, 4)]
+    people = ["ann@example.com", "bob@example.com", "no address"]
+    assert [(row[1], *row[3:5]) for row in rows] == list(zip(places, "111", people, strict=True))
     ids = list_ids(home)
     text = ran.out.replace(str(ids[LIST]), str(ids[OTHER])).replace("ann@", "anne@")
     (folder / "FILE").with_suffix(".csv").write_text(text, encoding="utf-8")
@@ -90,10 +92,11 @@ def test_corrected_rows_are_pushed_with_the_command_that_it_prints_and_then_are_
     header, *rows = records(left.out)
     assert [name for name in header if name.startswith("rejected")] == [
         "rejected row",
+        "rejected from",
         "rejected because",
         "rejected in push",
     ]
-    assert [(row[2], row[3]) for row in rows] == [("2", "no address")]
+    assert [(row[3], row[4]) for row in rows] == [("2", "no address")]
     (folder / "third.csv").write_text(left.out.replace("no address", "cy@example.com"), encoding="utf-8")
     typed = shlex.split(left.err.splitlines()[1].replace("FILE", "third.csv"))[1:]
     assert command(*typed, "--verify", "none", "--apply", sandbox=service).code == 0
@@ -179,7 +182,7 @@ def test_of_rows_that_are_lost_it_gives_numbers_and_reasons(
 ) -> None:
     (home / "pushes" / "1" / "rows.parquet").unlink()
     ran = command("push", "status", "--rejected", sandbox=service)
-    assert [(row[0], row[2]) for row in records(ran.out)[1:]] == [("2", "1"), ("3", "1"), ("4", "1")]
+    assert [(row[0], row[3]) for row in records(ran.out)[1:]] == [("2", "1"), ("3", "1"), ("4", "1")]
     assert "numbers and reasons alone" in ran.err
 
 

@@ -13,6 +13,7 @@ import io
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ from write_back.input.rows import (
     cell_of,
     rows_of_columns,
     rows_of_records,
+    show_name,
 )
 
 _PARQUET = b"PAR1"
@@ -136,7 +138,10 @@ def _read_content(path: Path, limit: int) -> bytes:
 
 def _read_csv(name: str, text: str, budget: InputBudget) -> Rows:
     delimiter = max(_DELIMITERS, key=lambda sign: _count_columns(text, sign))
-    return rows_of_records(name, _read_records(name, text, budget, delimiter))
+    lines: list[int] = []
+    rows = rows_of_records(name, _read_records(name, text, budget, delimiter, lines))
+    places = {number: f"line {lines[number - 1]}" for number in rows.numbers}
+    return replace(rows, places=places)
 
 
 def _count_columns(text: str, delimiter: str) -> int:
@@ -150,16 +155,21 @@ def _count_columns(text: str, delimiter: str) -> int:
     return 0
 
 
-def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
+def _read_records(
+    name: str, text: str, budget: InputBudget, delimiter: str, lines: list[int]
+) -> Iterator[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into
-    one cell. A blank may stand between a delimiter and the quotation mark behind it."""
-    number = 1
+    one cell. A blank may stand between a delimiter and the quotation mark behind it. `lines` gets
+    the line on which each record begins."""
+    stream = io.StringIO(text, newline="")
+    reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True, strict=True)
+    line = 1
     try:
-        lines = io.StringIO(text, newline="")
-        for record in csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True):
+        for record in reader:
             budget.take_bytes(cells=len(record) or 1)
+            lines.append(line)
             yield record
-            number += 1
+            line = reader.line_num + 1
     except csv.Error as error:
         wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
         wrong += 'inside a quoted cell write it twice (""), and close every one'
@@ -168,7 +178,7 @@ def _read_records(name: str, text: str, budget: InputBudget, delimiter: str) -> 
                 f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or "
                 "close a quotation mark that is open"
             )
-        raise InputError(f"{name}: row {number} {wrong}") from None
+        raise InputError(f"{name}: row {len(lines) + 1} {wrong}") from None
 
 
 # -- Excel: a sheet with the values that Excel stored for its formulas
@@ -180,7 +190,7 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
 
     try:
         _check_size(content, budget)
-        lines, notes = read_sheet(name, content, budget.take_bytes, title)
+        found, lines, notes = read_sheet(name, content, budget.take_bytes, title)
     except InputError:
         raise
     except Exception as error:  # damaged files have many ways of it
@@ -190,15 +200,21 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         ) from None
     hidden = [line.number for line in lines if line.is_hidden and any(line.cells)]
     if hidden:
-        which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
-        notes.append(
-            f"{count_of(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet "
-            "if they are meant, too"
-        )
+        notes.append(_describe_hidden(hidden))
     lines = [line for line in lines if not line.is_hidden]
     cells = [line.cells for line in lines]
     numbers = [line.number for line in lines]
-    return rows_of_records(name, cells, numbers=numbers, warnings=notes)
+    rows = rows_of_records(name, cells, numbers=numbers, warnings=notes)
+    places = {number: f"sheet {show_name(found)}, row {number}" for number in rows.numbers}
+    return replace(rows, places=places)
+
+
+def _describe_hidden(numbers: list[int]) -> str:
+    which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+    return (
+        f"{count_of(len(numbers), 'hidden row')} left out (row {which}): show them in the sheet if "
+        "they are meant, too"
+    )
 
 
 def _check_size(content: bytes, budget: InputBudget) -> None:

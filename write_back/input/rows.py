@@ -101,7 +101,8 @@ class Rows:
     `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below
     it 2; the first row of a query or a Parquet file is 1. `faults`: row number → why the row cannot
     be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
-    matters where the column is used."""
+    matters where the column is used. `places`: row number → where the row is in its file, if that
+    says more than the number."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
@@ -109,10 +110,15 @@ class Rows:
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     cell_faults: Mapping[str, Mapping[int, str]] = field(default_factory=dict, repr=False)
+    places: Mapping[int, str] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.cells)
+
+    def find_place(self, number: int) -> str:
+        """Where the row is, like `people.csv, line 7`."""
+        return f"{self.source.name}, {self.places.get(number, f'row {number}')}"
 
     def take_rows(self, places: Iterable[int]) -> "Rows":
         """The rows that stand there."""
@@ -295,7 +301,7 @@ def rows_of_columns(
     cell_faults = {title: column.faults for title, column in cleaned.items() if column.faults}
     rows = Rows(cells, numbers, Source(name, ""), faults or {}, tuple(notes), cell_faults)
     rows = _drop_empty_rows(rows)
-    return replace(rows, source=Source(name, _hash_cells(rows.cells)))
+    return replace(rows, source=Source(name, hash_cells(rows.cells)))
 
 
 def _clean_columns(
@@ -371,7 +377,7 @@ def _cells_and_faults(
     return cells, faults
 
 
-def _hash_cells(cells: Mapping[str, list[Cell]]) -> str:
+def hash_cells(cells: Mapping[str, Sequence[object]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for title, column in cells.items():
         text = "\x1e".join(["\x00" if cell is None else str(cell) for cell in column])

@@ -45,10 +45,10 @@ class _Scanned(NamedTuple):
 
 def read_sheet(
     name: str, content: bytes, take: Callable[..., None], title: str | None
-) -> tuple[list[Line], list[str]]:
-    """The rows of the sheet of that title, else of the first visible one, with notes for the plan.
-    `take`: `InputBudget.take_bytes`. Raises InputError, and what openpyxl, zipfile and ElementTree
-    raise for damaged files."""
+) -> tuple[str, list[Line], list[str]]:
+    """The sheet of that title, else the first visible one: its title, its rows, and notes for the
+    plan. `take`: `InputBudget.take_bytes`. Raises InputError, and what openpyxl, zipfile and
+    ElementTree raise for damaged files."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive, warnings.catch_warnings(action="ignore"):
         _check_is_workbook(name, archive)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -61,7 +61,7 @@ def read_sheet(
             if row:
                 cells = [_show_cell(cell, scanned) for cell in row]
                 lines.append(Line(number, cells, number in scanned.hidden))
-    return lines, notes
+    return sheet.title, lines, notes
 
 
 def _check_is_workbook(name: str, archive: zipfile.ZipFile) -> None:

@@ -61,6 +61,7 @@ def test_a_quoted_line_break_stays_in_its_row_and_blank_rows_count_but_are_left_
     rows = reading('email,note\n"a@b.co","one\ntwo"\n\n , \nc@d.co,three\n\n')
     assert records(rows) == [{"email": "a@b.co", "note": "one\ntwo"}, {"email": "c@d.co", "note": "three"}]
     assert rows.numbers == [2, 5]
+    assert list(map(rows.find_place, rows.numbers)) == ["standard input, line 2", "standard input, line 6"]
 
 
 @pytest.mark.parametrize("sign", FORMULA_SIGNS)

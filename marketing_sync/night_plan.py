@@ -23,7 +23,8 @@ from home.settings import Settings
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL
 from marketing_api.rate_limit import RateLimiter
-from marketing_sync.texts import make_grid, text_template
+from marketing_sync.grids import make_grid
+from marketing_sync.texts import text_template
 from pipelines.reading import (
     NightLimits,
     Planners,

@@ -18,7 +18,8 @@ from home.progress import format_clock
 from home.settings import Settings
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
-from marketing_sync.texts import make_grid, text_template
+from marketing_sync.grids import make_grid
+from marketing_sync.texts import text_template
 from pipelines.published_copy import describe_current_copy, list_failed_custom_tables
 from warehouse.models import BuildReport, Status
 

@@ -1,12 +1,11 @@
-"""Text templates and tables that commands print."""
+"""Text templates that commands print. Not here: tables (`grids`)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
-from rich.table import Table
 
 
 @cache
@@ -20,21 +19,3 @@ def text_template(
     )
     environment.filters |= {"number": "{:,}".format, **filters}
     return environment.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
-
-
-def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
-    """A table with these columns, like `table, >rows`; a `>` aligns a column to the right."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        header_style="dim",
-        pad_edge=False,
-    )
-    for column in columns.split(", "):
-        name = column.removeprefix(">")
-        table.add_column(name, justify="left" if name == column else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table

@@ -224,15 +224,15 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
             fetch_rows(connection, f"attach {attached} (read_only)")
         else:
             connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
-        add_normal_form(connection)
-        add_mask_addresses(connection)
+        if not mode.read_only:
+            add_normal_form(connection)
+            add_mask_addresses(connection)
     except duckdb.Error as error:
         raise duckdb_errors.explain_unopened(path, error) from error
     if is_new:
         path.chmod(0o600)
-    if (
-        not mode.read_only
-    ):  # nobody else has it open: a process that was killed left what did not fit into its memory
+    if not mode.read_only:
+        # nobody else has it open: a process that was killed left what did not fit into its memory
         shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
-from warehouse.sql import add_normal_form, fetch_rows, not_one_select, quote_text
+from warehouse.sql import fetch_rows, not_one_select, quote_text
 
 #: What a query may take besides the memory that DuckDB counts.
 OVERHEAD_BYTES = 1_000_000_000
@@ -72,7 +72,6 @@ SEAL = seal_in("UTC")
 
 def seal_connection(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
     """Let queries of the connection read its tables and nothing else, for good."""
-    add_normal_form(connection)
     fetch_rows(connection, f"set memory_limit = '{limits.memory}'")
     for setting in seal_in(_find_zone(connection, limits)):
         fetch_rows(connection, setting)

@@ -8,7 +8,7 @@ import datetime as dt
 import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from warehouse.loads.staging import ParseRows, Staged, stage_responses
 from warehouse.schema import ensure_schema
 from warehouse.sql import (
     Params,
+    add_normal_form,
     fetch_rows,
     load_query,
     load_statements,
@@ -178,13 +179,16 @@ class Warehouse:
         with self.open_for_reading() as connection:
             return connection.sql(sql, params=params).to_arrow_table()
 
-    def open_for_reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    @contextmanager
+    def open_for_reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Keep the file open for several `read`s of this thread, which then cost no opening
         each."""
         if not self._is_prepared:
             with self.open_for_writing():
                 self._is_prepared = True
-        return self._connect(read_only=True)
+        with self._connect(read_only=True) as connection:
+            add_normal_form(connection)
+            yield connection
 
     @contextmanager
     def open_for_writing(

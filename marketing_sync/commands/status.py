@@ -19,7 +19,7 @@ from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from marketing_sync.commands import Arguments, declare_command
-from marketing_sync.texts import make_grid
+from marketing_sync.grids import make_grid
 from pipelines.published_copy import describe_current_copy, published_document
 from warehouse.bookkeeping import died_condition
 from warehouse.disk import measure_sizes

@@ -16,7 +16,7 @@ from home.settings import Settings
 from home.values import did_you_mean
 from marketing_sync.commands import Arguments, declare_command
 from marketing_sync.commands.query import open_unpublished
-from marketing_sync.texts import make_grid
+from marketing_sync.grids import make_grid
 from warehouse.publish import open_published, published_path
 from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, quote_text
 

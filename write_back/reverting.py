@@ -1,8 +1,8 @@
-"""Undoing a push: the rows of another push that sets back what it changed, planned and sent like
-any other.
+"""Reverting a push: the rows of a new push that restores what the earlier one changed. It is
+planned and sent like any other.
 
-Belongs here: what an earlier push changed, whether it is still so, and what can't be restored. Not
-here: planning the rows (`kinds`), the look-up of the contact just before a request
+Belongs here: what the earlier push changed, whether it is unchanged since, and what can't be
+restored. Not here: planning the rows (`kinds`), the look-up of the contact just before a request
 (`kinds.contact_requests`)."""
 
 from __future__ import annotations
@@ -21,40 +21,52 @@ from write_back.item import DONE, Item, Past, Plan, RevertedValues, Source
 from write_back.kinds import ACTIVITIES, CONTACTS
 from write_back.kinds.tags import ADD, REMOVE, find_latest
 from write_back.outbox.outbox import Entry, Outbox, Push
+from write_back.tag_claims import SOURCE, split_subject
 
 _MOST_LISTED = 20
+_CHANGED = "changed after the push, and left: "
 
 
 @dataclass
 class Revert:
-    """The rows that undo a push. `sent`: subject (`address|list id`) → what the push sent there,
-    which must still be so. `kept`: what was changed after it; `notes`: what can't be restored → how
-    often."""
+    """The rows that revert a push. `sent`: subject (`address|list id`) → what the push sent there;
+    a contact that shows anything else by now is left. `kept`: what was changed after the push;
+    `notes`: what can't be restored → how often; `audience_sync`: the one that made the push."""
 
     columns: dict[str, list[Cell]]
     sent: dict[str, RevertedValues] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    audience_sync: str | None = None
 
     def add_row(self, cells: Mapping[str, Cell]) -> None:
-        count = len(next(iter(self.columns.values())))
+        count = self._count_rows()
         for title in cells.keys() - self.columns.keys():
             self.columns[title] = [None] * count
         for title, column in self.columns.items():
             column.append(cells.get(title))
 
+    def _count_rows(self) -> int:
+        first_column = next(iter(self.columns.values()))
+        return len(first_column)
+
     def make_rows(self, push_id: int) -> Rows:
-        numbers = list(range(1, 1 + len(next(iter(self.columns.values())))))
+        numbers = list(range(1, 1 + self._count_rows()))
         return Rows(self.columns, numbers, Source(f"revert of push {push_id}", ""))
 
     def guard_plan(self, plan: Plan) -> Plan:
         """The plan whose requests are sent only while the contact is as the push left it."""
         items = list(map(self._guard_item, plan.items))
         notes = [f"{count:,} {text}" for text, count in self.notes.items()]
-        notes += [f"changed after the push, and left: {text}" for text in self.kept[:_MOST_LISTED]]
+        notes += [f"{_CHANGED}{text}" for text in self.kept[:_MOST_LISTED]]
         more = len(self.kept) - _MOST_LISTED
         if more > 0:
-            notes.append(f"changed after the push, and left: {more:,} more")
+            notes.append(f"{_CHANGED}{more:,} more")
+        if self.audience_sync is not None:
+            notes.append(
+                f"the audience sync {self.audience_sync} sends the same again with its next run: "
+                "change or disable its entry in activations.toml first"
+            )
         return replace(plan, items=items, warnings=(*plan.warnings, *notes))
 
     def _guard_item(self, item: Item) -> Item:
@@ -67,7 +79,7 @@ class Revert:
 
 
 def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) -> Revert:
-    """What undoes the push. Raises InputError for a push that nothing can undo."""
+    """The revert of the push. Raises InputError for a push that can't be reverted."""
     entries = [entry for entry in outbox.list_entries(push.push_id, DONE) if entry.operation]
     if push.kind == ACTIVITIES:
         raise InputError(
@@ -75,8 +87,12 @@ def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) ->
             f"{len(entries):,} activities that it wrote"
         )
     if push.kind == CONTACTS:
-        return _revert_contacts(known, outbox, entries)
-    return _revert_tags(outbox, entries, with_tags=with_tags)
+        revert = _revert_contacts(known, outbox, entries)
+    else:
+        revert = _revert_tags(outbox, entries, with_tags=with_tags)
+    if push.source.startswith(SOURCE):
+        revert.audience_sync = push.source.removeprefix(SOURCE)
+    return revert
 
 
 # ---- contacts
@@ -86,17 +102,18 @@ def _revert_contacts(known: Known, outbox: Outbox, entries: Iterable[Entry]) -> 
     revert = Revert({"email": [], "list_id": [], "status": []})
     parts = [(entry, list_id) for entry in entries for list_id in entry.expected.lists]
     members = known.by_address((_key_of(entry) for entry, _ in parts), with_fields=True)
-    shown = known.shown_fields({list_id for _, list_id in parts})
-    subjects = (f"{_key_of(entry)}|{list_id}" for entry, list_id in parts)
+    shown_keys = known.shown_fields({list_id for _, list_id in parts})
+    subjects = (_subject_of(entry, list_id) for entry, list_id in parts)
     pasts = outbox.find_last(known.account, subjects, CONTACTS)
     for entry, list_id in parts:
-        key = _key_of(entry)
+        everywhere = members.get(_key_of(entry), [])
+        here = [member for member in everywhere if member.list_id == list_id]
         labels = known.lists.fields.get(list_id, {})
-        there = [member for member in members.get(key, []) if member.list_id == list_id]
-        reader = ListReader(labels, shown.get(list_id, set()))
-        past = pasts.get(f"{key}|{list_id}")
-        now = reader.find_present(there, past, known.as_of.get(list_id))
-        current = {**now.fields, "status": STATUSES.get(-1 if now.status is None else now.status)}
+        reader = ListReader(labels, shown_keys.get(list_id, set()))
+        past = pasts.get(_subject_of(entry, list_id))
+        now = reader.find_present(here, past, known.as_of.get(list_id))
+        status = None if now.status is None else STATUSES.get(now.status)
+        current = {**now.fields, "status": status}
         _revert_contact(revert, entry, list_id, labels, current)
     return revert
 
@@ -118,7 +135,7 @@ def _revert_contact(
         )
         revert.notes[text] += 1
         return
-    sent = _values_sent(entry, list_id)
+    sent = _find_sent_values(entry, list_id)
     cells: dict[str, Cell] = {}
     for name, value in sent.items():
         old = before.values.get(name)
@@ -137,11 +154,11 @@ def _revert_contact(
         still = {name: sent[name] for name in cells}
         status = still.pop("status", None)
         still_labels = {name: labels[name] for name in still if name in labels}
-        subject = f"{_key_of(entry)}|{list_id}"
+        subject = _subject_of(entry, list_id)
         revert.sent[subject] = RevertedValues(status, still, still_labels)
 
 
-def _values_sent(entry: Entry, list_id: int) -> dict[str, str]:
+def _find_sent_values(entry: Entry, list_id: int) -> dict[str, str]:
     """Field id (or `status`) → what was sent to the contact on the list."""
     expected = entry.expected
     sent = dict(expected.fields)
@@ -155,21 +172,27 @@ def _key_of(entry: Entry) -> str:
     return normal_form(entry.email or "")
 
 
+def _subject_of(entry: Entry, list_id: int) -> str:
+    return f"{_key_of(entry)}|{list_id}"
+
+
 # ---- tags
 
 
 def _revert_tags(outbox: Outbox, entries: list[Entry], *, with_tags: bool) -> Revert:
-    """A tag that an earlier push had given already stays."""
+    """A tag that an earlier push gave stays."""
     revert = Revert({"email": [], "contact_id": [], "tag": [], "action": []})
     first_id = min((entry.item_id for entry in entries), default=0)
     for entry in entries:
         subjects = outbox.find_subjects([entry.item_id])[entry.item_id]
-        names = dict.fromkeys(subject.partition("|")[0] for subject in subjects)
         last = outbox.find_last(entry.account, subjects, entry.kind)
         earlier = outbox.find_last(entry.account, subjects, entry.kind, done_before=first_id)
-        for tag in dict.fromkeys(subject.partition("|")[2] for subject in subjects):
+        pairs = [split_subject(subject) for subject in subjects]
+        names = dict.fromkeys(name for name, _ in pairs)
+        for tag in dict.fromkeys(tag for _, tag in pairs):
+            last_change = find_latest(last, names, tag)
             before = find_latest(earlier, names, tag)
-            _revert_tag(revert, entry, tag, find_latest(last, names, tag), before, with_tags)
+            _revert_tag(revert, entry, tag, last_change, before, with_tags)
     return revert
 
 

@@ -1,5 +1,5 @@
-"""Whom one write by hand would subscribe, found out before it is sent: pushes and `call` follow one
-rule (`consent`).
+"""Whether a single write would subscribe a person again, found out before it is sent. Pushes and
+`call` follow one rule (`consent`).
 
 Not here: pushes, which decide list by list in their own requests (`kinds.contact_requests`)."""
 
@@ -24,39 +24,48 @@ def find_raised(call: Call, directory: Directory) -> set[str]:
     """The statuses, other than active, of the person whom the call would make active (or
     unconfirmed); empty when it subscribes nobody. Raises what a look-up raises."""
     find = _LOOK_UPS.get(call.operation.name)
-    return find(call, directory) if find is not None else set()
+    return set() if find is None else find(call, directory)
 
 
 def _of_added(call: Call, directory: Directory) -> set[str]:
-    """`synccontact` leaves whoever is on the list as they are where it says no status."""
+    """Without a status, `synccontact` leaves a contact that is on the list unchanged."""
     email = call.params.get("email")
-    status = _read_status(call)
     if not email:
         return set()
+    status = _read_status(call)
     found = directory.find_now(email)
-    lists = map(int, call.params["listid"].split(","))
-    return {word for list_id in lists for word in _find_raised(found, list_id, status)}
+    raised: set[str] = set()
+    for list_id in call.params["listid"].split(","):
+        raised |= _find_raised(found, int(list_id), status)
+    return raised
 
 
 def _of_edited(call: Call, directory: Directory) -> set[str]:
-    """A new address brings its own history with it."""
+    """A new address may belong to a person who has unsubscribed."""
     found = _find_contacts(call, directory)
-    status = _read_status(call) or next((one.status for one in found), None)
-    emails = {call.params.get("email"), *(one.email for one in found)} - {None, ""}
-    if _read_status(call) is None and "email" not in call.params:
+    new_email = call.params.get("email")
+    new_status = _read_status(call)
+    if new_status is None and new_email is None:
         return set()
-    everywhere = [*found, *(one for email in emails for one in directory.find_now(email or ""))]
-    return {_describe_contact(one) for one in everywhere if is_raised(one.status, status)}
+    status = new_status
+    if status is None and found:
+        status = found[0].status
+    everywhere = list(found)
+    for email in {new_email, *(one.email for one in found)}:
+        if email:
+            everywhere += directory.find_now(email)
+    return _describe_raised(everywhere, status)
 
 
 def _of_moved(call: Call, directory: Directory) -> set[str]:
-    """A move takes the contact's own status along."""
+    """A moved contact keeps its own status."""
     moved = _find_contacts(call, directory)
-    email, status = next(((one.email, one.status) for one in moved), (None, None))
-    if not email or status is None:
+    if not moved or not moved[0].email or moved[0].status is None:
         return set()
-    found = [one for one in directory.find_now(email) if one.contact_id != int(call.params["id"])]
-    return _find_raised(found, int(call.params["listid"]), status)
+    contact_id = int(call.params["id"])
+    same_address = directory.find_now(moved[0].email)
+    found = [one for one in same_address if one.contact_id != contact_id]
+    return _find_raised(found, int(call.params["listid"]), moved[0].status)
 
 
 _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
@@ -68,22 +77,23 @@ _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
 
 
 def _find_contacts(call: Call, directory: Directory) -> list[Found]:
-    return list(read_found(directory.fetch(GETCONTACT.bind(id=call.params["id"]))))
+    response = directory.fetch(GETCONTACT.bind(id=call.params["id"]))
+    return list(read_found(response))
 
 
 def _find_raised(found: Sequence[Found], list_id: int, status: str | None) -> set[str]:
     here = [one.status for one in found if one.list_id == list_id]
     elsewhere = [one.status for one in found if one.list_id != list_id]
-    if not decide_status(here, status, elsewhere=elsewhere).is_left:
-        return set()
-    return {_describe_contact(one) for one in found if is_raised(one.status, status or "active")}
+    decision = decide_status(here, status, elsewhere=elsewhere)
+    return _describe_raised(found, status or "active") if decision.is_left else set()
 
 
-def _describe_contact(one: Found) -> str:
-    return one.status or "of an unknown status"
+def _describe_raised(found: Sequence[Found], status: str | None) -> set[str]:
+    raised = [one.status for one in found if is_raised(one.status, status)]
+    return {known or "of an unknown status" for known in raised}
 
 
 def _read_status(call: Call) -> str | None:
-    """The status that the call says, a word or a code."""
-    said = call.params.get("status", "").lower()
-    return STATUSES.get(int(said)) if said.isdecimal() else _WORDS.get(said)
+    """The status that the call sets, by word or code."""
+    requested = call.params.get("status", "").lower()
+    return STATUSES.get(int(requested)) if requested.isdecimal() else _WORDS.get(requested)

@@ -1,8 +1,8 @@
-"""Which tags that an audience sync claims are to be taken away, since nobody wants them any more.
+"""Which of the tags that an audience sync claims are removed, because no entry wants them any more.
 
-A claim names an address. It stands for the contacts that have the address now, or for those that
-had it when the tag was given. A tag is taken away once: what somebody else has given after that is
-theirs."""
+A claim names an address. It is about the contacts that have the address now. If there are none, it
+is about those that had it when the tag was given. A tag is removed once: if somebody else gives it
+again, it stays."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -20,9 +20,9 @@ SOURCE = "activation "
 
 
 class ClaimedTag(NamedTuple):
-    """A claim, and what was done last about its tag, by contact. `named`: as subjects, by which it
-    is taken away; `under_new_names`: the same as subjects of people who have another address by
-    now; `is_known`: the warehouse knows a contact of it."""
+    """A claim with the last change of its tag, by contact. `named`: the subjects for which the tag
+    is removed; `under_new_names`: subjects of the same people, who have another address by now;
+    `is_known`: the warehouse knows a contact of it."""
 
     subject: str
     pasts: list[Past]
@@ -31,68 +31,64 @@ class ClaimedTag(NamedTuple):
     is_known: bool
 
     def was_given(self, *, is_leaving: bool) -> bool:
-        """`is_leaving`: the entry wanted it until now; else only what an entry gave is given by
-        one."""
-        return any(
-            past.content == ADD
-            and past.is_in_force
-            and (is_leaving or past.source.startswith(SOURCE))
-            for past in self.pasts
-        )
+        """Whether the tag is there to be removed. `is_leaving`: the entry wanted it until now, so
+        it may come from any push; otherwise only from an audience sync."""
+        given = [past for past in self.pasts if past.content == ADD and past.is_in_force]
+        return any(is_leaving or past.source.startswith(SOURCE) for past in given)
 
     def is_of_nobody(self, known: Known) -> bool:
-        """Whether no list has the person any more, as read after the tag was given: nothing is
-        left."""
+        """Whether no list has the person any more, as read after the tag was given."""
         if self.is_known or not known.is_all_known:
             return False
-        return not any(past.is_newer(min(known.as_of.values())) for past in self.pasts)
+        oldest_reading = min(known.as_of.values())
+        return not any(past.is_newer(oldest_reading) for past in self.pasts)
 
 
 def sort_unwanted(
     known: Known, outbox: Outbox, claims: Mapping[str, Claim], is_wanted: Callable[[str], bool]
 ) -> tuple[list[str], list[str]]:
-    """Of claims that their entry does not want any more: the tags that were given and nobody wants,
-    by whom they are taken away from; and the claims of which a tag may have to be taken away
-    later."""
+    """For claims that their entry does not want any more: the subjects whose tags are removed, and
+    the claims that stay, because a tag may have to be removed later."""
     removable: list[str] = []
     left: list[str] = []
     for tag in find_claimed_tags(known, outbox, sorted(claims)):
         if tag.is_of_nobody(known):
             continue
         is_renamed = any(map(is_wanted, tag.under_new_names))
-        was_given = not is_renamed and tag.was_given(is_leaving=claims[tag.subject].is_wanted)
-        removable += tag.named if was_given else []
-        # what was refused may be tried again, and what is under way be cancelled
-        if was_given or is_renamed or any(not past.is_done for past in tag.pasts):
+        is_removed = not is_renamed and tag.was_given(is_leaving=claims[tag.subject].is_wanted)
+        if is_removed:
+            removable += tag.named
+        # a refused item may be sent again, and an open one may be cancelled
+        is_open = any(not past.is_done for past in tag.pasts)
+        if is_removed or is_renamed or is_open:
             left.append(tag.subject)
     return removable, left
 
 
 def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> list[ClaimedTag]:
+    """The claims of these subjects."""
     contacts, earlier = _find_contacts(known, outbox, subjects)
-    members = known.by_id({contact_id for several in contacts.values() for contact_id in several})
-    names = {
-        subject: [_list_names(who, one, members) for one in contacts[subject]] or [[who]]
-        for subject, (who, _) in zip(subjects, map(_split_subject, subjects), strict=True)
-    }
-    everything = {
-        f"{name}|{_split_subject(subject)[1]}"
-        for subject, several in names.items()
-        for name in chain(*several)
-    }
-    pasts = outbox.find_last(known.account, everything, TAGS)
-
-    def describe_tag(subject: str) -> ClaimedTag:
-        tag = _split_subject(subject)[1]
+    members = known.by_id(set(chain(*contacts.values())))
+    names: dict[str, list[list[str]]] = {}  # subject → the names of each contact
+    possible_subjects: set[str] = set()
+    for subject in subjects:
+        who, tag = split_subject(subject)
+        names[subject] = [_list_names(who, one, members) for one in contacts[subject]] or [[who]]
+        possible_subjects.update(f"{name}|{tag}" for name in chain(*names[subject]))
+    pasts = outbox.find_last(known.account, possible_subjects, TAGS)
+    found: list[ClaimedTag] = []
+    for subject in subjects:
+        _, tag = split_subject(subject)
         known_ids = [one for one in contacts[subject] if one in members]
-        last = filter(None, (find_latest(pasts, names, tag) for names in names[subject]))
-        if subject not in earlier:
-            return ClaimedTag(subject, list(last), [subject], [], bool(known_ids))
-        named = [f"{one}|{tag}" for one in known_ids] or [subject]
-        renamed = [f"{name}|{tag}" for name in chain(*names[subject])]
-        return ClaimedTag(subject, list(last), named, renamed, bool(known_ids))
-
-    return list(map(describe_tag, subjects))
+        named = [subject]
+        renamed: list[str] = []
+        if subject in earlier:
+            named = [f"{one}|{tag}" for one in known_ids] or named
+            renamed = [f"{name}|{tag}" for name in chain(*names[subject])]
+        latest = [find_latest(pasts, several, tag) for several in names[subject]]
+        changes = [past for past in latest if past is not None]
+        found.append(ClaimedTag(subject, changes, named, renamed, bool(known_ids)))
+    return found
 
 
 def _find_contacts(
@@ -100,33 +96,31 @@ def _find_contacts(
 ) -> tuple[dict[str, list[int]], Collection[str]]:
     """The contacts of each claim; and the claims of an address that nobody has any more, whose
     contacts are those that had it when the tag was given."""
-    by_address = known.by_address(who for who, _ in map(_split_subject, subjects))
-    contacts = {
-        subject: list(
-            dict.fromkeys(one.contact_id for one in by_address.get(_split_subject(subject)[0], ()))
-        )
-        for subject in subjects
-    }
-    pasts = outbox.find_last(
-        known.account, (one for one, found in contacts.items() if not found), TAGS
-    )
+    pairs = {subject: split_subject(subject) for subject in subjects}
+    by_address = known.by_address(who for who, _ in pairs.values())
+    contacts: dict[str, list[int]] = {}
+    for subject, (who, _) in pairs.items():
+        ids = [member.contact_id for member in by_address.get(who, ())]
+        contacts[subject] = list(dict.fromkeys(ids))
+    without_contact = [subject for subject, ids in contacts.items() if not ids]
+    pasts = outbox.find_last(known.account, without_contact, TAGS)
     noted = outbox.find_subjects(past.item_id for past in pasts.values())
     for subject, past in pasts.items():
-        same = (
-            who
-            for who, tag in map(_split_subject, noted[past.item_id])
-            if tag == _split_subject(subject)[1]
-        )
-        contacts[subject] = [int(who) for who in same if who.isdecimal()]
+        _, tag = pairs[subject]
+        noted_pairs = [split_subject(other) for other in noted[past.item_id]]
+        names = [who for who, other_tag in noted_pairs if other_tag == tag]
+        contacts[subject] = [int(who) for who in names if who.isdecimal()]
     return contacts, pasts.keys()
 
 
 def _list_names(who: str, contact_id: int, members: Mapping[int, Sequence[Member]]) -> list[str]:
-    """What the contact is called: its id, as the claim names it, and its addresses by now."""
-    now = (normal_form(one.email) for one in members.get(contact_id, ()) if one.email)
-    return list(dict.fromkeys([str(contact_id), who, *now]))
+    """The names of the contact in subjects: its id, the claim's name for it, and the addresses that
+    it has by now."""
+    addresses = [one.email for one in members.get(contact_id, ()) if one.email]
+    return list(dict.fromkeys([str(contact_id), who, *map(normal_form, addresses)]))
 
 
-def _split_subject(subject: str) -> tuple[str, str]:
+def split_subject(subject: str) -> tuple[str, str]:
+    """Name and tag."""
     who, _, tag = subject.partition("|")
     return who, tag

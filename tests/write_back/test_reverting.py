@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.write_back.plans import a_plan, activity, tag
 from write_back.account_state import Known
 from write_back.consent import is_raised
 from write_back.input.rows import InputError
-from write_back.item import Options, State
+from write_back.item import Options, Source, State
 from write_back.kinds import CONTACTS, TAGS, make_plan
 from write_back.outbox.outbox import Outbox
 from write_back.reverting import Revert, find_revert
@@ -229,6 +229,19 @@ def test_tags_that_an_earlier_push_gave_stay(known: Known, outbox: Outbox) -> No
         (ed, "emailmarketing/removetag", "vip"),
     ]
     assert "1 tags that an earlier push had given already: left" in plan.warnings
+
+
+@pytest.mark.parametrize(("source", "is_warned"), [("activation regulars", True), ("rows.csv", False)])
+def test_next_run_of_a_reverted_audience_sync_is_announced(
+    known: Known, outbox: Outbox, source: str, is_warned: bool
+) -> None:
+    plan = replace(a_plan(tag(2, "ann@example.com")), source=Source(source, ""))
+    push_id = outbox.enqueue_plan(plan)
+    settle_all(outbox)
+    _, reverting = plan_revert(known, outbox, push_id, with_tags=True)
+    assert [item.operation for item in reverting.items] == ["emailmarketing/removetag"]
+    warnings = [text for text in reverting.warnings if text.startswith("the audience sync regulars sends")]
+    assert bool(warnings) is is_warned
 
 
 def test_activities_are_never_sent_by_a_revert(known: Known, outbox: Outbox) -> None:

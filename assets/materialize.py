@@ -119,8 +119,7 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
         if failed:
-            lines = [f"{name}: {reason}" for name, reason in failed.items()]
-            raise dg.Failure("\n".join(lines), metadata=failed)
+            raise dg.Failure("\n".join(reader.list_missing_lines(failed)), metadata=failed)
         if len(reader.chosen) == len(SOURCE_ASSETS):
             context.log_event(dg.AssetMaterialization(READINGS_KEY, "every table was read"))
 

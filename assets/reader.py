@@ -16,7 +16,7 @@ What other assets wait for goes first, its requests and its loads. Not here: wha
 import datetime as dt
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays, DateRange
 from assets.fetch import Fetcher, FetchSettings
-from assets.result import AccountResult, Batch
+from assets.result import AccountResult, Batch, group_lines
 from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
@@ -215,11 +215,7 @@ class Reader:
         return self._is_stopping or any(ends) or tried < len(self._chosen) * len(self.sessions)
 
     def _make_run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
-        reasons = [
-            f"{asset}, account {account}: {reason}"
-            for (asset, account), lines in self.list_missing_reasons().items()
-            for reason in lines
-        ]
+        reasons = self.list_missing_lines()
         if is_cut_short:
             reasons.append("it ended before everything was read; the next run goes on from there")
         outcome = "partial" if reasons else "done"
@@ -262,6 +258,15 @@ class Reader:
             for key, result in self.results.items()
             if result.missing_reasons
         }
+
+    def list_missing_lines(self, assets: Container[str] | None = None) -> list[str]:
+        """The reasons of these assets (default: all), a line for each."""
+        chosen = {
+            (asset, account): lines
+            for (asset, account), lines in self.list_missing_reasons().items()
+            if assets is None or asset in assets
+        }
+        return list(group_lines(chosen))
 
     def list_notices(self) -> list[str]:
         """What a person should know although nothing is missing: clocks that are wrong, responses

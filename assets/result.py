@@ -6,7 +6,7 @@ Not here: fetching (`fetch`), loading (`reader`).
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -229,6 +229,19 @@ def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
             if table.name in report.tables:
                 total.add_report(report.tables[table.name])
     return total
+
+
+def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
+    """Texts by (asset, account) → a line per account and text, which names all assets with the
+    text, such as those of an account that can't be reached."""
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for (asset, account), asset_texts in texts.items():
+        for text in asset_texts:
+            by_text.setdefault((account, text), []).append(asset)
+    yield from (
+        f"{', '.join(names)}, account {account}: {text}"
+        for (account, text), names in by_text.items()
+    )
 
 
 def _describe_error(error: Exception) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from assets.reader import Reader
-from assets.result import AccountResult, done_to, share_read
+from assets.result import AccountResult, done_to, group_lines, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
 from home.output import Built, SyncAccount, SyncResult, SyncTable
@@ -50,7 +50,7 @@ def result_of(
         accounts=list(_summarize_accounts(reader)),
         tables=tables,
         read=[*_describe_needed(reader), *group_lines(days), *_describe_plans(reader.results)],
-        not_read=list(group_lines(reader.list_missing_reasons())),
+        not_read=reader.list_missing_lines(),
         schema_changes=list(_schema_changes(reader)),
         notices=reader.list_notices(),
         models=_summarize_models(report) if report else None,
@@ -152,16 +152,3 @@ def _schema_changes(reader: Reader) -> Iterator[str]:
         for loaded in result.reports:
             for report in loaded.tables.values():
                 yield from report.drift
-
-
-def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:
-    """Texts by (asset, account) → a line per account and text, which names all assets with the
-    text, such as those of an account that can't be reached."""
-    by_text: dict[tuple[str, str], list[str]] = {}
-    for (asset, account), asset_texts in texts.items():
-        for text in asset_texts:
-            by_text.setdefault((account, text), []).append(asset)
-    yield from (
-        f"{', '.join(names)}, account {account}: {text}"
-        for (account, text), names in by_text.items()
-    )

@@ -105,7 +105,7 @@ def test_a_transient_error_gets_one_more_try(
 
 def test_every_asset_failing_fails_the_run(account: Account) -> None:
     reader = read(account, asset("one", fails=[Refused("no")]), asset("two", fails=[Refused("no")]))
-    assert outcome(account, reader)[0] == "failed"
+    assert outcome(account, reader) == ("failed", "one, two, account main: no")
 
 
 def test_a_mistake_in_one_asset_is_an_error_without_the_values_it_choked_on(account: Account) -> None:

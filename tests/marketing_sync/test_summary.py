@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from assets.days import DateRange
-from assets.result import AccountResult, share_read
-from marketing_sync.summary import group_lines
+from assets.result import AccountResult, group_lines, share_read
 
 
 def test_an_account_that_cannot_be_reached_is_told_once() -> None:

@@ -247,7 +247,7 @@ class ValueSample(Struct):
     row: int
     before: str
     after: str | None
-    """null: it is not valid"""
+    """null: it is invalid"""
 
 
 class InputColumn(Struct):
@@ -307,7 +307,7 @@ class PushResult(Struct):
     open: int
     """requests that are left"""
     shortfall: int
-    """0: everything is done"""
+    """rows that are not done: rejected, open, or with a mismatch on read-back"""
     requests_sent: int | None
     stopped: str | None
     rejected_csv: str | None
@@ -317,6 +317,8 @@ class PushResult(Struct):
     """rows of the input"""
     drifted: int = 0
     """requests that read back otherwise than they were sent"""
+    mismatched_rows: int = 0
+    """rows that read back otherwise than they were sent; their state is applied"""
     unverified: str | None = None
     """why rows that were sent are not verified; null: all are"""
     writebacks_follow: str | None = None
@@ -351,7 +353,8 @@ class RejectedRows(Struct):
 
 
 class PushLine(Struct):
-    """One of the last pushes."""
+    """One of the last pushes. Its rows are sent, skipped, rejected, open, or have a mismatch on
+    read-back."""
 
     push: int
     begun_at: dt.datetime
@@ -362,6 +365,7 @@ class PushLine(Struct):
     rejected: int
     open: int
     mismatches: int
+    skipped: int = 0
 
 
 class Pushes(Struct):

@@ -221,6 +221,8 @@ def counts_of(planned: Planned) -> dict[str, Any]:
 def result_metadata(result: PushResult) -> dict[str, Any]:
     return {
         "push": result.push,
+        "rows": result.row_count,
+        "rows not done": result.shortfall,
         "requests": result.requests_sent or 0,
         **{f"rows {state}": count for state, count in sorted(result.rows.items())},
         "drifted": result.drifted,

@@ -39,7 +39,7 @@ _MAX_LISTED, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest 
 _VALUE = re.compile(r"“[^“]*”|\d{5,}")
 #: Why what was sent is not verified, by `--verify`.
 _UNREAD = {
-    "all": "it could not be read back, or has a mismatch",
+    "all": "it could not be read back",
     "sample": "only a sample is read back; `--verify all` reads all",
     "none": "nothing is read back with `--verify none`",
 }
@@ -88,6 +88,7 @@ def result_of(
             left.append(Reason(entry.rows, LEFT))
         mismatches.update(list(entry.drift or ()) if entry.is_done else ())
     rejected_csv = write_rejections(home, outbox, push)
+    is_unverified = counts.rows.get(State.APPLIED, 0) > counts.mismatched_rows
     return PushResult(
         push=push_id,
         account=push.account,
@@ -100,13 +101,14 @@ def result_of(
         waiting=list(map(explain_reason, waiting)),
         mismatches=dict(mismatches),
         drifted=counts.drifted,
+        mismatched_rows=counts.mismatched_rows,
         left_unsubscribed=group_reasons(left),
         open=_sum_counts(counts.requests, OPEN),
-        shortfall=_sum_counts(counts.rows, (*OPEN, State.REJECTED)) + counts.drifted,
+        shortfall=_sum_counts(counts.rows, (*OPEN, State.REJECTED)) + counts.mismatched_rows,
         requests_sent=None,
         stopped=stopped,
         rejected_csv=None if rejected_csv is None else str(rejected_csv),
-        unverified=_describe_unverified(push) if counts.rows.get(State.APPLIED) else None,
+        unverified=_describe_unverified(push) if is_unverified else None,
     )
 
 
@@ -130,11 +132,18 @@ def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     """The push in a list of many."""
     counts = outbox.count_states(push.push_id)
     begun_at = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
-    sent, rejected, left = (
-        _sum_counts(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN)
+    return output.PushLine(
+        push=push.push_id,
+        begun_at=begun_at,
+        kind=push.kind,
+        source=push.source,
+        rows=push.row_count,
+        sent=_sum_counts(counts.rows, DONE) - counts.mismatched_rows,
+        rejected=counts.rows.get(State.REJECTED, 0),
+        open=_sum_counts(counts.rows, OPEN),
+        mismatches=counts.mismatched_rows,
+        skipped=counts.rows.get(State.SKIPPED, 0),
     )
-    named = (push.push_id, begun_at, push.kind, push.source, push.row_count)
-    return output.PushLine(*named, sent, rejected, left, counts.drifted)
 
 
 def rejected_now(result: PushResult) -> int:
@@ -173,10 +182,13 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
 
 def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
     """What came of it; `is_discreet` as in `plan_lines`."""
+    mismatched = result.mismatched_rows
+    applied = result.rows.get(State.APPLIED, 0) - mismatched
+    rows = result.rows | {State.APPLIED: applied, "mismatch": mismatched}
     counts = [
-        (words, count, result.unverified if state == State.APPLIED else "")
+        (words, rows[state], result.unverified if state == State.APPLIED else "")
         for state, words in _load_texts().STATES.items()
-        if (count := result.rows.get(state))
+        if rows.get(state)
     ]
     may_pass = any(reason.by_service and not reason.is_permanent for reason in result.reasons)
     return _mask_lines(render_lines("result", result, counts, may_pass, is_discreet), is_discreet)
@@ -189,8 +201,8 @@ def _mask_lines(text: list[str], is_discreet: bool) -> list[str]:
 def write_headline(result: PushResult) -> str:
     """What is not as it was meant to be, a sentence with numbers; without addresses."""
     return (
-        f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they "
-        f"were meant to be ({count_shortfall(result, result.rows.get(State.REJECTED, 0))})"
+        f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows not done "
+        f"({count_shortfall(result, result.rows.get(State.REJECTED, 0))})"
     )
 
 
@@ -198,8 +210,8 @@ def count_shortfall(result: PushResult, rejected: int) -> str:
     """The same in counts; `rejected`: what counts of that."""
     parts = {
         "rejected": rejected,
-        "open": result.open,
-        "with a mismatch on read-back": result.drifted,
+        "open": _sum_counts(result.rows, OPEN),
+        "with a mismatch on read-back": result.mismatched_rows,
     }
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
     return ", ".join(

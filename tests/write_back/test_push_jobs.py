@@ -166,7 +166,7 @@ def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob
         confirm="send",
     )
     assert failures(result).keys() == {"report_push"}
-    assert "1 of 13 rows are not as they were meant to be (1 rejected)" in failures(result)["report_push"]
+    assert "1 of 13 rows not done (1 rejected)" in failures(result)["report_push"]
     assert "gone@example.com" not in "\n".join(map(str, result.all_events))
     (event,) = [event for event in result.all_events if event.is_step_failure]
     failure = event.step_failure_data.user_failure_data

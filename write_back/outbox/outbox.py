@@ -32,11 +32,13 @@ from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
 #: A row that is part of several items is as far as the one least far.
+_MISMATCH = "mismatch"
 _LEAST_FAR = (
     State.SENDING,
     State.UNKNOWN,
     State.PLANNED,
     State.REJECTED,
+    _MISMATCH,
     State.APPLIED,
     State.VERIFIED,
     State.SKIPPED,
@@ -148,11 +150,12 @@ def read_push(row: sqlite3.Row) -> Push:
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How far a push is: input rows by state, requests by state, requests with a mismatch on
-    read-back."""
+    read-back. Applied rows with a mismatch are `mismatched_rows`, too."""
 
     rows: dict[str, int]
     requests: dict[str, int]
     drifted: int
+    mismatched_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,11 +341,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def count_states(self, push_id: int) -> Counts:
         ((drifted,),) = self.fetch_rows("drifted", push_id=push_id)
-        return Counts(
-            dict(self.fetch_rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)),
-            dict(self.fetch_rows("requests_by_state", push_id=push_id)),
-            drifted,
-        )
+        rows = dict(self.fetch_rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR))
+        requests = dict(self.fetch_rows("requests_by_state", push_id=push_id))
+        mismatched_rows = rows.pop(_MISMATCH, 0)
+        if mismatched_rows:
+            rows[State.APPLIED] = rows.get(State.APPLIED, 0) + mismatched_rows
+        return Counts(rows, requests, drifted, mismatched_rows)
 
     @property
     def begun_at(self) -> float | None:

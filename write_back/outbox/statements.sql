@@ -68,12 +68,15 @@ where account = :account and kind = :kind and subject >= :first and subject < :b
     and state in ('applied', 'verified');
 
 -- A row that is part of several items is as far as the one least far; `ranked`: states from there on.
+-- What was done with a mismatch on read-back has a rank of its own.
 -- rows_by_state
 with ranks as (select key as rank, value as state from json_each(:ranked)),
 worst as (
     select min(rank) as rank
     from item, json_each(item.rows) as input_row
-    join ranks using (state)
+    join ranks
+        on ranks.state
+        = iif(item.state in ('applied', 'verified') and item.drift <> '{}', 'mismatch', item.state)
     where push_id = :push_id
     group by input_row.value
 )

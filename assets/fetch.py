@@ -128,7 +128,9 @@ class Fetcher:
         """A date-ranged read of daily series; what a response left out of them is requested again,
         in a range of its own."""
         whole = self._list_due_ranges()
-        covered = [] if self.chosen_days else self._covered_ranges()
+        covered = []
+        if not self.chosen_days:
+            covered = self._covered_ranges()
         lacking = {days.first for days in self._covered_ranges(is_complete=False)}
         known = self._days_listed(whole)
         todo = deque(whole)
@@ -195,7 +197,9 @@ class Fetcher:
             ahead=ahead,
             chosen=self.chosen_days,
         )
-        return [days] if days else []
+        if days:
+            return [days]
+        return []
 
     def _covered_ranges(self, *, is_complete: bool = True) -> list[DateRange]:
         """Ranges of days that were read completely, after they had ended in the account's zone; or
@@ -233,9 +237,9 @@ class Fetcher:
         days = DateRange(days.first, min(days.last, self.today - NOT_YET))
         reason = "left out by the service, which lists the days around them"
         is_news = not is_known or days.first > self.today - _NEWS
-        shortfall = (
-            f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
-        )
+        shortfall = ""
+        if is_news:
+            shortfall = f"{operation.name}, {days}: {reason}; they are requested again"
         return replace(
             batch, days=days, scope={"reason": reason}, is_complete=False, shortfall=shortfall
         )
@@ -318,11 +322,10 @@ class Fetcher:
         self.result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
-        shortfall = (
-            f"{operation.name}: {listing.missing:,} entries that the service counts were not listed"
-            if is_short
-            else ""
-        )
+        shortfall = ""
+        if is_short:
+            missing = f"{listing.missing:,} entries that the service counts were not listed"
+            shortfall = f"{operation.name}: {missing}"
         return Batch(
             tuple(ids),
             is_complete=is_complete,
@@ -504,7 +507,9 @@ class Fetcher:
             if found:
                 return found
             error = unavailable.get(call.operation.name)
-            return Failure(call, error) if error else None
+            if error:
+                return Failure(call, error)
+            return None
 
         for result in session.client.fetch_many(calls, known=find_known, urgency=self.urgency):
             # a second try of this run would be refused like the first

@@ -273,11 +273,9 @@ def _table_spec(
 def _describe_table(asset: SourceAsset, table: Table) -> str:
     """In Markdown: what it is, and what somebody should know who materializes it."""
     sibling_tables = ", ".join(other.qualified for other in asset.tables if other is not table)
-    shared = (
-        f"The same requests fill {sibling_tables}: whichever is materialized, all are."
-        if sibling_tables
-        else ""
-    )
+    shared = ""
+    if sibling_tables:
+        shared = f"The same requests fill {sibling_tables}: whichever is materialized, all are."
     return "\n\n".join(filter(None, [table.doc, shared, _PARTITIONS if asset.is_daily else ""]))
 
 
@@ -420,14 +418,12 @@ def _log_results(
 ) -> None:
     for result in results:
         spent = result.spent
-        waiting_note = (
-            f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-        )
-        planned = (
-            result.plan.summary
-            if result.plan
-            else f"{result.fetched:,} of {result.planned:,} requests with a response"
-        )
+        waiting_note = ""
+        if spent.requests:
+            waiting_note = f", {spent.waited_s / spent.requests:.1f} s of waiting each"
+        planned = f"{result.fetched:,} of {result.planned:,} requests with a response"
+        if result.plan:
+            planned = result.plan.summary
         context.log.info(
             f"account {result.account}: {planned}; requests used: {spent.requests:,}{waiting_note}"
         )

@@ -87,7 +87,9 @@ def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
     @cache
     def find_floor(relation: str) -> int:
         node = by_relation.get(relation)
-        return max([_FLOORS.index(node.schema), *map(find_floor, node.needs)]) if node else 0
+        if node:
+            return max([_FLOORS.index(node.schema), *map(find_floor, node.needs)])
+        return 0
 
     return [
         dg.AssetSpec(
@@ -129,8 +131,12 @@ def _describe_origin(node: Node, column: str) -> str:
     """What a column is made of, in words; empty where that is not known, or is no column (a number
     of rows)."""
     sources: list[str] = load_lineage()["made_of"].get(node.relation, {}).get(column, [])
-    more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
-    return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
+    more = ""
+    if len(sources) > _NAMED:
+        more = f" and {len(sources) - _NAMED} more"
+    if sources:
+        return f"From {', '.join(sources[:_NAMED])}{more}."
+    return ""
 
 
 def check_name(test: Node) -> str:
@@ -186,7 +192,9 @@ def _model_metadata(
     took: dict[str, Any] = (
         {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
     )
-    size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
+    size = {}
+    if node.relation in sizes:
+        size = {"dagster/row_count": sizes[node.relation]}
     return dg.MaterializeResult(
         asset_key=_relation_key(node.relation),
         metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size},

@@ -102,7 +102,9 @@ class Reader:
     def days_of_run(self) -> DateRange | None:
         """Those that a person chose; None: all that are due."""
         today = max(session.today() for session in self.sessions)
-        return self.chosen_days.limit_to(today) if self.chosen_days else None
+        if self.chosen_days:
+            return self.chosen_days.limit_to(today)
+        return None
 
     def begin_reading(self, read_before: Iterable[str] = ()) -> None:
         """The assets that the run which this one resumes has read are as if this one had, and not

@@ -129,15 +129,17 @@ class AccountResult:
     def days_in_words(self) -> str:
         """Which days were read, and which stayed incomplete; empty where nothing is read by
         days."""
-        lacking = (
-            f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}" if self.lacking else ""
-        )
+        lacking = ""
+        if self.lacking:
+            lacking = f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}"
         return "; ".join(filter(None, (", ".join(map(str, join_ranges(self.days))), lacking)))
 
     @property
     def missing_reasons(self) -> list[str]:
         """Why data is missing, one line per reason; empty when all of it came."""
-        lines = [_describe_error(self.error)] if self.error else []
+        lines = []
+        if self.error:
+            lines = [_describe_error(self.error)]
         reasons = Counter(_describe_error(failure.error) for failure in self._serious_failures())
         lines += [
             f"{reason} ({count} requests)" if count > 1 else reason
@@ -203,7 +205,9 @@ class AccountResult:
         unexpected = [
             failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)
         ]
-        return failures if len(failures) - len(unexpected) > few else unexpected
+        if len(failures) - len(unexpected) > few:
+            return failures
+        return unexpected
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
@@ -218,7 +222,9 @@ def share_read(results: Iterable[AccountResult]) -> float | None:
         planned = planned + result.planned
         days = days + sum(map(len, join_ranges(result.days)))
         lacking = lacking + sum(map(len, join_ranges(result.lacking)))
-    return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
+    if planned:
+        return min(fetched / planned, days / (days + lacking) if lacking else 1)
+    return None
 
 
 def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:

@@ -2,7 +2,7 @@
 
 Two spellings have the same normal form exactly when they are the same person's. Joins, counts,
 plans and erasures compare normal forms; tables keep them in a column beside the address as the
-service spells it. Logs, messages, Dagster's events and masked copies mask addresses by
+service spells it. Logs, messages, Dagster's events and masked copies mask addresses with
 `mask_addresses`, so that all agree on what an address is. Not here: whose address it is
 (`warehouse.forgetting`)."""
 
@@ -13,16 +13,17 @@ import unicodedata
 _INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))
 )
+_INVISIBLE_CATEGORIES = ("Zs", "Zl", "Zp", "Cc", "Cf")
 
 
 def normal_form(address: str) -> str:
-    """Compared without regard to case, canonical spelling of characters, and what is invisible at
-    the ends; empty when nothing is left.
+    """The address with case folded, characters in their canonical spelling, and invisible
+    characters at the ends removed; empty when nothing is left.
 
-    Canonical caseless matching of Unicode (chapter 3.13, D145): `ΝΙΚΟΣ` is `νικος`, a precomposed é
-    one of two characters. Compatibility forms stay apart, since two mailboxes may differ by
-    them."""
-    if address.isascii():  # as nearly all are
+    Canonical caseless matching of Unicode (chapter 3.13, D145): `ΝΙΚΟΣ` equals `νικος`, and a
+    precomposed é equals one of two characters. Compatibility forms stay different, since two
+    mailboxes may differ by them."""
+    if address.isascii():  # nearly all are
         if address.isprintable():
             return address.strip(" ").lower()
         return trim_invisible(address).lower()
@@ -31,7 +32,7 @@ def normal_form(address: str) -> str:
 
 
 def trim_invisible(text: str) -> str:
-    """Without what is invisible at the ends, which is no part of an address."""
+    """The text without invisible characters at its ends, which are no part of an address."""
     begin = 0
     end = len(text)
     while begin < end and _is_invisible(text[begin]):
@@ -43,13 +44,12 @@ def trim_invisible(text: str) -> str:
 
 def _is_invisible(character: str) -> bool:
     """White space, control and format characters, and fillers."""
-    return (
-        unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") or character in _INVISIBLE
-    )
+    category = unicodedata.category(character)
+    return category in _INVISIBLE_CATEGORIES or character in _INVISIBLE
 
 
 MASK = "•••"
-#: An @, plain, full-width or escaped as in links (also several times), JSON and web pages.
+#: An @: plain, full-width, or escaped as in links (even several times), JSON and web pages.
 _PERCENT = "%(?:25)*"
 _AMPERSAND = f"(?:&|{_PERCENT}26)(?:amp;)*"
 _SEMICOLON = f"(?:;|{_PERCENT}3b)"
@@ -57,14 +57,14 @@ _AT = (
     rf"(?:[@\uff20]|{_PERCENT}40|(?:[\\%]|{_PERCENT}5c)u(?:0040|ff20)"
     rf"|{_AMPERSAND}(?:(?:\#|{_PERCENT}23)(?:0{{0,5}}64|x0{{0,5}}40)|commat){_SEMICOLON})"
 )
-#: What an address may be the whole of: other escaped characters, quoted names before the @, and
+#: A word that may be an address. Other escaped characters, quoted names before the @, and
 #: apostrophes within a name are part of it.
 _WORD = re.compile(
     rf"(?:{_AT}|&(?:amp;)*\#?\w{{1,8}};|(?P<quote>[\"'])(?=\w)[^\"']{{1,64}}(?<=[\w\\])(?P=quote)(?={_AT})"
     rf"|(?<=\w)['’](?=\w)|[^\s\"'<>()=&?,;:|])+",
     re.IGNORECASE,
 )
-#: Apart from words, since one pattern for both would be quadratic.
+#: Separate from the pattern of words, since one pattern for both would take quadratic time.
 _ADDRESS = re.compile(f".{_AT}.", re.IGNORECASE | re.DOTALL)
 
 
@@ -73,5 +73,11 @@ def mask_addresses(text: str, mask: str = MASK) -> str:
 
     mask_addresses("GET /me.json?email=ann%2540example.com")  # "GET /me.json?email=•••"
 
-    What stands around an address without a blank, such as a path, goes with it."""
-    return _WORD.sub(lambda word: mask if _ADDRESS.search(word[0]) else word[0], text)
+    Text that touches an address without a blank, such as a path, is masked with it."""
+
+    def mask_word(word: re.Match[str]) -> str:
+        if _ADDRESS.search(word[0]):
+            return mask
+        return word[0]
+
+    return _WORD.sub(mask_word, text)

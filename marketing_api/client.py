@@ -12,9 +12,9 @@ One request goes through these states, in `Client._send_once`:
 | learned  | `_record_exchange`  | what `record` raises                     |
 | recorded | `_confirm_key`      | AuthenticationFailed; after NotAvailable |
 
-A request that was sent is recorded whatever became of it, with the outcome that its error means
-(`_OUTCOMES`); then the error is raised. AuthenticationFailed is a lockout: later requests raise
-it before they are sent.
+Every request that was sent is recorded, with the outcome that its error means (`_OUTCOMES`); then
+the error is raised. AuthenticationFailed is a lockout: later requests raise it before they are
+sent.
 
 Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`)."""
 
@@ -73,14 +73,15 @@ class Statistics:
 
 
 class Client:
-    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of
-    its response; where that returns another one, what it kept, the response is that one's. Before
-    that, `accept` is given each whole response, and raises what is wrong with taking it: of another
-    business's (OtherBusiness) the body is not recorded, and nothing more is sent.
+    """Thread-safe. Use it as a context manager, or call `close`.
+
+    Each whole response is passed to `accept`, which raises an error if it must not be used. For
+    OtherBusiness the body is not recorded, and nothing more is sent. Then `record` receives the
+    request and its response as an Exchange, before the response is used. If `record` returns
+    another Exchange (what it kept), the response is taken from that one.
 
     `spool`: folder for bodies over 4 MiB, which then are files that belong to the owner of the
-    exchange. `budget`: shared with other clients of the run. Use as a context manager, or call
-    `close`."""
+    exchange. `budget`: shared with other clients of the run."""
 
     def __init__(
         self,
@@ -117,14 +118,14 @@ class Client:
         # operations that are not available although the key is accepted
         self._confirmed: set[str] = set()
         self._confirming = threading.Lock()
-        #: By key of a call: another id than the requested one, which its last response named.
+        #: By key of a call: the id that its last response named instead of the requested one.
         self._named: dict[str, int] = {}
         self._statistics = Statistics()
         self._lock = threading.Lock()
 
     def fetch(self, call: Call) -> Response:
-        """The response to a read, after as many tries as it takes; while the whole service is down,
-        for two minutes more.
+        """The response to a read, which is repeated as often as useful. While the whole service is
+        down, it is repeated for two minutes more.
 
         Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on
         for every call), Transient (GivenUp from then on), BudgetSpent; or Stopped."""
@@ -139,22 +140,22 @@ class Client:
     ) -> Iterator[Response | Failure]:
         """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a
-        refusal, that is there already. Of several callers the one of the highest `urgency` is
+        `calls` is pulled as needed, about two per worker ahead. `known` may return a response or a
+        refusal that exists already; then the call is not sent. Callers with a higher `urgency` are
         served first, equal ones in turn. An operation that is not available, or fails five times in
-        a row, is not requested further: the rest of its calls fail with that reason. Raises
+        a row, is not requested again: the rest of its calls fail with that reason. Raises
         AuthenticationFailed, BudgetSpent or Stopped, after which nothing more is sent."""
-        return FanOut(self._retry.send_read, self._pool, urgency).responses(calls, known)
+        fan_out = FanOut(self._retry.send_read, self._pool, urgency)
+        return fan_out.responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
-        """Send a write until it certainly arrived or cannot: what took no effect for certain is
-        tried again, nothing else is.
+        """Send a write. It is repeated only if the last try certainly had no effect.
 
-        `before` is called once, when the first try has its turn under the rate limit: what must be
-        noted before anything leaves. What it raises, is raised, and nothing was sent. Raises
-        RateLimited, Refused, NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or
-        Unreachable when it certainly took no effect, and OutcomeUnknown when that is unknown:
-        look before sending it again."""
+        `before` is called once, when the first try has its turn under the rate limit: use it to
+        note what must be noted before the request leaves. If it raises, nothing is sent. Raises
+        RateLimited, Refused, NotAvailable, AuthenticationFailed, BudgetSpent, Stopped or
+        Unreachable if the write certainly had no effect. Raises OutcomeUnknown if it may have had
+        one: check that before you send it again."""
         return self._retry.send_write(call, before)
 
     def stop(self) -> None:
@@ -199,13 +200,14 @@ class Client:
         """One request; `before` is called when it has its slot, and when that raises, nothing is
         sent.
 
-        Raises what `validation.check_response` raises, Unreachable, BudgetSpent or Stopped;
-        AuthenticationFailed from then on, GivenUp too."""
+        Raises what `validation.check_response` raises, Unreachable, BudgetSpent or Stopped. Once
+        it has raised AuthenticationFailed or GivenUp, it raises that for every later call."""
         slot, waited = self._wait_for_slot(first, is_cancelled, before)
-        sent = Response(new_request_id(), self.connection.account, call, self.clock.steady(), b"")
+        request_id = new_request_id()
+        sent = Response(request_id, self.connection.account, call, self.clock.steady(), b"")
         self._silence.begin_request()
         try:
-            received = self._transport.send(call, f"{sent.request_id}{SUFFIX}")
+            received = self._transport.send(call, f"{request_id}{SUFFIX}")
         except BaseException:
             interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
             self._record_exchange(sent, waited, Received(), interrupted)
@@ -243,7 +245,7 @@ class Client:
     def _wait_for_slot(
         self, first: bool, is_cancelled: Callable[[], bool], before: Callable[[], object]
     ) -> tuple[Slot, float]:
-        """A slot, and the seconds that it was waited for."""
+        """A slot, and how many seconds the request waited for it."""
         self._check_open()
         self._budget.take_request()
         began = time.monotonic()
@@ -274,7 +276,7 @@ class Client:
             return response, self._find_error(response, received, envelope)
         except (OSError, MemoryError):
             raise
-        except Exception as error:  # whatever a stranger's response makes of a parser
+        except Exception as error:  # a response from outside may make a parser raise anything
             log.exception("a response of %s cannot be judged", operation.name)
             what = f"something that cannot be read ({type(error).__name__})"
             text = f"{operation.name}: HTTP {received.status} with {what} instead of a response"
@@ -289,8 +291,8 @@ class Client:
             self._accept(response)
             self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as error:
-            # a contact of several lists may be named by another of its ids: then the same one comes
-            # again, which no mix-up brings
+            # A contact on several lists may be named by another of its ids. Then the same id comes
+            # again; a mix-up would not return the same one twice.
             before = self._named.pop(call.key, None)
             if before == error.named:
                 return None
@@ -320,6 +322,7 @@ class Client:
         is_secret = call.operation.is_secret
         is_hidden = is_secret or isinstance(error, OtherBusiness)
         took = self.clock.steady() - response.requested_at
+        outcomes = (outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
         exchange = Exchange(
             response.request_id,
             response.account,
@@ -328,7 +331,7 @@ class Client:
             waited_ms=round(waited * 1000),
             took_ms=round(took.total_seconds() * 1000),
             http_status=received.status,
-            outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind)),
+            outcome=next(outcomes),
             error=None if error is None else str(error),
             body=b"" if is_hidden else response.body,
             headers=received.headers,
@@ -345,7 +348,7 @@ class Client:
             self._statistics.outcomes[exchange.outcome] += 1
         kept = self._record(exchange) or exchange
         source = response if is_secret else kept
-        # it would hold the file open
+        # an opened envelope would hold a body's file open
         opened = source.opened if isinstance(source.body, bytes) else None
         return Response(
             kept.request_id, kept.account, kept.call, kept.requested_at, source.body, opened

@@ -1,9 +1,9 @@
 """The only source of the time of day: code that needs it takes a `Clock`. Not here: what time
 decides.
 
-The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for
-calendars; request ids say which of two things was first (`exchange`), and how long something
-takes by `steady_seconds` or the monotonic clock."""
+The machine's clock may be wrong, and may jump at any moment. So it only dates things for people and
+calendars. Request ids say which of two things was first (`exchange`). `steady_seconds` or the
+monotonic clock measures how long something takes."""
 
 import datetime as dt
 import time
@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], dt.datetime]
-#: Clocks of machine and service that differ by less are left as they are; and dates that no service
-#: gives in earnest.
+#: A smaller difference between the clocks of machine and service is ignored.
 TOLERANCE = dt.timedelta(minutes=5)
-_CREDIBLE = (dt.datetime(2015, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
+#: A service whose date is not between these does not know the date.
+_CREDIBLE_FROM = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
+_CREDIBLE_UNTIL = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 
 
 def unix_now() -> float:
@@ -28,14 +29,16 @@ def utc_now() -> dt.datetime:
 
 
 def steady_seconds() -> float:
-    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the
-    system tells it (Linux)."""
+    """Seconds on a clock that only goes forward. Time that the machine was suspended counts where
+    the system reports it (Linux)."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
+    if boot is None:
+        return time.monotonic()
+    return time.clock_gettime(boot)
 
 
 class SteadyClock:
-    """A clock that is set once, by `now`, and runs evenly whatever happens to the machine's."""
+    """A clock that is set once, by `now`, and runs evenly even if the machine's clock is set."""
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
@@ -51,17 +54,16 @@ class SteadyClock:
 
     @property
     def jump(self) -> dt.timedelta:
-        """By how much the machine's clock was moved since: positive when it is ahead of this one
+        """By how much the machine's clock was moved since; positive if it is ahead of this one
         now."""
         return self._now() - self()
 
 
 class ServiceClock:
-    """What one service calls now: a steady clock, put right by the `Date` of its first response
-    when the two differ.
+    """The service's time: a steady clock, corrected by the `Date` of the first response if the two
+    differ.
 
-    The dates in its responses are by its clock, and so are the days that are requested.
-    Thread-safe."""
+    Dates in responses and requested days are days of the service's clock. Thread-safe."""
 
     def __init__(self) -> None:
         self.steady = SteadyClock()
@@ -69,12 +71,15 @@ class ServiceClock:
         self._is_known = False
 
     def learn(self, headers: Mapping[str, str], sent_at: dt.datetime) -> None:
-        """Take in a response that came just now to a request of that moment on the steady clock:
-        its date is of some time between.
+        """Learn from a response that came now, to a request that was sent at `sent_at` on the
+        steady clock: its date lies between the two.
 
-        A cache that responds in the service's place says how old the response is.
+        A cache that responds instead of the service says how old the response is.
         """
-        if self._is_known or (date := _date_of(headers)) is None:
+        if self._is_known:
+            return
+        date = _date_of(headers)
+        if date is None:
             return
         self._is_known = True
         ahead = date - self.steady()
@@ -85,9 +90,13 @@ class ServiceClock:
 
 def _date_of(headers: Mapping[str, str]) -> dt.datetime | None:
     """When the response was made, by its own headers; None without a credible date."""
-    said = {name.lower(): value for name, value in headers.items() if len(name) in (3, 4)}
+    folded = {name.lower(): value for name, value in headers.items()}
     try:
-        date = parsedate_to_datetime(said["date"]) + dt.timedelta(seconds=int(said.get("age", 0)))
-        return date if _CREDIBLE[0] < date < _CREDIBLE[1] else None
+        age = dt.timedelta(seconds=int(folded.get("age", 0)))
+        date = parsedate_to_datetime(folded["date"]) + age
+        is_credible = _CREDIBLE_FROM < date < _CREDIBLE_UNTIL
     except (KeyError, ValueError, TypeError, OverflowError):
         return None
+    if is_credible:
+        return date
+    return None

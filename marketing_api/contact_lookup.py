@@ -1,9 +1,9 @@
 """The contacts of an address or a list, and the entries of a timeline: responses to look-ups as
 values.
 
-Belongs here: every form in which they come (observations 3, 4, 19 and 21). Nothing above this
-package parses them. Not here: what a push makes of them (`write_back`), the tables that a sync
-fills from the same operations (`records`)."""
+Belongs here: every form in which they come (observations 3, 4, 19 and 21). No other package parses
+them. Not here: what a push does with them (`write_back`), the tables that a sync fills from the
+same operations (`records`)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from marketing_api.records.shapes import as_objects, first_member, list_entries
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import collect_words, says_absent
 
-if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
+if TYPE_CHECKING:  # it takes long to import, and planning a push does not need it
     from marketing_api.client import Client, Failure
 
 Fetch = Callable[[Call], Response]
 
-#: With at least this many addresses, the first page of a list is worth a request: it says how long
-#: the list is.
+#: From this many addresses on, the first page of a list is worth a request: it says how long the
+#: list is.
 _LIST_FROM = 5
 
 
-# ---- who an address is
+# ---- the contacts of an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class Found:
     fields: Mapping[str, Any] | None = field(repr=False)
 
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """Custom fields by id, whether they are shown under their ids or their labels (row 19).
-        `labels`: field id → label."""
+        """Custom fields by id, whether they are shown under their ids or their labels (observation
+        19). `labels`: field id → label."""
         ids = {_fold_label(label): field_id for field_id, label in labels.items() if label}
         found = {}
         for name, value in (self.fields or {}).items():
             field_id = name if name in labels else ids.get(_fold_label(name))
-            if field_id is not None:
-                found[field_id] = (
-                    value["value"] if isinstance(value, Mapping) and "value" in value else value
-                )
+            if field_id is None:
+                continue
+            is_wrapped = isinstance(value, Mapping) and "value" in value
+            found[field_id] = value["value"] if is_wrapped else value
         return found
 
 
@@ -101,17 +101,19 @@ def read_found(response: Response) -> Iterator[Found]:
     else:
         pairs = parsing.pair_entries(response)
     for _, raw in pairs:
-        if (
-            isinstance(raw, dict)
-            and (contact_id := read_or_none(read_int, raw.get("id"))) is not None
-        ):
-            list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
-            word = raw.get("status")
-            code = raw.get("status_code")
-            # a code without a word is not one that is not shown
-            status = str(code) if word is None and code is not None else word
-            email = raw["email"] if isinstance(raw.get("email"), str) else None
-            yield Found(contact_id, list_id, email, status, raw.get("custom_fields"))
+        if not isinstance(raw, dict):
+            continue
+        contact_id = read_or_none(read_int, raw.get("id"))
+        if contact_id is None:
+            continue
+        list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
+        status = raw.get("status")
+        code = raw.get("status_code")
+        if status is None and code is not None:  # a status of which only the code is known
+            status = str(code)
+        email = raw.get("email")
+        shown_email = email if isinstance(email, str) else None
+        yield Found(contact_id, list_id, shown_email, status, raw.get("custom_fields"))
 
 
 def _read_found_at(response: Response, email: str) -> Iterator[Found]:
@@ -135,8 +137,8 @@ class Directory:
         self._list_lock = threading.Lock()
 
     def find_now(self, email: str) -> tuple[Found, ...]:
-        """Everybody with the address on any list, each with its list, as of now. A service that
-        shows one contact and not its list is requested list by list."""
+        """Every contact with the address on any list, each with its list, as of now. If the service
+        shows one contact without its list, each list is requested."""
         found = look_up(self.fetch, email)
         if all(one.list_id is not None for one in found):
             return found
@@ -151,23 +153,15 @@ class Directory:
         """The account's lists, requested once."""
         with self._list_lock:
             if not self._list_ids:
-                pages = Listing(lists.GETLISTS, {}).pages(self.fetch)
-                entries = [
-                    raw
-                    for page in pages
-                    for kind, raw in parsing.pair_entries(page)
-                    if kind is ContactList
-                ]
-                ids = (
-                    read_or_none(read_int, raw.get("id"))
-                    for raw in entries
-                    if isinstance(raw, dict)
-                )
-                self._list_ids = [list_id for list_id in ids if list_id is not None]
+                found: list[int] = []
+                for page in Listing(lists.GETLISTS, {}).pages(self.fetch):
+                    found += _read_list_ids(page)
+                self._list_ids = found
             return self._list_ids
 
     def find_contacts(self, email: str) -> tuple[Found, ...]:
-        """Requested once, however many need it; when that fails, the next caller tries again."""
+        """The contacts of an address, requested once; if that fails, the next caller tries
+        again."""
         key = normal_form(email)
         with self._locks.setdefault(key, threading.Lock()):
             known = self._known.get(key)
@@ -179,7 +173,15 @@ class Directory:
         self._known.pop(normal_form(email), None)
 
 
-# ---- who is on a list
+def _read_list_ids(page: Response) -> Iterator[int]:
+    for kind, raw in parsing.pair_entries(page):
+        if kind is ContactList and isinstance(raw, dict):
+            list_id = read_or_none(read_int, raw.get("id"))
+            if list_id is not None:
+                yield list_id
+
+
+# ---- the contacts of a list
 
 
 @dataclass
@@ -190,10 +192,12 @@ class Seen:
     whole: set[int] = field(default_factory=set)  # lists that were read to their end
 
     def contacts_of(self, list_id: int, email: str) -> list[Found] | Unread:
-        return self.found.get(
-            (list_id, normal_form(email)),
-            [] if list_id in self.whole else Unread("it was not read"),
-        )
+        found = self.found.get((list_id, normal_form(email)))
+        if found is not None:
+            return found
+        if list_id in self.whole:
+            return []
+        return Unread("it was not read")
 
 
 def _email_of(one: Found) -> str:
@@ -201,21 +205,23 @@ def _email_of(one: Found) -> str:
 
 
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
-    """The contacts with these addresses, by list: whole lists where that takes fewer requests.
-    Raises Stopped, BudgetSpent, …"""
+    """The contacts with these addresses, by list. A list is read as a whole where that takes fewer
+    requests. Raises what `Client.fetch_many` raises."""
     seen = Seen()
     single: list[Call] = []
     for list_id, emails in addresses.items():
-        whole = read_list(client, list_id, len(emails)) if len(emails) >= _LIST_FROM else None
+        whole = None
+        if len(emails) >= _LIST_FROM:
+            whole = read_list(client, list_id, len(emails))
         if whole is not None:
             seen.whole.add(list_id)
-            for email, same in groupby(sorted(whole, key=_email_of), key=_email_of):
+            by_email = sorted(whole, key=_email_of)
+            for email, same in groupby(by_email, key=_email_of):
                 seen.found[list_id, email] = list(same)
-        else:
-            spellings = {normal_form(email): email for email in sorted(emails)}.values()
-            single += [
-                contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings
-            ]
+            continue
+        spellings = {normal_form(email): email for email in sorted(emails)}
+        for email in spellings.values():
+            single.append(contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id))
     for result in client.fetch_many(single):
         params = result.call.params
         email = params["email"]
@@ -226,30 +232,33 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
 
 def _read_single(result: Response | Failure, email: str, list_id: int) -> list[Found] | Unread:
     if isinstance(result, Response):
-        return [one for one in _read_found_at(result, email) if one.list_id in (None, list_id)]
-    is_known = isinstance(result.error, Refused) and is_nobody(result.error)
-    return [] if is_known else Unread(str(result.error))
+        found = _read_found_at(result, email)
+        return [one for one in found if one.list_id in (None, list_id)]
+    if isinstance(result.error, Refused) and is_nobody(result.error):
+        return []
+    return Unread(str(result.error))
 
 
 def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Found] | None:
-    """All contacts of the list, if that takes no more than `worth` requests; None also where an
-    entry cannot be read, or the service states no count of 0 for an empty list."""
+    """All contacts of the list, if that takes no more than `worth` requests. None also if an entry
+    cannot be read, or if an empty list comes without a count of 0."""
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
         for response in listing.pages(client.fetch):
             found += read_found(response)
-            per_page = listing.rows / listing.pages_read
-            if (
-                not listing.is_over
-                and listing.pages_read + listing.missing / max(per_page, 1) + 1 > worth
-            ):
+            per_page = max(listing.rows / listing.pages_read, 1)
+            requests = listing.pages_read + listing.missing / per_page + 1
+            if not listing.is_over and requests > worth:
                 return None
     except Refused:
         return None
-    is_readable = len({one.contact_id for one in found}) == len(listing.keys)
-    is_whole = listing.is_complete and is_readable and (bool(found) or listing.service_count == 0)
-    return found if is_whole else None
+    contact_ids = {one.contact_id for one in found}
+    is_readable = len(contact_ids) == len(listing.keys)
+    is_surely_empty = listing.service_count == 0
+    if listing.is_complete and is_readable and (found or is_surely_empty):
+        return found
+    return None
 
 
 # ---- what a timeline shows
@@ -286,28 +295,33 @@ def fetch_timelines(
 
 
 def read_timeline(response: Response) -> Timeline:
-    """Entries that cannot be read have no text, and so are nobody's."""
-    timeline = first_member(response.envelope.decode_payload(response.call.operation), "timeline")
-    data = timeline.get("data") if isinstance(timeline, dict) else timeline
+    """The entries of a timeline. One that cannot be read has no text, so no activity matches it."""
+    payload = response.envelope.decode_payload(response.call.operation)
+    timeline = first_member(payload, "timeline")
+    data = timeline
+    if isinstance(timeline, dict):
+        data = timeline.get("data")
+    entries = [_read_entry(raw) for raw in list_entries(data) if isinstance(raw, dict)]
     served, total = timeline_extent(response)
-    return Timeline(
-        tuple(_read_entry(raw) for raw in list_entries(data) if isinstance(raw, dict)),
-        served < total,
-    )
+    return Timeline(tuple(entries), is_cut=served < total)
 
 
 def _read_entry(raw: Mapping[str, Any]) -> TimelineEntry:
-    """Either member may hold unix seconds (row 21); a text is local."""
+    """Either member may hold unix seconds (observation 21); a text is local."""
     stamp = raw.get("timestamp")
     text = raw.get("datetime")
-    if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
+    is_numeric = isinstance(text, str) and text.strip().isdecimal()
+    if is_numeric or isinstance(text, int | float):
         stamp = text if is_nothing(stamp) else stamp
         text = None
-    moment, local = (read_or_none(_read_in_utc, value) for value in (stamp, text))
-    at = None if moment is None else int(moment.timestamp())
-    return TimelineEntry(
-        tuple(_list_texts(raw)), at, None if local is None else local.replace(tzinfo=None)
-    )
+    moment = read_or_none(_read_in_utc, stamp)
+    at = None
+    if moment is not None:
+        at = int(moment.timestamp())
+    local = read_or_none(_read_in_utc, text)
+    if local is not None:
+        local = local.replace(tzinfo=None)
+    return TimelineEntry(tuple(_list_texts(raw)), at, local)
 
 
 _read_in_utc = partial(read_moment, zone=dt.UTC)
@@ -317,6 +331,8 @@ def _list_texts(raw: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(snippet := raw.get("snippet"), str):
         yield snippet
     for detail in list_entries(raw.get("details")):
-        value = detail.get("value") if isinstance(detail, Mapping) else detail
+        value = detail
+        if isinstance(detail, Mapping):
+            value = detail.get("value")
         if isinstance(value, str | int | float):
             yield str(value)

@@ -1,11 +1,11 @@
-"""The one place that knows how a response is written: opening its body as far as needed, each part
-still undecoded until somebody wants it.
+"""The one place that knows how a response is written. It opens a body as far as needed; each part
+stays undecoded until it is used.
 
 Belongs here: the format (suffix, media type, decoder), the encoding (`to_utf8`, UNDECODED), and
-where things are in a body. What is no JSON by the letter is first made JSON (`_mend_json`), and
-so would be another format. Not here: what an error means (`validation`), what rows a payload holds
-(`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in
-memory as a whole."""
+where things are in a body. A body that is not quite valid JSON is mended first (`_mend_json`);
+another format would be converted there, too. Not here: what an error means (`validation`), what
+rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a million
+contacts is never in memory as a whole."""
 
 import codecs
 import contextlib
@@ -14,6 +14,7 @@ import math
 import mmap
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
@@ -39,8 +40,8 @@ _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
 _BOM = b"\xef\xbb\xbf"
-#: Takes the place of bytes that are not UTF-8. Unicode reserves it, so no text of the service holds
-#: it.
+#: Replaces bytes that are not UTF-8. Unicode reserves this character, so no text of the service
+#: holds it.
 UNDECODED = "\ufdd0"
 codecs.register_error("undecoded", lambda error: (UNDECODED, error.end))  # type: ignore[attr-defined]
 _PIECE = 1 << 20  # bytes of a huge body that are decoded at a time
@@ -56,25 +57,25 @@ def _map_bytes(body: Body | memoryview) -> bytes | memoryview:
         with body.open("rb") as file:
             if body.stat().st_size == 0:
                 return b""
-            body = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return body[3:] if bytes(body[:3]) == _BOM else body
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            body = memoryview(mapped)
+    if bytes(body[:3]) == _BOM:
+        return body[3:]
+    return body
 
 
 def to_utf8(body: Body, content_type: str) -> Body:
-    """The body in UTF-8: unchanged where it is, else decoded by the charset that the response
-    declares. Where neither fits, it stays as it is and UNDECODED marks the bytes that nobody can
-    read."""
+    """The body in UTF-8: unchanged if it is, else decoded by the charset that the response
+    declares. If neither fits, it stays unchanged, and UNDECODED marks the unreadable bytes."""
     declared = Message()
     declared["Content-Type"] = content_type
     try:
         charset = codecs.lookup(declared.get_content_charset("utf-8")).name
         if _CHARSET.fullmatch(charset) is None or _is_utf8(body):
             return body
-        return (
-            body.decode(charset).encode()
-            if isinstance(body, bytes)
-            else _recode_file(body, charset)
-        )
+        if isinstance(body, bytes):
+            return body.decode(charset).encode()
+        return _recode_file(body, charset)
     except (LookupError, ValueError):  # an unknown charset, or not the one of the body
         return body
 
@@ -95,7 +96,7 @@ def _recode_file(path: Path, charset: str) -> Path:
 
 
 def _is_utf8(body: Body | memoryview) -> bool:
-    """With flat memory."""
+    """Whether all of the body is UTF-8. Memory stays flat."""
     view = _map_bytes(body)
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
@@ -108,12 +109,13 @@ def _is_utf8(body: Body | memoryview) -> bool:
 
 
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. A number out of range is its text, bytes that are not UTF-8 are UNDECODED;
-    ValueError for what is no JSON."""
+    """JSON → Python. A number out of range becomes its text, bytes that are not UTF-8 become
+    UNDECODED. Raises ValueError for what is no JSON."""
     try:
         return _decode(raw)
     except _UNREADABLE:
-        return _decode_leniently(bytes(memoryview(raw)).decode("utf-8", "undecoded"))
+        text = bytes(memoryview(raw)).decode("utf-8", "undecoded")
+        return _decode_leniently(text)
 
 
 def decode_members(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
@@ -122,14 +124,19 @@ def decode_members(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
 
 
 def _decode_leniently(text: str, **options: Any) -> Any:
-    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be
-    set aside by readers of numbers."""
+    """By the rules of Python's own decoder. A number that it cannot hold stays text, and
+    readers of numbers refuse it."""
 
     def read_whole(digits: str) -> int | str:
-        return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
+        if len(digits) < sys.int_info.default_max_str_digits:
+            return int(digits)
+        return digits
 
     def read_finite(digits: str) -> float | str:
-        return number if math.isfinite(number := float(digits)) else digits
+        number = float(digits)
+        if math.isfinite(number):
+            return number
+        return digits
 
     try:
         return json.loads(text, parse_float=read_finite, parse_int=read_whole, **options)
@@ -153,18 +160,24 @@ _ESCAPE = re.compile(
 
 
 def _without_half(escape: re.Match[bytes]) -> bytes:
-    return b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0]
+    """Half a surrogate pair becomes the replacement character; other escapes stay."""
+    inner = escape[1]
+    is_surrogate = inner[:2] in (b"ud", b"uD")
+    if is_surrogate and len(inner) == 5:
+        return b"\\ufffd"
+    return escape[0]
 
 
 def _mend_json(body: bytes | memoryview) -> bytes:
-    """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole
+    """The body as valid JSON: one cut emoji, control character or NaN must not cost a whole
     listing.
 
-    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are
+    Raises ValueError if it can't be mended. In a huge body only halves of surrogate pairs are
     mended, with flat memory."""
     if len(body) > _MENDABLE:
         return _ESCAPE.sub(_without_half, body)
-    text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "undecoded")
+    encoding = json.detect_encoding(bytes(body[:4]))
+    text = bytes(body).decode(encoding, "undecoded")
     whole = _decode_leniently(
         text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members
     )
@@ -173,12 +186,12 @@ def _mend_json(body: bytes | memoryview) -> bytes:
 
 
 class _Members(dict[str, Any]):
-    """An object that is written again as it came, with the members that it has twice."""
+    """An object that is written again unchanged, with the members that it has twice."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self._pairs = pairs
-        # it may be the name of a collection, or the key of a row
+        # The name may be that of a collection, or the key of a row.
         if any(UNDECODED in name for name in self):
             raise ValueError("a damaged name of a member")
 
@@ -187,18 +200,20 @@ class _Members(dict[str, Any]):
 
 
 def split_if_object(raw: Buffer | None) -> Parts | None:
-    return split_object(raw) if raw is not None and first_letter(raw) == b"{" else None
+    if raw is not None and first_letter(raw) == b"{":
+        return split_object(raw)
+    return None
 
 
-#: What stands between the values of an object.
+#: The text between two values of an object.
 _BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
 
 
 def _find_repeated(raw: Buffer, members: Parts) -> str:
-    """A member that the object `raw` has more than once, of which decoding kept the last as one of
-    `members`; "" when none.
+    """A member that the object `raw` has more than once; "" if there is none. `members` is the
+    decoded object, which has the last one.
 
-    Only the names are read: the values are stepped over, with flat memory.
+    Only the names are read: the values are skipped, with flat memory.
     """
     text = memoryview(raw)
     place = 0
@@ -207,58 +222,64 @@ def _find_repeated(raw: Buffer, members: Parts) -> str:
         name: str = decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if name not in members or not _are_equal(text[found.end() : place], value):
+        value_here = text[found.end() : place]
+        if name not in members or not _are_equal(value_here, value):
             return name
         seen.append((name, first_letter(value).decode()))
     return _find_ambiguous(seen)
 
 
 def _are_equal(one: memoryview, other: memoryview) -> bool:
-    """Piece by piece: views compare each byte by itself, and copies of all of it would not be
-    flat."""
-    pieces = (slice(at, at + 65_536) for at in range(0, max(len(one), len(other)), 65_536))
-    return all(bytes(one[piece]) == bytes(other[piece]) for piece in pieces)
+    """Compares copies of pieces: views compare byte by byte, which is slow, and a copy of
+    everything would take too much memory."""
+    if len(one) != len(other):
+        return False
+    for at in range(0, len(one), _PIECE):
+        piece = slice(at, at + _PIECE)
+        if bytes(one[piece]) != bytes(other[piece]):
+            return False
+    return True
 
 
 def _find_ambiguous(members: Iterable[tuple[str, Any]]) -> str:
-    """A member that stands there again under a name that differs in nothing but case: in nothing at
-    all, or a collection, or a count."""
-    seen: dict[str, list[tuple[str, Any]]] = {}
+    """A member that is there again under the same name. If the names differ in case, only a
+    collection, null or a count is ambiguous."""
+    seen: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for name, value in members:
-        seen.setdefault(name.lower(), []).append((name, value))
+        seen[name.lower()].append((name, value))
     for folded, same in seen.items():
-        is_telling = folded in ("count", "total") or any(
-            value in ("[", "{", "n", None) for _, value in same
-        )
-        if len(same) > 1 and (is_telling or len(dict(same)) < len(same)):
+        if len(same) < 2:
+            continue
+        has_same_name = len(dict(same)) < len(same)
+        is_count = folded in ("count", "total")
+        if has_same_name or is_count or any(value in _AMBIGUOUS for _, value in same):
             return same[0][0]
     return ""
 
 
+#: First letters of collections and null, and null itself.
+_AMBIGUOUS = ("[", "{", "n", None)
+
+
 def _find_repeated_within(raw: Buffer) -> str:
-    """The same of everything in it; objects and lists are not kept."""
+    """The same for `raw` and everything in it; objects and lists are not kept."""
     found: list[str] = []
 
     def note_members(pairs: list[tuple[str, Any]]) -> str:
-        if len({name.lower() for name, _ in pairs}) < len(pairs):
-            found.append(
-                _find_ambiguous(
-                    (name, "[" if isinstance(value, list) else value) for name, value in pairs
-                )
-            )
+        names = {name.lower() for name, _ in pairs}
+        if len(names) < len(pairs):
+            kinds = ((name, "[" if isinstance(value, list) else value) for name, value in pairs)
+            found.append(_find_ambiguous(kinds))
         return "{"
 
+    text = bytes(memoryview(raw)).decode("utf-8", "replace")
     with contextlib.suppress(RecursionError):  # as deep as it can be decoded
-        json.loads(
-            bytes(memoryview(raw)).decode("utf-8", "replace"),
-            object_pairs_hook=note_members,
-            parse_int=str,
-        )
+        json.loads(text, object_pairs_hook=note_members, parse_int=str)
     return next(filter(None, found), "")
 
 
 def first_letter(raw: Buffer) -> bytes:
-    """Of a value: `{`, `[`, `"`, `n` of null, or of a number or truth value."""
+    """The first letter of a value: `{`, `[`, `"`, `n` of null, or that of a number or boolean."""
     return bytes(memoryview(raw)[:1])
 
 
@@ -274,27 +295,33 @@ def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
         return _decode_list(raw)
     members = split_if_object(raw)
     if members is not None:
-        is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
+        id_letter = first_letter(members.get("id", b"n"))
+        is_entry = id_letter not in (b"[", b"{", b"n")
     else:
         members = {}
         is_entry = decode(raw) not in (None, "")
-    return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
+    if is_entry:
+        return [msgspec.Raw(bytes(memoryview(raw)))]
+    return list(members.values())
 
 
 def find_member(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
-    """A member by name, case aside."""
-    if of is None or name in of:
-        return None if of is None else of[name]
-    return next((raw for key, raw in of.items() if key.lower() == name.lower()), None)
+    """A member by name, ignoring case."""
+    if of is None:
+        return None
+    if name in of:
+        return of[name]
+    folded = name.lower()
+    return next((raw for key, raw in of.items() if key.lower() == folded), None)
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body
-    itself.
+    """`{response: {header, data}}`. Some samples show the payload without an envelope; then `data`
+    is the body itself.
 
-    `flaw` says what the body is where it is no whole JSON object; then nothing else is there.
-    `text` is the body, mended where need was."""
+    `flaw` says what the body is if it is no whole JSON object; then all other fields are empty.
+    `text` is the body, mended if necessary."""
 
     top: Parts
     text: bytes | memoryview = b""
@@ -319,12 +346,14 @@ class Envelope:
 
     @property
     def document(self) -> Any:
-        """`data` as Python values; what is there in its place where there is none."""
-        return decode_members(self.response or self.top) if self.data is None else decode(self.data)
+        """`data` as Python values; without `data`, the object that should hold it."""
+        if self.data is None:
+            return decode_members(self.response or self.top)
+        return decode(self.data)
 
     @property
     def levels(self) -> dict[str, Parts]:
-        """What stands around the payload, by the beginning of its members' paths."""
+        """The objects around the payload, by the beginning of their members' paths."""
         around = {
             "": self.top,
             "response.": self.response,
@@ -334,10 +363,10 @@ class Envelope:
         return {place: members or {} for place, members in around.items()}
 
     def find_repeated(self, operation: Operation) -> str:
-        """A member that any part of the response has twice, case aside, of which decoding kept one;
-        "" when none.
+        """A member that any part of the response has twice, ignoring case; "" if there is none.
+        Decoding would have kept only one of the two.
 
-        The entries of a streamed listing are not looked into: they stand alone.
+        The entries of a streamed listing are not checked here: each is checked alone.
         """
         if not operation.is_streamed:
             return _find_repeated_within(self.text)
@@ -351,14 +380,16 @@ class Envelope:
             (listing, wrapper),
             (items, split_if_object(items)),
         ]
-        found = (
-            _find_repeated(raw, members) for raw, members in levels if raw is not None and members
-        )
-        return next(filter(None, found), "")
+        for raw, members in levels:
+            if raw is not None and members:
+                repeated = _find_repeated(raw, members)
+                if repeated:
+                    return repeated
+        return ""
 
     def open_member(self, name: str) -> Parts | None:
-        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it
-        may be huge."""
+        """The members of a member of `data`, undecoded; None if it is no object. Opened once, since
+        it may be huge."""
         if name not in self._opened:
             self._opened[name] = split_if_object(find_member(self.members, name))
         return self._opened[name]
@@ -368,11 +399,12 @@ class Envelope:
         return find_member(self.members, operation.at)
 
     def list_entries(self, operation: Operation) -> list[msgspec.Raw]:
-        """Those of a listing, undecoded: of its wrapper's `items`, or of the payload itself."""
+        """The entries of a listing, undecoded: in its wrapper's `items`, or in the payload
+        itself."""
         wrapper = self.open_member(operation.at)
-        return split_collection(
-            self.find_payload(operation) if wrapper is None else find_member(wrapper, "items")
-        )
+        if wrapper is None:
+            return split_collection(self.find_payload(operation))
+        return split_collection(find_member(wrapper, "items"))
 
     def decode_payload(self, operation: Operation) -> Any:
         """The payload as Python values: the declared member, or `data` itself. ValueError when it
@@ -386,7 +418,7 @@ class Envelope:
 
 
 def read_envelope(body: Body | memoryview) -> Envelope:
-    """The body opened; one with a `flaw` where it is no whole JSON object."""
+    """The body opened; if it is no whole JSON object, an envelope with a `flaw`."""
     text = _map_bytes(body)
     try:
         return _open_envelope(text)
@@ -397,7 +429,7 @@ def read_envelope(body: Body | memoryview) -> Envelope:
 
 
 def _open_envelope(text: bytes | memoryview) -> Envelope:
-    # in a huge one, a name that is no UTF-8 is found out too late to be mended
+    # A huge body can't be mended, so its names are not checked here.
     if len(text) <= _MENDABLE:
         str(text, "utf-8")
     top = split_object(text)
@@ -406,10 +438,20 @@ def _open_envelope(text: bytes | memoryview) -> Envelope:
     header = split_if_object(find_member(inner, "header"))
     if response is None and header is None:
         return Envelope(top, text, members=top)
-    raw = find_member(header, "status")
+    raw_status = find_member(header, "status")
+    status = ""
+    if raw_status is not None:
+        status = str(decode(raw_status) or "")
     data = find_member(inner, "data")
-    status = "" if raw is None else str(decode(raw) or "").strip().lower()
-    return Envelope(top, text, "", response, header, status, data, split_if_object(data))
+    return Envelope(
+        top,
+        text,
+        response=response,
+        header=header,
+        status=status.strip().lower(),
+        data=data,
+        members=split_if_object(data),
+    )
 
 
 def _describe_flaw(body: bytes | memoryview) -> str:
@@ -418,4 +460,6 @@ def _describe_flaw(body: bytes | memoryview) -> str:
         return "no body"
     if start.startswith(b"<"):
         return "HTML or XML"
-    return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
+    if start.startswith(b"{"):
+        return "cut or broken JSON"
+    return "something that is no JSON object"

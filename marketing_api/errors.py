@@ -1,4 +1,4 @@
-"""The errors of the service, one small tree, named by what the caller should do.
+"""The errors of this package, with what the caller should do.
 
 MarketingApiError
 ├── InvalidCall            fix the call: it was refused here and cost no request
@@ -26,7 +26,7 @@ class MarketingApiError(Exception):
 
 
 class InvalidCall(MarketingApiError):
-    """The call does not fit the operation's declaration; `parameter` names the culprit."""
+    """The call does not fit the operation's declaration; `parameter` names the one at fault."""
 
     def __init__(self, message: str, *, parameter: str = "") -> None:
         super().__init__(message)
@@ -34,13 +34,13 @@ class InvalidCall(MarketingApiError):
 
 
 class LimitNotShared(MarketingApiError):
-    """What programs share the rate limit through cannot be used: the Redis, or the temporary
-    directory."""
+    """The place through which programs share the rate limit cannot be used: the Redis, or the
+    temporary directory."""
 
 
 class ServiceError(MarketingApiError):
     """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps
-    unknown keys, row 8)."""
+    unknown keys, observation 8)."""
 
     def __init__(
         self, message: str, *, code: int | None = None, detail: dict[str, Any] | None = None
@@ -62,7 +62,7 @@ class OtherBusiness(AuthenticationFailed):
 
 class NotAvailable(ServiceError):
     """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me
-    responds). Costs its table only."""
+    responds). Only its tables stay without data."""
 
 
 class Refused(ServiceError):
@@ -79,14 +79,9 @@ class RateLimited(Transient):
     most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(
-            message
-            + (
-                f"; the service asks to wait for {retry_after / 3600:,.1f} hours"
-                if retry_after > 60
-                else ""
-            )
-        )
+        if retry_after > 60:
+            message += f"; the service asks to wait for {retry_after / 3600:,.1f} hours"
+        super().__init__(message)
         self.retry_after = retry_after
 
 
@@ -100,7 +95,7 @@ class Unreachable(Transient):
 
 
 class GivenUp(Unreachable):
-    """The account had no whole response for so long that nothing more is sent to it."""
+    """No whole response came for ten minutes, so nothing more is sent to the account."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, was_sent=False)
@@ -111,8 +106,7 @@ class BrokenResponse(Transient):
 
 
 class TooLarge(BrokenResponse):
-    """A response over the limit of its size. Another try would cost as much and end in the same
-    way."""
+    """A response over the size limit. Another try would cost as much and fail again."""
 
 
 class OtherSubject(BrokenResponse):

@@ -87,10 +87,10 @@ class Response:
 
 
 class _RequestIds:
-    """Microseconds << 10 | a number of the process: the clock sets the first one, and from then on
-    only `elapsed` counts.
+    """Microseconds << 10 | a number of the process. The clock is only read for the first id; later
+    ids follow from the steady clock.
 
-    Two parallel processes make the same id when they draw the same of 1,024 numbers in the same
+    Two parallel processes make the same id if they draw the same of 1,024 numbers in the same
     microsecond."""
 
     def __init__(self) -> None:
@@ -104,17 +104,18 @@ class _RequestIds:
         self._own = secrets.randbits(10)
 
     def next_id(self) -> int:
-        """A positive 63-bit number, larger than all of this process before it and than those that
-        `exceed` was given."""
+        """A positive 63-bit number, larger than all earlier ids of this process and than all ids
+        that `exceed` received."""
         with self._lock:
             self._last = max(self._last + 1, self._lead + _unix_microseconds())
             return self._last << 10 | self._own
 
     def exceed(self, request_id: int) -> None:
-        """Let ids made from now on be larger. Callers that open an archive pass its largest id, so
-        that its order is that of its ids, whatever the machine's clock shows."""
+        """Make all later ids larger than this one. Callers that open an archive pass its largest
+        id. So requests are in the order of their ids, even if the machine's clock was set back."""
         with self._lock:
-            self._lead = max(self._lead, (request_id >> 10) + 1 - _unix_microseconds())
+            next_microsecond = (request_id >> 10) + 1
+            self._lead = max(self._lead, next_microsecond - _unix_microseconds())
 
 
 def _unix_microseconds() -> int:
@@ -130,12 +131,12 @@ exceed_request_id = _ids.exceed
 
 
 def order_of(request_id: int) -> float:
-    """The id as seconds: those between two requests of one home, whatever the clock showed; unix
-    seconds while it is right."""
+    """The id as seconds. The difference of two ids of one home is the time between them, even if
+    the clock was wrong; while it is right, these are unix seconds."""
     return (request_id >> 10) / 1e6
 
 
 def id_at(moment: dt.datetime) -> int:
-    """About the id of a request of that moment, made while the clock was right: for what was noted
-    before ids were."""
+    """About the id that a request of that moment has, if the clock was right: for notes from the
+    time before there were ids."""
     return round(moment.timestamp() * 1e6) << 10

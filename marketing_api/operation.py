@@ -69,7 +69,9 @@ class Parameter:
             raise self._make_error(
                 operation, " takes a map of field id to value, e.g. fields[12]=London"
             )
-        values = _split_values(value) if self.many else [value]
+        values = [value]
+        if self.many:
+            values = _split_values(value)
         try:
             words = [self._match_choice(_encode_word(self.kind, item)) for item in values]
         except (ValueError, TypeError) as error:
@@ -98,14 +100,16 @@ class Parameter:
 def _split_values(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    return [value]
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
 _LINK = re.compile(r"https?://\S+")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: has no form on the wire
-_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_TRUTH = dict.fromkeys(("true", "1", "yes"), True) | dict.fromkeys(("false", "0", "no"), False)
 _DATES = ("%Y-%m-%d", "%m/%d/%Y")
 _DATE_TIMES = (
     "%Y-%m-%d %H:%M:%S",
@@ -121,7 +125,7 @@ _SENT_AS = {
     Kind.DAY_OR_TIME: "%m/%d/%Y %H:%M",
 }
 _MOMENT = "a date-time is needed, like 2026-01-31 14:05:00"
-#: Said where another value was given.
+#: The message if another value was given.
 _NEEDED = {
     Kind.NUMBER: "a number is needed",
     Kind.ID: "an id is needed",
@@ -151,13 +155,15 @@ def _encode_word(kind: Kind, value: Any) -> str:
             return trim_invisible(text)
         case Kind.LINK if _LINK.fullmatch(text):
             return text
-        case Kind.BOOLEAN | Kind.FLAG if (truth := _TRUTH.get(text.lower())) is not None:
-            return str(int(truth)) if kind is Kind.FLAG else str(truth).lower()
-        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _read_moment(
-            kind, value, text
-        ):
+        case Kind.FLAG if text.lower() in _TRUTH:
+            return str(int(_TRUTH[text.lower()]))
+        case Kind.BOOLEAN if text.lower() in _TRUTH:
+            return str(_TRUTH[text.lower()]).lower()
+        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME:
+            moment = _read_moment(kind, value, text)
             is_day = kind is Kind.DAY_OR_TIME and ":" not in text
-            return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
+            if moment:
+                return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
     raise ValueError(_NEEDED[kind])
 
 
@@ -257,24 +263,23 @@ class Operation:
             raise self._make_error(
                 f"one of {', '.join(self.needs_one)} is required", self.needs_one[0]
             )
-        half = next((name for name, word in wire.items() if _HALF.search(name + word)), "")
-        if half:
-            culprit = half.partition("[")[0]
-            raise self._make_error(f"{culprit} holds half a character", culprit)
+        for name, word in wire.items():
+            if _HALF.search(name + word):
+                parameter_name = name.partition("[")[0]
+                raise self._make_error(f"{parameter_name} holds half a character", parameter_name)
         return Call(self, wire)
 
     def _encode_values(self, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-        """By parameter, its form on the wire."""
+        """The form of each parameter on the wire."""
         words: dict[str, dict[str, str]] = {}
         for name, value in values.items():
             if value is None:
                 continue
             head, bracket, key = name.partition("[")
             parameter = self.find_parameter(head)
-            is_field = bracket and parameter.kind is Kind.FIELDS
-            found = parameter.encode_value(
-                {key.rstrip("]"): value} if is_field else value, self.name
-            )
+            if bracket and parameter.kind is Kind.FIELDS:
+                value = {key.rstrip("]"): value}
+            found = parameter.encode_value(value, self.name)
             words[parameter.name] = words.get(parameter.name, {}) | found
         return words
 
@@ -289,7 +294,8 @@ class Operation:
         return InvalidCall(f"{self.name}: {why}", parameter=parameter)
 
     def find_parameter(self, name: str) -> Parameter:
-        """By name, case and trailing underscores aside. Raises InvalidCall, naming a near one."""
+        """By name, ignoring case and trailing underscores. Raises InvalidCall, which suggests a
+        similar name."""
         parameter = self._by_name.get(name.rstrip("_").lower())
         if parameter is None:
             known = [parameter.name for parameter in self.parameters]
@@ -302,22 +308,19 @@ class Operation:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation with its wire parameters (without the key): what is requested, and under what it
-    is archived."""
+    """An operation with its wire parameters, without the key, as it is requested and archived."""
 
     operation: Operation
     params: dict[str, str]
 
     @cached_property
     def key(self) -> str:
-        """Equal calls have equal keys, whatever the order of their parameters (32 hex digits)."""
-        parts = [
-            self.operation.name,
-            *(part for pair in sorted(self.params.items()) for part in pair),
-        ]
-        return hashlib.blake2b(
-            "\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16
-        ).hexdigest()
+        """32 hex digits; equal calls have equal keys, in any order of their parameters."""
+        parts = [self.operation.name]
+        for name, value in sorted(self.params.items()):
+            parts += [name, value]
+        content = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     @property
     def public_params(self) -> dict[str, str]:
@@ -340,24 +343,17 @@ class Area(dict[str, Operation]):
     """The operations of one area by name, as `operations/NAME.toml` declares them: their members
     are those of `Operation`.
 
-    `content` names parameters in that file which stand behind an operation's own.
+    `content` in that file holds lists of parameters that several operations take after their own.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        declared = tomllib.loads(
-            Path(__file__)
-            .with_name("operations")
-            .joinpath(f"{name}.toml")
-            .read_text(encoding="utf-8")
-        )
+        path = Path(__file__).with_name("operations") / f"{name}.toml"
+        declared = tomllib.loads(path.read_text(encoding="utf-8"))
         content = declared.pop("content", {})
-        super().__init__(
-            {
-                name: self._declare_operation(name, members, content)
-                for name, members in declared.items()
-            }
-        )
+        super().__init__()
+        for operation, members in declared.items():
+            self[operation] = self._declare_operation(operation, members, content)
 
     def declare_rows(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
         """The operation of that name, which fills tables: `rows` finds these records in its
@@ -369,7 +365,8 @@ class Area(dict[str, Operation]):
     def _declare_operation(
         name: str, members: dict[str, Any], content: Mapping[str, list[Any]]
     ) -> Operation:
-        rows = [*members.pop("parameters", ()), *content.get(members.pop("content", ""), ())]
+        rows = members.pop("parameters", [])
+        rows += content.get(members.pop("content", ""), [])
         effect = Effect(members.pop("effect", "write"))
         is_read = effect is Effect.READ
         declared = {

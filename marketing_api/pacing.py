@@ -1,20 +1,21 @@
 """When the next request may leave: the rules as values and arithmetic, without clocks, threads or
 files.
 
-Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service
-refuses and shrinks while it does not. That suits every way of counting. The service counts in
-windows of one second. Once its responses show where they begin, the slots are put into them, which
-uses more of the limit and is refused less.
+With even pacing, slots are (1 + margin) / limit seconds apart. The margin grows when the service
+refuses a request and shrinks while it does not. That works however the service counts. This service
+counts in windows of one second. Once its responses show where windows begin, slots are put into
+them. That uses more of the limit, and fewer requests are refused.
 
-While requests leave evenly, a response with the lowest count that windows begin with (1, or more
-when another client of the account is always quicker) shows an edge: it lies between that request
-and the one sent before. Edges that stay at the same fraction of the second belong to a fixed grid.
-What contradicts it later is a strike; after a few it is disbelieved for a while.
+With even pacing, a response with the lowest count that windows begin with shows an edge between
+that request and the one before. (The lowest count is 1, or more if another client of the account is
+always first.) Edges that stay at the same fraction of the second belong to a fixed grid. Later
+responses that contradict it are strikes; after a few of them, the grid is not used for a while.
 
 The slots lie in the middle of the windows, where neither delays nor clock drift carry a request
-over an edge: the whole limit is used and nothing is refused. What other clients use of a window
-shows in refusals: the margin then leaves it to them. Where a service counts in another way (windows
-that begin with a request, sliding windows, a bucket), no grid is found, and pacing stays even.
+over an edge: the whole limit is used and nothing is refused. If other clients use a part of the
+windows, requests are refused, and the margin grows until it leaves them that part. If a service
+counts in another way (windows that begin with a request, sliding windows, a bucket), no grid is
+found, and pacing stays even.
 
 Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not
 here: waiting, and sharing between processes (`rate_limit`)."""
@@ -23,12 +24,12 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 
-# seconds: edges that follow the slots would have moved on by about so much before we decide
+# seconds by which an edge that moves with the slots has moved before we decide that it is fixed
 DRIFT_TO_TELL = 0.45
 # seconds by which a sighting of an edge may differ from those before: one slot and the delays
 TOLERANCE = 0.12
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
-# per second: how soon a higher count is taken for the lowest, once another client is first in each
+# per second: how fast a higher count becomes the lowest one when another client is first in each
 # window
 LOWEST_RISES = 1.0
 STRIKES = 3.0
@@ -43,8 +44,8 @@ LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next
 
 @dataclass(frozen=True, slots=True)
 class RateReport:
-    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not
-    said or not readable."""
+    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None where a value is
+    missing or unreadable."""
 
     limit: int | None = None  # requests allowed in a window of one second
     requests: int | None = None
@@ -58,16 +59,16 @@ class RateReport:
         """How many requests the service has counted in its window, this one included."""
         if self.requests is not None:
             return float(self.requests)
-        return (
-            None
-            if self.limit is None or self.remaining is None
-            else float(self.limit - self.remaining)
-        )
+        if self.limit is None or self.remaining is None:
+            return None
+        return float(self.limit - self.remaining)
 
     def seconds_left(self, wall: float) -> float:
-        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it
-        does not say."""
-        return 0.0 if self.reset is None else self.reset - wall
+        """Seconds until the window resets, if the service's clock is right; 0 if it does not
+        say."""
+        if self.reset is None:
+            return 0.0
+        return self.reset - wall
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ class Slot:
 
 @dataclass(slots=True)
 class Windows:
-    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are
-    floats), and what was put into them."""
+    """Where the service's windows begin, whether that is certain (0 or 1, since all fields are
+    floats), and the slots that were put into them."""
 
     is_fixed: float = 0.0
     phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
@@ -113,15 +114,14 @@ class Windows:
             self.is_fixed = 1.0
 
     def contradicts(self, slot: Slot, count: float, half: float, *, is_edge: bool) -> bool:
-        """Whether ours came before its edge, or the first of a window late in ours. `half`: of the
-        limit."""
-        is_early = (
-            slot.index == 0 and count > half and slot.at > slot.window + self.phase + LEAD / 2
-        )
+        """Whether a first request was counted late in a window of the service, or a late one first.
+        `half`: of the limit."""
+        lead = slot.at - slot.window - self.phase
+        is_early = slot.index == 0 and count > half and lead > LEAD / 2
         return is_early or (is_edge and slot.index >= half)
 
     def add_strike(self, weight: float, now: float) -> None:
-        """Something came that should not have come if windows were fixed."""
+        """A response came that would not have come if windows were fixed."""
         self.strikes += weight
         if self.strikes > STRIKES:
             self.is_fixed = self.strikes = 0.0
@@ -130,7 +130,8 @@ class Windows:
 
     def place_slot(self, earliest: float, last_at: float, limit: float, allowance: float) -> Slot:
         """The next slot not before `earliest`, in a window that holds `allowance`."""
-        number = max(math.floor(earliest - self.phase + 1 - LAST_ENTRY), self.number)
+        earliest_number = math.floor(earliest - self.phase + 1 - LAST_ENTRY)
+        number = max(earliest_number, self.number)
         if number == self.number and self.used >= allowance:
             number += 1
         if number != self.number:
@@ -141,19 +142,19 @@ class Windows:
         start = number + self.phase
         # with less than half of a window requested, a request that slips over an edge does no harm
         is_crowded = max(self.used, self.before) > allowance / 2
-        free = (
-            start + LEAD + SPAN * self.used / limit
-            if is_crowded
-            else max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
-        )
-        at = max(earliest, free)
+        if is_crowded:
+            free_at = start + LEAD + SPAN * self.used / limit
+        else:
+            free_at = max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
+        at = max(earliest, free_at)
         self.used += 1
         return Slot(at, at - last_at, number, self.used - 1)
 
     def note_even(self, at: float, limit: float) -> None:
-        """A slot was paced evenly, which has used up its share of the window until then."""
+        """A slot was paced evenly: all of the window until then counts as used."""
         self.number = math.floor(at - self.phase + 1 - LAST_ENTRY)
-        self.used = math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1
+        passed = max(at - self.phase - self.number, 0.0)
+        self.used = math.ceil(passed * limit) + 1
         self.before = limit
 
 
@@ -161,13 +162,12 @@ class Windows:
 #: own limit, never for sending.
 SPECIFIED_RATE = 15.0
 START_RATE = 10.0  # requests per second until the service has reported its limit (observation 27)
-# requests per second; beyond it two slots are closer than the delays that would have to be told
-# apart
+# requests per second; beyond it, two slots are closer together than delays differ
 WIDEST = 100.0
 FIRST_MARGIN = 0.06
 LEAST_MARGIN = 0.02
-# requests per second that refusals alone make of any limit: its "second" may be a minute, or its
-# number wrong
+# requests per second below which refusals don't slow us down: the service's "second" may be a
+# minute, or its number wrong
 SLOWEST = 3.0
 MARGIN_STEP = 0.02
 CONTESTED = 0.1  # a margin beyond which other clients seem to use up the limit before us
@@ -204,9 +204,8 @@ class Schedule:
             return reserved
         self._forget_nonsense(now)
         if self.is_windowed(cap):
-            slot = self.windows.place_slot(
-                max(now, self.hold_until), self.last_at, self.limit, self.rate()
-            )
+            earliest = max(now, self.hold_until)
+            slot = self.windows.place_slot(earliest, self.last_at, self.limit, self.rate())
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
@@ -216,9 +215,12 @@ class Schedule:
         return slot
 
     def still_holds(self, slot: Slot) -> bool:
-        if not self.hold_until <= slot.at <= self.last_at + 1:  # given before the state was lost
-            return False  # or by another clock
-        return slot.window < 0 or not self.windows.is_fixed or slot.index < self.rate()
+        """Whether a reserved slot may still be used. It may not if it was given before the state
+        was lost, or by another clock."""
+        if not self.hold_until <= slot.at <= self.last_at + 1:
+            return False
+        is_even = slot.window < 0 or not self.windows.is_fixed
+        return is_even or slot.index < self.rate()
 
     @property
     def reported(self) -> float:
@@ -226,43 +228,44 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
-        return (
-            bool(self.windows.is_fixed)
-            and 0 < self.limit <= min(WIDEST, cap or math.inf)
-            and self.share == 1
-        )
+        widest = min(WIDEST, cap or math.inf)
+        return bool(self.windows.is_fixed) and 0 < self.limit <= widest and self.share == 1
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
         if self.is_windowed(cap):
-            # a margin beyond the least one is what other clients use; one refusal alone costs
-            # nothing
-            return max(math.floor(self.limit / (1 + self.margin - LEAST_MARGIN) + 0.35), 1)
+            # A margin beyond the least one is what other clients use; one refusal alone costs
+            # nothing.
+            others = self.margin - LEAST_MARGIN
+            return max(math.floor(self.limit / (1 + others) + 0.35), 1)
         even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
-        return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
+        most = math.inf if self.limit else START_RATE
+        return self.share * min(even, most, cap or math.inf)
 
     def learn(
         self, slot: Slot, report: RateReport, *, refused: bool, now: float, wall: float
     ) -> None:
-        """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since
-        1970."""
+        """Learn from the response to the request that was sent in `slot`. `wall`: now, in unix
+        seconds."""
         self.touched_at = now
         if report.limit and report.limit > 0:
             self.limit = float(report.limit)
         if refused:
             self._learn_refusal(slot, report, now, wall)
         else:
-            self.refusals = 0.0
-            recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
-            self.margin = max(LEAST_MARGIN, self.margin - recovery)
-            is_used_up = (
-                report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
-            )
-            if is_used_up and 0 < (left := report.seconds_left(wall)) <= 1:
-                self.hold_until = max(self.hold_until, now + left)
+            self._learn_success(report, now, wall)
         count = report.count
         if count is not None:
             self._learn_count(slot, min(count, self.limit), now)
+
+    def _learn_success(self, report: RateReport, now: float, wall: float) -> None:
+        self.refusals = 0.0
+        recovery_per_s = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin)
+        self.margin = max(LEAST_MARGIN, self.margin - recovery_per_s / self.reported)
+        is_contested = self.margin > CONTESTED and not self.is_windowed()
+        left_s = report.seconds_left(wall)
+        if report.remaining == 0 and is_contested and 0 < left_s <= 1:
+            self.hold_until = max(self.hold_until, now + left_s)
 
     def _learn_count(self, slot: Slot, count: float, now: float) -> None:
         windows = self.windows
@@ -279,15 +282,17 @@ class Schedule:
     def _learn_refusal(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
         self.hold_until = max(self.hold_until, self._find_hold(report, now, wall))
-        # one that was on its way at the last refusal teaches nothing
+        # a request that was on its way at the last refusal teaches nothing
         is_news = slot.at > self.refused_at
         is_whim = not report.reached and bool(report.remaining)
         self.refused_at = now
-        if is_news and not is_whim:
-            most = max(self.reported / SLOWEST - 1, FIRST_MARGIN)
-            self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.4), most)
-            if slot.window >= 0 and slot.index < self.limit / 3:
-                self.windows.add_strike(1, now)
+        if is_whim or not is_news:
+            return
+        most = max(self.reported / SLOWEST - 1, FIRST_MARGIN)
+        larger = max(self.margin + MARGIN_STEP, self.margin * 1.4)
+        self.margin = min(larger, most)
+        if slot.window >= 0 and slot.index < self.limit / 3:
+            self.windows.add_strike(1, now)
 
     def _find_hold(self, report: RateReport, now: float, wall: float) -> float:
         """Until when nobody sends: the end of the window where it is known, else what the service
@@ -296,7 +301,7 @@ class Schedule:
         left = report.seconds_left(wall)
         if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.windows.phase) % 1.0
-        # a clock that differs from ours may mislead once, not twice
+        # The service's clock may differ from ours, so it is believed for the first refusal only.
         if self.refusals == 1 and -1 < left <= 1 and left:
             return now + max(left + 0.01, 0.0)
         return now + min(advised or 1.0, LONGEST_HOLD)
@@ -307,23 +312,23 @@ class Schedule:
         if latest > now + LONGEST_HOLD + 1:
             self.replace_by(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
-            self.replace_by(
-                Schedule(
-                    touched_at=now,
-                    hold_until=self.hold_until,
-                    last_at=self.last_at,
-                    share=self.share,
-                )
-            )
+            fresh = Schedule(touched_at=now, share=self.share)
+            fresh.hold_until = self.hold_until
+            fresh.last_at = self.last_at
+            self.replace_by(fresh)
 
     def restart(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
-        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold`
-        seconds. Empty if nothing is."""
+        """A new state after the shared one was lost, with what is known of the service: nobody
+        sends for `hold` seconds. Empty if nothing is known."""
         if not self.limit:
             return Schedule(share=share)
-        return dataclasses.replace(
-            Schedule(self.limit, self.margin, now, touched_at=self.touched_at, share=share),
+        return Schedule(
+            limit=self.limit,
+            margin=self.margin,
+            last_at=now,
             hold_until=max(self.hold_until, now + hold),
+            touched_at=self.touched_at,
+            share=share,
             windows=dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
         )
 

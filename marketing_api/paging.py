@@ -1,8 +1,8 @@
-"""Pagination: reading a listing to its end, when neither `count` nor the size of a page can be
+"""Pagination: reading a listing to its end, although neither `count` nor the size of a page can be
 trusted (observations 14 and 15).
 
-Belongs here: which page to request next, and when that was all. Not here: the requests (passed in),
-what the entries mean."""
+Belongs here: which page to request next, and when the listing is over. Not here: the requests
+(passed in), what the entries mean."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -44,19 +44,24 @@ class Listing:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the end was reached, with no less than the service announced, and nothing can
-        have slipped past."""
+        """Whether the end was reached, with at least as many entries as the service announced, and
+        no entry can have been missed."""
         return self.is_over and not self.missing and not self.has_moved
 
     def pages(self, fetch: Fetch) -> Iterator[Response]:
         """Every page that held something new, and the first in any case. Raises what `fetch`
         raises."""
         is_paged = self.operation.is_paged
-        limit = int(self.params.get("limit") or PAGE_SIZE) if is_paged else 0
+        limit = 0
+        if is_paged:
+            limit = int(self.params.get("limit") or PAGE_SIZE)
         before: int | None = None
         while not self.is_over:
-            place = {"limit": limit, "page": self.pages_read + 1} if is_paged else {}
-            response = fetch(self.operation.bind(**{**self.params, **place}))
+            place = {}
+            if is_paged:
+                place = {"limit": limit, "page": self.pages_read + 1}
+            call = self.operation.bind(**self.params | place)
+            response = fetch(call)
             served, new = self._count_page(response)
             self.is_over = not is_paged or self._is_last(served, new, before, limit)
             before = served
@@ -64,7 +69,7 @@ class Listing:
                 yield response
 
     def _count_page(self, response: Response) -> tuple[int, int]:
-        """Entries of the page, and those of them that no page before had."""
+        """How many entries the page has, and how many of them are new."""
         keys = parsing.item_keys(response)
         new = len(set(keys) - self.keys)
         self.keys.update(keys)
@@ -79,8 +84,8 @@ class Listing:
         return len(keys), new
 
     def _is_last(self, served: int, new: int, before: int | None, limit: int) -> bool:
-        """Whether this page is the last one. Only a page without anything new ends what is
-        announced to go on."""
+        """Whether this page is the last one. If the service announces more entries, only a page
+        without anything new is."""
         if not new:
             return True
         if self.missing or self.operation.is_grouped:

@@ -46,10 +46,10 @@ class Rows:
     """A batch of records of one type, the entries that could not become one, and collections of
     them that were missing.
 
-    `flawed`: entries with a value that could not be read; they are among the records, without it.
-    `sample` are some of the entries as they came, those that could not be read included; `names`
-    are those of the members that every entry had, and that any had. `cut` counts entries that are
-    not archived, since they are about people who asked to be forgotten."""
+    `flawed`: entries with an unreadable value; they are among the records, without that value.
+    `sample`: some entries unchanged, including unreadable ones. `names`: the members that every
+    entry had, and the members that any entry had. `cut`: how many entries were not archived because
+    they are about people who asked to be forgotten."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
@@ -64,20 +64,18 @@ class Rows:
 def parse_rows(
     response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH
 ) -> Iterator[Rows]:
-    """The records of a response that `check` accepted, at most `batch` at a time; none for
+    """The records of a response that `check_response` accepted, at most `batch` at a time; none for
     operations that fill no table.
 
     `zone` is that of the account's local date-times; `observed_on` the account's local date of the
-    request, for daily tables. Of an response that no reader can make anything of, each type has one
-    rejected entry, which protects what hangs on it."""
+    request, for daily tables. If a response cannot be read at all, each type has one rejected
+    entry, so that no row counts as deleted."""
     waiting: dict[type[Record], list[Any]] = defaultdict(list)
     cut: Counter[type[Record]] = Counter()
     try:
+        has_undecoded = response.envelope.has_undecoded
         validated = partial(
-            _validate_batch,
-            zone=zone,
-            observed_on=observed_on,
-            has_undecoded=response.envelope.has_undecoded,
+            _validate_batch, zone=zone, observed_on=observed_on, has_undecoded=has_undecoded
         )
         for record, raw in pair_entries(response):
             if isinstance(raw, CutEntry):
@@ -92,7 +90,7 @@ def parse_rows(
             yield Rows(record, cut=count)
     except (OSError, MemoryError):
         raise
-    # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
+    # a response from outside may make a parser raise anything: only this response is lost
     except Exception as error:
         operation = response.call.operation
         log.exception(
@@ -114,11 +112,12 @@ def pair_entries(response: Response) -> Iterator[tuple[type[Record], Any]]:
         return
     raws = iter(response.envelope.list_entries(operation))
     while some := list(islice(raws, BATCH)):
-        yield from operation.rows({"items": list(map(_decode_entry, some))}, params)
+        items = list(map(_decode_entry, some))
+        yield from operation.rows({"items": items}, params)
 
 
 def _decode_entry(raw: msgspec.Raw) -> Any:
-    """Set aside as text where it cannot be decoded."""
+    """The entry; as text if it cannot be decoded, so that it is rejected later."""
     try:
         return decode(raw)
     except ValueError:
@@ -138,15 +137,17 @@ def _validate_batch(
     observed_on: dt.date,
     has_undecoded: bool,
 ) -> Rows:
-    """All at once, which is fastest; one by one when an entry among them may not be readable."""
+    """All entries together, which is fastest; one by one if one of them may be unreadable."""
     if "observed_on" in record.model_fields:
         raws = [
             {**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws
         ]
-    # a few kinds: most entries have the same members
+    # only a few kinds: most entries have the same members
     members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}
-    names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
-    rows = Rows(record, sample=raws[:_FIRST] + raws[_FIRST::_SAMPLE_STEP], names=names)
+    names_of_all = frozenset.intersection(*map(frozenset, members))
+    names_of_any = frozenset[str]().union(*members)
+    sample = raws[:_FIRST] + raws[_FIRST::_SAMPLE_STEP]
+    rows = Rows(record, sample=sample, names=(names_of_all, names_of_any))
     context = {"zone": zone}
     if not has_undecoded:
         with contextlib.suppress(ValidationError):
@@ -154,13 +155,14 @@ def _validate_batch(
             return rows
     for raw in raws:
         _add_entry(rows, raw, context)
-    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
+    unread = rows.rejected[:_FIRST] + rows.flawed[:_FIRST]
+    rows.sample.extend(entry.raw for entry in unread)
     return rows
 
 
 def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
-    """One entry: as a record, as one without the values at fault, or, where one of these tells it
-    apart, as rejected."""
+    """One entry: as a record, or as a record without its unreadable values. If one of those is part
+    of its key, it is rejected."""
     if isinstance(raw, Unread):
         if raw.is_entry:
             rows.rejected.append(raw)
@@ -176,20 +178,24 @@ def _add_entry(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
         found = validate(readable)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
-        flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
         reasons += map(_describe_error, errors)
-        found = read_or_none(
-            validate, readable | dict.fromkeys(flawed) if isinstance(raw, dict) else None
-        )
-    if reasons:
-        (rows.rejected if found is None else rows.flawed).append(Unread(raw, "; ".join(reasons)))
+        if isinstance(raw, dict):
+            flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
+            readable = readable | dict.fromkeys(flawed)
+        found = read_or_none(validate, readable)
     if found is not None:
         rows.records.append(found)
+    if reasons:
+        unread = Unread(raw, "; ".join(reasons))
+        entries = rows.rejected if found is None else rows.flawed
+        entries.append(unread)
 
 
 def _find_undecoded(raw: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Paths of the members of an entry that hold bytes which are not UTF-8."""
-    for name, value in raw.items() if isinstance(raw, dict) else ():
+    if not isinstance(raw, dict):
+        return
+    for name, value in raw.items():
         if isinstance(value, dict):
             yield from _find_undecoded(value, (*path, name))
         elif UNDECODED in json.dumps(value, ensure_ascii=False, default=str):
@@ -207,20 +213,24 @@ def _drop_members(raw: Any, paths: Iterable[tuple[str, ...]]) -> Any:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    """Field and fault, without the value: it is in the raw entry, and reasons are shown and
-    logged."""
-    fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
+    """Field and fault. The value is left out, since reasons are displayed and logged; it is in the
+    raw entry."""
+    if not error["loc"]:
+        return "not an object"
+    path = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{path}: missing"
+    fault = error["msg"].removeprefix("Value error, ")
+    return f"{path}: {fault}"
 
 
 def business_of(response: Response) -> Business | None:
     """The business that a response of `app/me` names."""
-    records = (
-        record
-        for rows in parse_rows(response, dt.UTC, response.requested_at.date())
-        for record in rows.records
-    )
-    return next((record for record in records if isinstance(record, Business)), None)
+    for rows in parse_rows(response, dt.UTC, response.requested_at.date()):
+        for record in rows.records:
+            if isinstance(record, Business):
+                return record
+    return None
 
 
 def service_count(response: Response) -> int | None:
@@ -231,17 +241,20 @@ def service_count(response: Response) -> int | None:
 
 def _read_count(response: Response) -> int | None:
     operation = response.call.operation
-    count = (
-        find_member(response.envelope.open_member(operation.at), "count") if operation.at else None
-    )
-    return None if count is None else read_int(decode(count))
+    if not operation.at:
+        return None
+    wrapper = response.envelope.open_member(operation.at)
+    count = find_member(wrapper, "count")
+    if count is None:
+        return None
+    return read_int(decode(count))
 
 
 def find_shortage(response: Response) -> str:
-    """How a listing contradicts its own count, those of one page by not being readable; "" when it
-    does not.
+    """How a listing contradicts its own count; "" if it does not. Of a paged listing, only an
+    unreadable count is reported here.
 
-    A count below the entries proves nothing lost.
+    A count below the number of entries does not prove that any are missing.
     """
     operation = response.call.operation
     if not operation.is_listing:
@@ -250,27 +263,35 @@ def find_shortage(response: Response) -> str:
         count = _read_count(response) or 0
     except ValueError:
         return f"{operation.name}: its count is no number"
-    listed = count if operation.is_paged else len(set(item_keys(response)))
+    listed = count
+    if not operation.is_paged:
+        listed = len(set(item_keys(response)))
     counted = f"{operation.name}: the service counts {count:,} entries and lists {listed:,}"
-    return counted if listed < count else ""
+    if listed < count:
+        return counted
+    return ""
 
 
 def item_keys(response: Response) -> list[str]:
-    """One identity per entry served, in order, equal for the same entry on another page: id (and
+    """One key per entry served, in order. The same entry has the same key on another page: id (and
     network), else a hash and a number."""
     record = next(iter(response.call.operation.records), None)
     has_network = record is not None and "network" in record.model_fields
     seen: Counter[str] = Counter()
     keys = []
     for raw in _served_entries(response, record):
-        if isinstance(raw, dict) and raw.get("id") not in (None, ""):
-            number = read_or_none(read_int, raw["id"])
-            id_ = str(raw["id"] if number is None else number)
-            keys.append(f"{id_}/{raw['network']}" if has_network and "network" in raw else id_)
-            continue
-        digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
-        seen[digest] += 1  # equal entries of one page are two entries
-        keys.append(f"{digest}-{seen[digest]}")
+        entry = raw if isinstance(raw, dict) else {}
+        raw_id = entry.get("id")
+        if raw_id not in (None, ""):
+            number = read_or_none(read_int, raw_id)
+            key = str(raw_id if number is None else number)
+            if has_network and "network" in entry:
+                key += f"/{entry['network']}"
+        else:
+            digest = content_hash(sorted(entry.items()) or [raw])
+            seen[digest] += 1  # equal entries of one page are two entries
+            key = f"{digest}-{seen[digest]}"
+        keys.append(key)
     return keys
 
 
@@ -280,38 +301,44 @@ def _served_entries(response: Response, first: type[Record] | None) -> Iterable[
         return map(_decode_entry, response.envelope.list_entries(operation))
     if operation.rows is None:
         return as_objects(response.envelope.decode_payload(operation))
-    return (
-        raw
-        for record, raw in pair_entries(response)
-        if record is first and not isinstance(raw, Unread)
-    )
+    pairs = pair_entries(response)
+    return (raw for record, raw in pairs if record is first and not isinstance(raw, Unread))
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:
     """(served, total) events of a timeline's response: served < total means that the service cut
     it. Without `total` both are equal."""
     wrapper = response.envelope.open_member("timeline")
-    timeline = find_member(response.envelope.members, "timeline")
-    served = len(split_collection(timeline if wrapper is None else find_member(wrapper, "data")))
+    if wrapper is None:
+        entries = find_member(response.envelope.members, "timeline")
+    else:
+        entries = find_member(wrapper, "data")
+    served = len(split_collection(entries))
     total = find_member(wrapper, "total")
-    counted = None if total is None else read_or_none(read_int, decode(total))
+    counted = None
+    if total is not None:
+        counted = read_or_none(read_int, decode(total))
     return served, max(served, counted or 0)
 
 
 def parts_served(response: Response) -> dict[str, Any]:
-    """The parts of a response around its entries: their paths in the body → their content, with
-    nothing in it decoded. None of a huge one."""
+    """The parts of a response around its entries: their paths in the body → their content, which
+    stays undecoded. Nothing of a huge response."""
+    if isinstance(response.body, Path):
+        return {}
     found: dict[str, msgspec.Raw] = {}
-    members = {} if isinstance(response.body, Path) else response.envelope.members or {}
-    for name, raw in members.items():
-        found[f"response.data.{name}"] = raw
+    for name, raw in (response.envelope.members or {}).items():
+        path = f"response.data.{name}"
+        found[path] = raw
         wrapper = response.envelope.open_member(name) or {}
         if not {"items", "data"}.isdisjoint(map(str.lower, wrapper)):
-            found |= {f"response.data.{name}.{member}": inner for member, inner in wrapper.items()}
+            found |= {f"{path}.{member}": inner for member, inner in wrapper.items()}
     return {path: _split_outermost(raw) for path, raw in found.items()}
 
 
 def _split_outermost(raw: msgspec.Raw) -> Any:
     if first_letter(raw) == b"{":
         return split_object(raw)
-    return split_collection(raw) if first_letter(raw) == b"[" else decode(raw)
+    if first_letter(raw) == b"[":
+        return split_collection(raw)
+    return decode(raw)

@@ -2,10 +2,10 @@
 its limit: of one machine (a locked file), or of all machines that share a Redis
 (`MARKETING_BUDGET_URL`).
 
-`RateLimiter.wait_for_slot` gives each request its slot and `learn` takes in what the service
-reports. After a 429 everybody waits for the window to reset, and the refused request goes first. A
-process holds at most one slot that is not yet due, so that processes share about equally however
-many threads they have. What was measured is in `docs/decisions/reading.md`.
+`RateLimiter.wait_for_slot` gives each request its slot, and `learn` receives what the service
+reports. After a 429 all requests wait for the window to reset, and the refused request goes first.
+A process holds at most one slot that is not yet due. So processes share about equally, however many
+threads they have. Measurements are in `docs/decisions/reading.md`.
 
 Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state
 is kept; reading what the service says about its limit. Not here: which moments are slots
@@ -51,11 +51,11 @@ class Store(Protocol):
     """Where the `Schedule` of one account is kept, used by one thread at a time."""
 
     def now(self) -> float:
-        """Seconds on the clock that the schedule's times are of; all who share it have the same."""
+        """Seconds on the schedule's clock, which is the same for all processes that share it."""
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
-        """Change the schedule as if nobody else did, and return what `change` does. It may be
-        called several times: pure but for the schedule."""
+        """Change the schedule while no other process does, and return what `change` returns.
+        `change` may be called several times, so it must change nothing but the schedule."""
 
 
 class RateLimiter:
@@ -68,8 +68,8 @@ class RateLimiter:
         self._store = FileStore(store) if isinstance(store, Path) else store
         self._cap = cap
         self._lock = threading.Lock()
-        #: Of those who wait: refused requests first, then in order of arrival. Each has a condition
-        #: of its own: all would wake for every slot that one of them gets.
+        #: Waiting requests: refused ones first, then in order of arrival. Each has its own
+        #: condition; with a shared one, all would wake for every slot.
         self._queue: list[tuple[bool, int, threading.Condition]] = []
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
@@ -82,8 +82,10 @@ class RateLimiter:
         Raises LimitNotShared when that Redis cannot be used.
         """
         path = shared_path(connection.url, connection.key)
-        url = connection.budget_url
-        return cls(RedisStore(url.reveal(), path) if url else path, cap=connection.max_rate)
+        store: Store | Path = path
+        if connection.budget_url:
+            store = RedisStore(connection.budget_url.reveal(), path)
+        return cls(store, cap=connection.max_rate)
 
     def wait_for_slot(
         self, *, first: bool = False, is_cancelled: Callable[[], bool] = lambda: False
@@ -91,7 +93,8 @@ class RateLimiter:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused
         and goes before all others.
 
-        Raises Stopped as soon as `is_cancelled` says so (call `wake` when its answer changes).
+        Raises Stopped as soon as `is_cancelled` returns True (call `wake_waiting` when that
+        changes).
         """
         with self._lock:
             turn = threading.Condition(self._lock)
@@ -102,11 +105,7 @@ class RateLimiter:
                     if self._queue[0] != place:
                         turn.wait()
                         continue
-                    slot = self._slot = self._store.apply(
-                        lambda schedule: schedule.reserve_slot(
-                            self._store.now(), self._cap, reserved=self._slot
-                        )
-                    )
+                    slot = self._slot = self._store.apply(self._reserve_slot)
                     left = slot.at - self._store.now()
                     if left <= 0:
                         self._slot = None
@@ -118,25 +117,29 @@ class RateLimiter:
                 if self._queue:
                     self._queue[0][-1].notify()
 
+    def _reserve_slot(self, schedule: Schedule) -> Slot:
+        return schedule.reserve_slot(self._store.now(), self._cap, reserved=self._slot)
+
     def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
-        """Take in what the response to the request of `slot` said about the limit. After a refusal
-        everybody waits."""
+        """Learn what the response to the request of `slot` says about the limit. After a refusal
+        all requests wait."""
+
+        def change(schedule: Schedule) -> None:
+            now = self._store.now()
+            schedule.learn(slot, report, refused=refused, now=now, wall=unix_now())
+
         with self._lock:
-            self._store.apply(
-                lambda schedule: schedule.learn(
-                    slot, report, refused=refused, now=self._store.now(), wall=unix_now()
-                )
-            )
+            self._store.apply(change)
 
     def wake_waiting(self) -> None:
-        """Let every waiting thread look again whether it has been given up."""
+        """Make every waiting request check again whether it is cancelled."""
         with self._lock:
             for *_, turn in self._queue:
                 turn.notify()
 
     @property
     def limit(self) -> float:
-        """Requests per second that the account reports, or the cautious start until it has."""
+        """Requests per second that the account reports; before that, the cautious start."""
         with self._lock:
             return self._store.apply(lambda schedule: schedule.reported)
 
@@ -165,7 +168,7 @@ class RequestBudget:
         self._lock = threading.Lock()
 
     def take_request(self) -> None:
-        """Raises BudgetSpent when nothing is left, or the moment has come."""
+        """Raises BudgetSpent if no request is left, or if the run must end now."""
         if self.until is not None and self._now() >= self.until:
             raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
         with self._lock:
@@ -185,8 +188,8 @@ class RequestBudget:
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Schedule).decode
-# bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting
-# must not damage it
+# bytes of the file, including the checksum; always the same, so that a kill between writing and
+# cutting cannot damage it
 _SIZE = 1024
 
 
@@ -211,21 +214,19 @@ class FileStore:
 
     @contextlib.contextmanager
     def _open_locked(self) -> Iterator[int]:
-        """The file is opened for each change: a descriptor that were kept, a forked child would
-        share together with its lock."""
+        """The file is opened for each change: a forked child would share an open descriptor
+        together with its lock."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         while True:
-            descriptor = os.open(
-                self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            descriptor = os.open(self._path, flags, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if os.fstat(
-                    descriptor
-                ).st_nlink:  # or somebody removed the file, and others are on a new one already
+                # A removed file has no links; others may already use a new one.
+                if os.fstat(descriptor).st_nlink:
                     yield descriptor
                     return
             finally:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child that was forked meanwhile, too
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for a child that was forked meanwhile
                 os.close(descriptor)
 
 
@@ -235,14 +236,15 @@ def pack_schedule(schedule: Schedule) -> bytes:
 
 
 def unpack_schedule(stored: bytes) -> Schedule:
-    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then
-    learnt afresh, which takes seconds."""
+    """The stored schedule. If it is empty, cut, damaged or of another version, an empty one: the
+    limit is then learned again, which takes seconds."""
+    content = stored[4:]
+    if zlib.crc32(content).to_bytes(4) != stored[:4]:
+        return Schedule()
     try:
-        if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:
-            return _decode(stored[4:])
+        return _decode(content)
     except msgspec.MsgspecError:
-        pass
-    return Schedule()
+        return Schedule()
 
 
 def shared_path(url: str, key: Secret | str) -> Path:
@@ -257,11 +259,11 @@ def shared_path(url: str, key: Secret | str) -> Path:
 
 
 def private_folder() -> Path:
-    """A folder of the temp directory that only its owner can open, made when it is not there: what
-    processes of one user share.
+    """A folder of the temp directory that only its owner can open, for what the processes of one
+    user share. It is created if necessary, and its content is expendable.
 
-    What is kept in it can be made again. Raises PermissionError when somebody else has one of that
-    name, and LimitNotShared where there is no temp directory."""
+    Raises PermissionError if somebody else owns a folder of that name, and LimitNotShared if there
+    is no temp directory."""
     try:
         temporary = Path(tempfile.gettempdir())
     except FileNotFoundError:
@@ -280,29 +282,28 @@ def private_folder() -> Path:
 
 
 # ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is
-# made here, and stored by compare-and-set. With each reply comes the server's time, so that all
-# machines have one clock. Without the server each machine sends at `ALONE` of the limit, which its
-# processes share in a file. All look for it every `LOOK_INTERVAL_S` seconds. The one that finds the
-# state lost holds everybody until the others have found it, too.
+# made here, and stored by compare-and-set. Each reply has the server's time, so that all machines
+# use one clock. Without the server each machine sends at `ALONE` of the limit, which its processes
+# share in a file. All look for the server every `LOOK_INTERVAL_S` seconds. The machine that finds
+# the state lost makes all others wait until they have noticed that, too.
 
-#: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of
-#: fifteen: three machines stay below it.
+#: The share of the limit that each machine uses while the server is gone. With even pacing that is
+#: up to five requests in a window of fifteen, so three machines stay below the limit.
 ALONE = 0.25
 TIMEOUT = 0.5  # seconds for connecting, and for a reply
 LOOK_INTERVAL_S = 2.0  # seconds between looking for a server that is gone
 HOLD = LOOK_INTERVAL_S + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
 _KEPT = 4 * 3600  # seconds after the last change
-_TRIES, _TOO_LATE = (
-    1000,
-    8,
-)  # of one change, while others change the state; and from when on it goes before theirs
+#: Tries of one change while others change the state, and the try that goes before theirs.
+_TRIES = 1000
+_TOO_LATE = 8
 _SWAP = Path(__file__).with_suffix(".lua").read_text(encoding="utf-8")
 
 
 class ServerClock:
-    """By how much the server's clock is ahead of our steady one: each reply bounds it from both
-    sides, as the server read its clock between sending and receipt. The bounds move apart by what
-    two clocks may drift; a reply outside them means that a clock was set."""
+    """By how much the server's clock is ahead of our steady one. Each reply bounds it from both
+    sides, since the server read its clock between sending and receipt. The bounds move apart by the
+    drift that two clocks may have; a reply outside them means that a clock was set."""
 
     DRIFT = 1e-3  # seconds a second, twice what a clock is slewed by
     SET = 0.01  # seconds; less is no harm to slots in the middle of windows
@@ -337,11 +338,10 @@ class _Server:
     def __init__(self, url: str) -> None:
         self._url = url
         self.clock = ServerClock()
-        # and on the monotonic clock, when it is worth a try
         self._is_gone = False
-        self.look_at = 0.0
+        self.look_at = 0.0  # monotonic clock: when the server is tried again
         self.open()
-        os.register_at_fork(after_in_child=self.open)  # a connection and a lock of its own
+        os.register_at_fork(after_in_child=self.open)  # a child has its own connection and lock
 
     def open(self) -> None:
         import redis  # takes 0.2 s, and is there only with the extra
@@ -351,32 +351,35 @@ class _Server:
         self.lock = threading.Lock()
         self._token = os.urandom(8)
         self.errors = (redis.RedisError, OSError)
-        retry = Retry(
-            NoBackoff(), 1, (redis.ConnectionError,)
-        )  # what closes idle connections is no outage; a time-out is paid once
+        # A closed idle connection is not an outage, so it is retried. A time-out is not retried.
+        retry = Retry(NoBackoff(), 1, (redis.ConnectionError,))
         client = redis.Redis.from_url(
             self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry
         )
-        where = client.connection_pool.connection_kwargs
-        self.name = (
-            where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
-        )
+        options = client.connection_pool.connection_kwargs
+        address = f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+        self.name = options.get("path") or address
         self._script = client.register_script(_SWAP)
 
     def swap_state(
         self, key: str, old: bytes, new: bytes, *, was_late: bool = False
     ) -> bytes | None:
-        """Store `new` where `old` is; returns what is there instead, None when it was stored.
+        """Store `new` if `old` is stored now, and return None; otherwise return what is stored.
         Raises one of `errors`."""
         sent = time.monotonic()
+        keys = [key, f"{key}:turn"]
         seconds, microseconds, *found = self._script(
-            [key, f"{key}:turn"], [old, new, _KEPT, self._token, int(was_late)]
+            keys, [old, new, _KEPT, self._token, int(was_late)]
         )
-        self.clock.learn(sent, int(seconds) + int(microseconds) / 1e6, time.monotonic())
-        if self._is_gone and not found and old != new:  # one that takes no writes is not back
+        server_time = int(seconds) + int(microseconds) / 1e6
+        self.clock.learn(sent, server_time, time.monotonic())
+        if self._is_gone and not found and old != new:  # a server that takes no writes is not back
             log.warning("Redis at %s is back: machines share the rate limit again", self.name)
             self._is_gone = False
-        return found[0] if found else None
+        present: bytes | None = None
+        if found:
+            present = found[0]
+        return present
 
     def note_loss(self, error: Exception) -> None:
         if not self._is_gone:
@@ -402,7 +405,7 @@ class RedisStore:
         self._key = f"marketing-sync:rate-limit:{path.name}"
         self._file = FileStore(path.with_suffix(".alone"))
         self._learnt = Schedule()
-        self._alone_since = 0.0  # on the server's clock, 0: it is there
+        self._alone_since = 0.0  # on the server's clock; 0 while the server responds
         try:
             self._server = _server(url)
             with self._server.lock:
@@ -411,13 +414,13 @@ class RedisStore:
             raise LimitNotShared(
                 "MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'"
             ) from None
-        except ValueError:  # whose text may quote a part of the password
+        except ValueError:  # its text may quote a part of the password
             text = (
                 "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a "
                 "password are written like %40"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
-        except Exception as error:  # also what an option in the address brings about
+        except Exception as error:  # an option in the address may cause any error
             text = (
                 f"the Redis at {self._server.name} cannot be used ({error}): see that it is up, "
                 "and address and password are right"
@@ -455,24 +458,24 @@ class RedisStore:
         raise TimeoutError("others change the state too often")
 
     def _read_state(self) -> Schedule:
-        """What is stored; where it was lost, or its clock was set, what is learnt."""
+        """The stored state; if it was lost, or its clock was set, what this process knows."""
         stored = unpack_schedule(self._seen)
         times_set = self._server.clock.times_set
         if self._times_set != times_set:
             self._times_set = times_set
             self._learnt = Schedule(self._learnt.limit)
             stored = Schedule()
-        # lost, or nobody used it since
-        if stored == Schedule() or stored.last_at < self._alone_since:
+        is_unused = stored.last_at < self._alone_since
+        if stored == Schedule() or is_unused:
             return self._learnt.restart(self.now(), HOLD)
         return stored
 
     def _apply_alone(self, schedule: Schedule, change: Callable[[Schedule], T]) -> T:
-        if schedule.share == 1 or (
-            not self._alone_since and schedule.last_at < self._learnt.last_at
-        ):  # not of this outage
+        is_of_earlier_outage = not self._alone_since and schedule.last_at < self._learnt.last_at
+        if schedule.share == 1 or is_of_earlier_outage:
             schedule.replace_by(self._learnt.restart(self.now(), 1.0, ALONE))
-        self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
+        if not self._alone_since:
+            self._alone_since = max(self.now(), self._learnt.last_at)
         result = change(schedule)
         self._learnt = schedule
         return result
@@ -480,52 +483,66 @@ class RedisStore:
 
 # ---- what the service says about its limit
 
-_HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
+_HEADER = re.compile(r"x-rate-?limit-(\w+)")
 
 
 def read_rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
     """The report in the body, at any level, completed by the headers (observation 27)."""
     values = _read_limit_headers(headers) | _read_limit_object(envelope)
-    known: dict[str, Any] = {
-        name: read_or_none(read, values.get(name)) for name, read in _READERS.items()
-    }
-    return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
+    known: dict[str, Any] = {}
+    for name, read in _READERS.items():
+        known[name] = read_or_none(read, values.get(name))
+    reached = read_or_none(read_bool, values.get("reached"))
+    return RateReport(**known, reached=bool(reached))
 
 
 def _read_limit_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     """The raw values of the headers, by names in lower case."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
-        if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
-            values[match[1].lower()] = value
-        elif len(name) == 11 and name.lower() == "retry-after":
+        folded = name.lower()
+        match = _HEADER.fullmatch(folded)
+        if match:
+            values[match[1]] = value
+        elif folded == "retry-after":
             values.setdefault("after", _seconds_until(value, headers))
     return values
 
 
-_READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(
-    ("limit", "requests", "remaining"), read_int
-)
-_READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(value)))
+def _read_seconds(value: Any) -> float:
+    return float(read_decimal(value))
+
+
+_READERS: dict[str, Callable[[Any], float]] = {
+    "limit": read_int,
+    "requests": read_int,
+    "remaining": read_int,
+    "reset": _read_seconds,
+    "after": _read_seconds,
+}
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
-    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything
-    else as it came."""
-    now = {name.lower(): value for name, value in headers.items()}.get("date", "")
+    """`Retry-After` may be a date; then these are the seconds after the response's own date, which
+    is of the same clock. Anything else is returned unchanged."""
+    folded = {name.lower(): value for name, value in headers.items()}
     try:
-        return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
+        now = parsedate_to_datetime(folded.get("date", ""))
+        return (parsedate_to_datetime(moment) - now).total_seconds()
     except (ValueError, TypeError, OverflowError):
         return moment
 
 
 def _read_limit_object(envelope: Envelope | None) -> dict[str, Any]:
-    """The same of the body: top level first, where it was observed; `data` last, which may be
-    huge."""
-    for level in envelope.levels.values() if envelope else ():
+    """The same from the body: the top level first, where it was observed; `data` last, since it may
+    be huge."""
+    if envelope is None:
+        return {}
+    for level in envelope.levels.values():
         for name, raw in level.items():
-            if name.lower().replace("_", "-") in ("rate-limit", "ratelimit"):
-                found = read_or_none(decode, raw)
-                if isinstance(found, dict):
-                    return {key.lower(): value for key, value in found.items() if value is not None}
+            if name.lower().replace("_", "-") not in ("rate-limit", "ratelimit"):
+                continue
+            found = read_or_none(decode, raw)
+            if isinstance(found, dict):
+                return {key.lower(): value for key, value in found.items() if value is not None}
     return {}

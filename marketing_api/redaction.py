@@ -1,5 +1,4 @@
-"""What must not be seen, taken out of what is shown: the key, and control characters in texts of
-strangers.
+"""Removes what must not be seen: the key, and control characters in texts from outside.
 
 Not here: addresses of people (`address`), HTML (the report escapes it), cells of a spreadsheet
 (write-back defuses them), which columns are personal (`records`)."""
@@ -55,10 +54,10 @@ class Redactor:
             urllib.parse.quote(text, safe=""),
             urllib.parse.quote_plus(text),
         }
-        self._spellings = sorted(
-            (spelling.encode() for spelling in spellings if spelling), key=len, reverse=True
-        )
-        self._pattern = re.compile(b"|".join(map(re.escape, self._spellings)))
+        encoded = [spelling.encode() for spelling in spellings if spelling]
+        self._spellings = sorted(encoded, key=len, reverse=True)
+        any_spelling = b"|".join(map(re.escape, self._spellings))
+        self._pattern = re.compile(any_spelling)
         self._overlap = max(map(len, self._spellings), default=1) - 1
 
     def redact(self, data: bytes) -> bytes:
@@ -67,8 +66,8 @@ class Redactor:
         return self._pattern.sub(_HIDDEN, data)
 
     def redact_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks without the secret, also where it lies across two of them; memory stays that
-        of one chunk."""
+        """The chunks without the secret, even if it lies across two of them. Only one chunk is in
+        memory."""
         pending = b""
         for chunk in chunks:
             clean = self.redact(pending + chunk)
@@ -80,25 +79,27 @@ class Redactor:
             yield pending
 
 
-#: What moves a cursor, hides or reverses text, or ends a line unseen; tabs and line feeds are left.
+#: Characters that move a cursor, hide or reverse text, or end a line invisibly. Tabs and line feeds
+#: stay.
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 
 
 def plain(text: object) -> str:
-    """The text with � in place of every character that a terminal obeys rather than shows."""
+    """The text with � in place of every character that a terminal obeys instead of showing it."""
     return _CONTROLS.sub("\ufffd", str(text).replace("\r\n", "\n"))
 
 
 def in_log(text: str) -> str:
-    """The same as one entry of a log: further lines are indented, so that none looks like an entry
-    of its own."""
+    """The same as one entry of a log: further lines are indented, so that none looks like another
+    entry."""
     return plain(text).replace("\n", "\n    ")
 
 
 def markdown_block(lines: Iterable[str]) -> str:
-    """Lines as they are, in a block of code that none of them can end."""
+    """Lines in a block of code that none of them can end."""
     inner = "\n".join(map(plain, lines))
-    fence = "`" * (max((len(run) for run in re.findall("`+", inner)), default=2) + 1)
-    return f"{max(fence, '```')}\n{inner}\n{max(fence, '```')}"
+    longest = max(re.findall("`+", inner), key=len, default="``")
+    fence = max(longest + "`", "```")
+    return f"{fence}\n{inner}\n{fence}"

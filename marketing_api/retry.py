@@ -1,9 +1,9 @@
-"""When a request is sent again: exponential back-off with jitter, and when a service that is down
-is waited for or given up.
+"""When a request is sent again: exponential back-off with jitter, and how long we wait for a
+service that is down.
 
 Reads are retried until they have a response, a permanent error or too many tries. Writes are not
-idempotent: only what took no effect for certain is sent again. Not here: one request (`client`),
-how fast requests may leave (`rate_limit`)."""
+idempotent: a write is only repeated if it certainly had no effect. Not here: one request
+(`client`), how fast requests may leave (`rate_limit`)."""
 
 import logging
 import random
@@ -27,22 +27,22 @@ from marketing_api.records.account import ME
 
 log = logging.getLogger(__name__)
 
-#: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
+#: Seconds without any whole response for which a run waits: enough for a restart or a deployment.
 LONGEST_OUTAGE = 120.0
 _PROBE_INTERVAL_S = 10.0
-#: Seconds without any whole response after which an account is sent nothing more, whatever its
-#: service asks to wait for.
+#: Seconds without any whole response after which nothing more is sent to an account, even if its
+#: service asks to wait longer.
 SILENCE = 600.0
 _PATIENCE = f"{SILENCE / 60:g} minutes"
-#: When such a time is first logged, and how often from then on.
+#: When a time without responses is first logged, and how often after that.
 FIRST_LOG_S = 15.0
 LOG_INTERVAL_S = 30.0
-_IDLE_S = 120.0  # without a request, after which a time without responses starts again
+_IDLE_S = 120.0  # after so long without a request, a time without responses starts again
 
 
 class Silence:
-    """How long an account has given no whole response or honest refusal, and whether its service is
-    down. Thread-safe."""
+    """How long an account has had neither a whole response nor a refusal, and whether its service
+    is down. Thread-safe."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -57,7 +57,8 @@ class Silence:
     def begin_request(self) -> None:
         with self._lock:
             now = time.monotonic()
-            if self._since is None or (not self._under_way and now - self._last > _IDLE_S):
+            was_idle = not self._under_way and now - self._last > _IDLE_S
+            if self._since is None or was_idle:
                 self._since = now
             self._under_way += 1
             self._last = now
@@ -74,7 +75,7 @@ class Silence:
             is_first = isinstance(error, Unreachable) and self._answered_at < 0 and not self._why
             self._why = str(error)
             self._is_refused = isinstance(error, RateLimited)
-        if is_first:  # most likely a wrong address, which nobody should have to wait for
+        if is_first:  # most likely the address is wrong, so say it immediately
             log.warning(
                 "account %s: no response yet (%s); retrying. Is the address right, and the "
                 "service up?",
@@ -84,9 +85,10 @@ class Silence:
 
     @property
     def is_over(self) -> bool:
-        """It has lasted for `SILENCE`: nothing more is to be sent."""
-        since = self._since
-        return since is not None and bool(self._why) and self._last - since > SILENCE
+        """It has lasted for `SILENCE`: nothing more is sent."""
+        if self._since is None or not self._why:
+            return False
+        return self._last - self._since > SILENCE
 
     def raise_if_over(self) -> None:
         if self.is_over:
@@ -98,7 +100,9 @@ class Silence:
     def log_when_due(self) -> None:
         since = self._since
         now = time.monotonic()
-        if since is None or now - since < FIRST_LOG_S or now - self._logged_at < LOG_INTERVAL_S:
+        if since is None or now - since < FIRST_LOG_S:
+            return
+        if now - self._logged_at < LOG_INTERVAL_S:
             return
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
@@ -111,7 +115,7 @@ class Silence:
         )
 
     def _describe_limit(self) -> str:
-        """The one that is met first, as things are."""
+        """The limit that will end the wait first."""
         if self._is_refused:
             return f"a request is given up after {REFUSALS} refusals or {_PATIENCE}"
         if self._has_lasted():
@@ -119,22 +123,21 @@ class Silence:
         return f"an outage is waited for {LONGEST_OUTAGE / 60:g} minutes"
 
     def _has_lasted(self) -> bool:
-        """Longer than an outage is waited for, or since the start of the run."""
+        """Longer than we wait for an outage, or since the start of the run."""
         return time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     @property
     def has_outage_lasted(self) -> bool:
-        """It was waited for and did not end: until a whole response comes again, one try of a call
-        is enough."""
+        """We waited for its end in vain. Until a whole response comes again, each call has one
+        try."""
         return self._is_down and self._has_lasted()
 
     def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
-        """Whether no whole response came `since` (steady clock), although one did before, nor comes
-        to what `probe` requests now.
+        """Whether the service is down: no whole response came `since` (steady clock), although one
+        came before, and `probe` gets none now.
 
-        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises
-        what the probe raises unless it tells about the service: Stopped, BudgetSpent,
-        AuthenticationFailed."""
+        False at the start of a run and after `LONGEST_OUTAGE`, when waiting is useless. Raises
+        Stopped, BudgetSpent or AuthenticationFailed if the probe does."""
         with self._probing:
             now = time.monotonic()
             if self._answered_at > since or self._has_lasted():
@@ -154,19 +157,19 @@ class Silence:
 
 TRIES = 6  # of a read that meets time-outs, resets or broken responses
 LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is the last
-# 429s of one call: each costs a window, and none says that the next try will fail too
+# 429s of one call: each costs one window, and does not mean that the next try will fail, too
 REFUSALS = 40
 FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
 LONGEST_PAUSE = 15.0
 
 
 def _do_nothing() -> None:
-    """What precedes the second try of a write, whose first one was noted."""
+    """Replaces `before` after the first try of a write."""
 
 
 class Retry:
-    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`:
-    `Client`'s, for one request; `stop` ends every pause."""
+    """Sends calls of one account until each has its response or an error. Thread-safe. `send`:
+    sends one request (`Client`); `stop` ends every pause."""
 
     def __init__(
         self,
@@ -188,8 +191,8 @@ class Retry:
         is_hopeless: Callable[[], bool],
         leave: Callable[[], None] = lambda: None,
     ) -> Response:
-        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected
-        of its operation any more.
+        """See `Client.fetch`. Ends early if the caller has gone (`stop`), or if its operation was
+        given up (`is_hopeless`).
 
         `leave` is called each time when the request has its turn under the rate limit.
         """
@@ -201,16 +204,13 @@ class Retry:
         while True:
             try:
                 return self._send(call, first=is_refused, is_cancelled=stop.is_set, before=leave)
-            # no pause: the limiter holds everybody until the window resets, then this one goes
-            # first
+            # No pause: the limiter makes all requests wait until the window resets, then this one
+            # goes first.
             except RateLimited:
                 refusals += 1
                 is_refused = True
-                if (
-                    refusals >= REFUSALS
-                    or is_hopeless()
-                    or time.monotonic() - began > LONGEST_CALL_S
-                ):
+                is_too_long = time.monotonic() - began > LONGEST_CALL_S
+                if refusals >= REFUSALS or is_too_long or is_hopeless():
                     raise
                 continue
             except (GivenUp, TooLarge):
@@ -225,8 +225,8 @@ class Retry:
             self._pause_before_retry(tries)
 
     def _is_enough(self, tries: int, seconds: float, since: float) -> bool:
-        """Whether a read that failed so often, for so long, is not tried again; an outage is waited
-        for."""
+        """Whether a read that failed this often, for this long, is given up. During an outage it is
+        not."""
         is_tried = tries >= TRIES or (tries > 1 and seconds > LONGEST_CALL_S)
         if not is_tried and not self._silence.has_outage_lasted:
             return False

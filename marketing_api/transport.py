@@ -1,10 +1,10 @@
-"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that
-touches `requests`.
+"""HTTP: sends one request and receives its response. Only this module and `urllib3_internals` use
+`requests`.
 
 Redirects are not followed (they could carry the key to another host), netrc is not read, cookies
-are not kept. A request that lasts too long is ended: a time-out between two bytes alone would let a
-byte a second go on for ever. Not here: what a response means (`validation`, `parsing`), whether to
-try again (`retry`), when to send (`rate_limit`)."""
+are not kept. A request that lasts too long is ended: with only a time-out between two bytes, a
+response of one byte per second would never end. Not here: what a response means (`validation`,
+`parsing`), whether to try again (`retry`), when to send (`rate_limit`)."""
 
 import contextlib
 import io
@@ -41,8 +41,9 @@ from marketing_api.urllib3_internals import (
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
-#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this
-#: many times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
+#: Responses shrink to a twentieth when they are packed; if they are full of zeros, to a hundredth.
+#: A response that unpacks to more than this many times its size, and is not small, was made to fill
+#: a disk. (Deflate's maximum is a thousand.)
 MOST_RATIO = 200
 SMALL_BYTES = 16 * 1024 * 1024
 _HEADERS = {
@@ -57,10 +58,10 @@ _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 # ---- requests that last too long
 
 
-#: Bytes per second that a response must come with on average, once it has begun.
+#: The least average speed of a response after it has begun, in bytes per second.
 SLOWEST = 10_000
-#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it
-#: must have.
+#: Multiples of an operation's time-out: when the first bytes of the body must have come, and when
+#: all of it must have come.
 BEGUN = 2
 WHOLE = 10
 _LOOK_S = 0.25
@@ -68,31 +69,34 @@ _LOOK_S = 0.25
 
 @dataclass(slots=True, eq=False)
 class UnderWay:
-    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have
-    had an effect."""
+    """A request and how much of its response has come. `is_ended`: it was too slow; `is_sent`: it
+    may have had an effect."""
 
-    due: float  # on the steady clock, without a byte
-    end: float  # however much has come
+    due: float  # steady clock: when it is too slow if no byte has come
+    end: float  # when it is too slow in any case
     received: int = 0
     sock: socket.socket | None = None
-    connecting: socket.socket | None = None  # a second handle: setting up TLS takes the first away
+    connecting: socket.socket | None = (
+        None  # a second handle, since setting up TLS closes the first
+    )
     is_ended: bool = False
     is_sent: bool = False
 
     def end_if_overdue(self, now: float) -> None:
-        if self.is_ended or now < min(self.due + self.received / SLOWEST, self.end):
+        due = min(self.due + self.received / SLOWEST, self.end)
+        if self.is_ended or now < due:
             return
         sock = self.sock or self.connecting
         if sock is None:
             return
         self.is_ended = True
         with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)  # a thread that reads from it gets its end
+            sock.shutdown(socket.SHUT_RDWR)  # ends the read of the thread that waits for it
 
 
 class Watch:
-    """Looks after requests of several threads, each of which has one under way at a time. `close`
-    ends its own thread.
+    """Ends requests that are too slow, of several threads with one request each. `close` ends the
+    watch's own thread.
 
     `on_look` is called four times a second from the first request on.
     """
@@ -101,7 +105,7 @@ class Watch:
         self._on_look = on_look
         self._under_way: set[UnderWay] = set()
         self._lock = threading.Lock()
-        #: `request`: the one of this thread, whose connection notes how far it has come.
+        #: `request`: the request of this thread; the connection notes its progress there.
         self.mine = threading.local()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
@@ -141,8 +145,8 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, in UTF-8 and with the key replaced. With an `error` it is not a whole HTTP
-    response (`body`: what had come until then)."""
+    """The response, in UTF-8 and with the key replaced. With an `error` it is not a whole HTTP
+    response, and `body` is the part that came."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -158,12 +162,13 @@ class _Inflow:
         self._file: Any = io.BytesIO()
 
     def write(self, chunk: bytes) -> None:
-        if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
+        is_large = self._file.tell() + len(chunk) > SPOOL_BYTES
+        if is_large and isinstance(self._file, io.BytesIO):
             begun = self._file.getbuffer()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.fdopen(
-                os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-            )
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            descriptor = os.open(self._path, flags, 0o600)
+            self._file = os.fdopen(descriptor, "wb")
             self._file.write(begun)
         self._file.write(chunk)
 
@@ -184,9 +189,9 @@ class _Inflow:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; the caller of `send` owns its files. A
-    response of more than `most_bytes`, unpacked, is read no further: of its body the
-    beginning is kept. `on_look`: see `Watch`."""
+    `spool` is the folder for bodies over `SPOOL_BYTES`; the caller of `send` owns its files. If a
+    response, unpacked, has more than `most_bytes`, only the beginning of its body is kept.
+    `on_look`: see `Watch`."""
 
     def __init__(
         self,
@@ -216,8 +221,8 @@ class Transport:
     def send(self, call: Call, spool_name: str) -> Received:
         """Send once and read all of the response; `spool_name`: the file for a large body.
 
-        The operation's time-out is that between two bytes; twice as many seconds until what has
-        come must be more than a trickle, ten times as many until all of it must have come."""
+        The operation's time-out is the longest pause between two bytes. After twice that time, the
+        response must come at a usable speed; after ten times that time, it must be complete."""
         what = call.operation.name
         timeout = call.operation.timeout
         failure: Transient | None = None
@@ -226,8 +231,8 @@ class Transport:
         body = _Inflow(self._spool / spool_name)
         with self._watch.watch_request(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
-                # a write over a new connection: one that the service is just closing would leave
-                # its outcome unknown
+                # Writes use a new connection: if the service closed an open one just now, the
+                # outcome would be unknown.
                 pool = self._kept_pool
                 if not call.operation.is_read:
                     pool = opened.enter_context(with_new_connection(pool))
@@ -242,11 +247,8 @@ class Transport:
             except TooLarge as found:
                 failure = TooLarge(f"{what}: HTTP {status}, {found}")
                 body.cut()
-            except (
-                requests.RequestException,
-                urllib3.exceptions.HTTPError,
-                ValueError,
-            ) as error:  # the last: a chunk of -5 bytes
+            # ValueError: a chunk of -5 bytes
+            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:
                 failure = _explain_error(error, what, status, timeout)
             except BaseException:
                 body.discard()
@@ -262,15 +264,13 @@ class Transport:
         self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay
     ) -> None:
         packed = response.stream(_CHUNK, decode_content=False)
+        encodings = response.headers.get("Content-Encoding", "")
+        unpacked = _unpack_chunks(packed, encodings, self._most_bytes)
         with contextlib.closing(response):
-            for chunk in self._redactor.redact_stream(
-                _unpack_chunks(
-                    packed, response.headers.get("Content-Encoding", ""), self._most_bytes
-                )
-            ):
+            for chunk in self._redactor.redact_stream(unpacked):
                 under_way.received += len(chunk)
                 body.write(chunk)
-            # an announcement: the real response must not be taken for that to the next call
+            # An announcement (1xx). The real response would be taken for that of the next call.
             if response.status < 200:
                 raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
@@ -285,26 +285,21 @@ def prepare_request(call: Call, base_url: str) -> Request:
     url = f"{base_url}/{call.operation.name}{SUFFIX}"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
-        return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
-    return Request(
-        call.operation.method,
-        url,
-        {**_FORM, "Content-Length": str(len(params))},
-        params.encode() or None,
-    )
+        if params:
+            url += f"?{params}"
+        return Request("GET", url, _HEADERS)
+    headers = {**_FORM, "Content-Length": str(len(params))}
+    return Request(call.operation.method, url, headers, params.encode() or None)
 
 
 def _unpack_chunks(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
-    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises
-    TooLarge and DecodeError."""
-    names = [
-        name
-        for encoding in encodings.lower().split(",")
-        if (name := encoding.strip()) not in ("", "identity")
-    ]
-    # nothing else was requested: it is taken as it came
-    is_known = names and _PACKED.issuperset(names)
-    decoder = MultiDecoder(",".join(names)) if is_known else None
+    """The chunks unpacked, in pieces of limited size. Raises TooLarge and DecodeError."""
+    names = [encoding.strip() for encoding in encodings.lower().split(",")]
+    names = [name for name in names if name not in ("", "identity")]
+    decoder = None
+    # We request no other encoding, so a body with another one stays unchanged.
+    if names and _PACKED.issuperset(names):
+        decoder = MultiDecoder(",".join(names))
     came = size = 0
     for chunk in chunks:
         came += len(chunk)
@@ -327,7 +322,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-#: Why nothing was sent, the more special kinds first.
+#: Why nothing was sent; special kinds before general ones.
 _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
     (ssl.SSLCertVerificationError, "the service's certificate is not valid here"),
     (urllib3.exceptions.NameResolutionError, "the host name cannot be resolved"),
@@ -340,15 +335,13 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
 def _describe_slowness(under_way: UnderWay, timeout: float) -> str:
     if not under_way.is_sent:
         return f"the connection was not agreed on within {BEGUN * timeout:g} s"
-    return (
-        "the response came too slowly"
-        if time.monotonic() < under_way.end
-        else f"the response was not whole after {WHOLE * timeout:g} s"
-    )
+    if time.monotonic() < under_way.end:
+        return "the response came too slowly"
+    return f"the response was not whole after {WHOLE * timeout:g} s"
 
 
 def _explain_error(error: Exception, what: str, status: int | None, timeout: float) -> Transient:
-    """In words of our own: the texts of the libraries hold addresses and parameters."""
+    """In our own words: the texts of the libraries contain addresses and parameters."""
     causes = list(_list_causes(error))
     if any(isinstance(cause, urllib3.exceptions.ReadTimeoutError) for cause in causes):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
@@ -356,7 +349,9 @@ def _explain_error(error: Exception, what: str, status: int | None, timeout: flo
         return BrokenResponse(f"{what}: HTTP {status}, the response broke off")
     for kind, words in _NOT_CONNECTED:
         if any(isinstance(cause, kind) for cause in causes):
-            advice = _advise_on_certificates() if kind is ssl.SSLCertVerificationError else ""
+            advice = ""
+            if kind is ssl.SSLCertVerificationError:
+                advice = _advise_on_certificates()
             return Unreachable(f"{what}: {words}{advice}", was_sent=False)
     return Unreachable(f"{what}: the connection broke before a response came", was_sent=True)
 

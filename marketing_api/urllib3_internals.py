@@ -1,11 +1,12 @@
-"""What reaches into `urllib3` and `requests` beneath their public interfaces. A test names the
-versions that this was written for.
+"""Code that uses private parts of `urllib3` and `requests`. A test names the versions that it was
+written for.
 
-Why: the key is added to the request line by the connection itself, as the very last step, so that
-neither library ever has an address with the key in it (their logs, exceptions and reprs cannot leak
-it); the watch has to know when a request leaves, and over which socket; and what `requests` would
-prepare, check and look up for each request is a third of its cost, so that it only finds out about
-proxies and certificates."""
+There are three reasons:
+- The connection itself adds the key to the request line, as the last step. So neither library ever
+  has an address with the key, and their logs, exceptions and reprs cannot leak it.
+- The watch must know when a request leaves, and over which socket.
+- `requests` prepares, checks and looks up so much for each request that it is a third of its cost.
+  Here it only finds proxies and certificates."""
 
 import copy
 import os
@@ -38,17 +39,18 @@ def certificate_variable() -> str:
 def open_pool(
     url: str, key: Secret, mine: threading.local, connections: int, *, is_here: bool
 ) -> urllib3.HTTPConnectionPool:
-    """Connections to one service that write the key into the request line themselves, and note how
-    far the request of their thread has come (`mine.request`).
+    """Connections to one service that add the key to the request line, and note the progress of
+    their thread's request in `mine.request`.
 
-    Certificate bundle and proxies as other tools take them from the environment; no proxy when the
-    service `is_here`, on this machine."""
+    The certificate bundle and proxies come from the environment, as with other tools. If the
+    service `is_here`, on this machine, no proxy is used."""
     with requests.Session() as session:
         settings = session.merge_environment_settings(url, {}, None, None, None)
     verify = settings["verify"]
     proxies = {} if is_here else settings["proxies"]
-    # `requests` knows its own variables alone
-    if verify is True and (variable := certificate_variable()):
+    variable = certificate_variable()
+    # `requests` only knows its own variables
+    if verify is True and variable:
         verify = os.environ[variable]
     adapter = HTTPAdapter(pool_connections=1, pool_maxsize=connections)
     request = requests.Request("GET", url).prepare()
@@ -58,15 +60,12 @@ def open_pool(
         if pool.scheme == "https":
             _read_certificates_once(pool)
     except OSError as error:
-        named = (
-            f"{certificate_variable()}={verify}"
-            if certificate_variable()
-            else "the system's bundle"
-        )
+        named = "the system's bundle"
+        if certificate_variable():
+            named = f"{certificate_variable()}={verify}"
         raise OSError(f"{named} holds no certificates") from error
-    pool.ConnectionCls = _make_keyed(
-        pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine
-    )
+    query = "key=" + urllib.parse.quote(key.reveal(), safe="")
+    pool.ConnectionCls = _make_keyed(pool.ConnectionCls, query, mine)
     return pool  # type: ignore[no-any-return]
 
 
@@ -82,8 +81,8 @@ def _read_certificates_once(pool: Any) -> None:
 
 
 def with_new_connection(pool: urllib3.HTTPConnectionPool) -> urllib3.HTTPConnectionPool:
-    """A pool as this one, of a single connection that is not open yet. To find out about proxies
-    and certificates for each would cost as much as the request."""
+    """A pool like this one, with a single connection that is not open yet. Finding proxies and
+    certificates again would cost as much as the request."""
     new = copy.copy(pool)
     new.pool = queue.LifoQueue(1)
     new.pool.put(None)
@@ -96,18 +95,18 @@ def _make_keyed(kind: Any, query: str, mine: threading.local) -> Any:
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
             mine.request.is_sent = True  # it may leave from now on
-            super().putrequest(
-                method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options
-            )
+            separator = "&" if "?" in url else "?"
+            super().putrequest(method, f"{url}{separator}{query}", *args, **options)
 
         def _new_conn(self) -> Any:
             sock = super()._new_conn()
-            mine.request.connecting = sock.dup()  # TLS may still have to be agreed over it
+            mine.request.connecting = sock.dup()  # TLS may still have to be set up over it
             return sock
 
         def getresponse(self) -> Any:
+            is_plain = isinstance(self.sock, socket.socket)
             mine.request.sock = (
-                self.sock if isinstance(self.sock, socket.socket) else self.sock.socket
+                self.sock if is_plain else self.sock.socket
             )  # TLS to a proxy wraps it
             return super().getresponse()
 
@@ -130,7 +129,9 @@ def request_over(
     """The response as far as its headers. A proxy without a tunnel needs the whole address in the
     request line."""
     is_proxied = pool.proxy is not None and pool.scheme == "http"
-    target = request.url if is_proxied else urllib3.util.parse_url(request.url).request_uri
+    target = request.url
+    if not is_proxied:
+        target = urllib3.util.parse_url(request.url).request_uri
     options: dict[str, Any] = {
         "retries": False,
         "redirect": False,
@@ -145,13 +146,12 @@ def request_over(
 def unpack_pieces(
     decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int
 ) -> Iterator[bytes]:
-    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands
-    for. Raises urllib3's DecodeError."""
+    """A chunk of a packed body, unpacked in pieces of limited size. Raises urllib3's
+    DecodeError."""
     try:
-        while (
-            piece := decoder.decompress(chunk, max_length=piece_bytes)
-        ) or decoder.has_unconsumed_tail:
-            chunk = b""
+        piece = decoder.decompress(chunk, max_length=piece_bytes)
+        while piece or decoder.has_unconsumed_tail:
             yield piece
+            piece = decoder.decompress(b"", max_length=piece_bytes)
     except zlib.error as error:
         raise urllib3.exceptions.DecodeError("not packed as it says") from error

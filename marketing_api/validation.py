@@ -47,7 +47,7 @@ _TRANSIENT_STATUS = (408, 425)
 
 
 def check_response(call: Call, status: int, headers: Mapping[str, str], envelope: Envelope) -> None:
-    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared
+    """Return if the response is whole: an `ok` envelope (or a bare payload) with the declared
     payload in its place.
 
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject.
@@ -62,11 +62,9 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
         if status == 429 or report.reached:
             wait = report.after or _WINDOW
             raise RateLimited(f"{operation.name}: over the rate limit", retry_after=wait)
-        raise (
-            _make_status_error(operation, status, envelope.flaw)
-            if error is None
-            else _make_refusal(operation, status, error)
-        )
+        if error is None:
+            raise _make_status_error(operation, status, envelope.flaw)
+        raise _make_refusal(operation, status, error)
     if operation.is_read:
         _check_payload(operation, envelope)
         _check_echo(call, envelope)
@@ -82,8 +80,8 @@ def check_response(call: Call, status: int, headers: Mapping[str, str], envelope
 
 
 def make_operation_refusal(operation: Operation, error: AuthenticationFailed) -> ServiceError:
-    """A refusal of a key that `app/me` accepts is one of the operation (observation 41), whatever
-    its words blame."""
+    """If `app/me` accepts a key, a refusal of that key is a refusal of the operation (observation
+    41), even if the message blames the key."""
     if operation.name == "app/me":
         return error
     what = "HTTP 401" if error.code is None else f"errorCode {error.code}"
@@ -94,8 +92,8 @@ def make_operation_refusal(operation: Operation, error: AuthenticationFailed) ->
 
 
 def find_flaw(response: Response) -> str:
-    """Why an archived response is not whole by what is known now; "" when it is. One that the
-    client has just opened, it has judged, too."""
+    """Why an archived response is not whole by today's rules; "" if it is. A response that the
+    client has just opened is already checked."""
     if response.opened is not None:
         return ""
     try:
@@ -106,7 +104,7 @@ def find_flaw(response: Response) -> str:
 
 
 def _make_status_error(operation: Operation, status: int, flaw: str) -> MarketingApiError:
-    """Of JSON without an envelope, or of a body that is none (`flaw`)."""
+    """The error for JSON without an envelope, or for a body that is no JSON (`flaw`)."""
     name = operation.name
     if status == 401:
         return AuthenticationFailed(f"{name}: HTTP 401, the key was not accepted")
@@ -129,10 +127,11 @@ def _find_error(envelope: Envelope, operation: Operation) -> dict[str, Any] | No
     if envelope.status != "error" and find_member(envelope.members, "errorCode") is None:
         return None
     payload = operation.at.lower()
-    members = envelope.members or {}
-    return decode_members(
-        {name: raw for name, raw in members.items() if not payload or name.lower() != payload}
-    )
+    members = dict(envelope.members or {})
+    for name in list(members):
+        if payload and name.lower() == payload:
+            del members[name]
+    return decode_members(members)
 
 
 def _make_refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
@@ -141,7 +140,7 @@ def _make_refusal(operation: Operation, status: int, error: dict[str, Any]) -> M
     facts: dict[str, Any] = {"code": code, "detail": error}
     if operation.name == "app/me":
         is_about_the_key = status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)
-    else:  # the envelope goes first: a 401 with another code of its own is a refusal like others
+    else:  # the envelope's code counts first: a 401 with another code is a usual refusal
         is_about_the_key = code == BAD_KEY or (code is None and status == 401)
     if is_about_the_key:
         return AuthenticationFailed(f"{message}: the key is missing, wrong or revoked", **facts)
@@ -157,30 +156,36 @@ def _read_code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"with errorCode {code}"
     words = folded.get("errormessage")
-    said = f" ({_mask_words(words)})" if isinstance(words, str) and words.strip() else ""
+    said = ""
+    if isinstance(words, str) and words.strip():
+        said = f" ({_mask_words(words)})"
     return code, f"the service refused {number}{said}"
 
 
 def _mask_words(text: str) -> str:
     """The service's words without what may be personal data: addresses and longer numbers."""
-    return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", mask_addresses(text.strip(), "…"))[:200]
+    masked = mask_addresses(text.strip(), "…")
+    return re.sub(r"\+?\d[\d\s().-]{5,}\d", "…", masked)[:200]
 
 
 def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     """Some samples show the payload without its envelope."""
-    names = (operation.at,) if operation.at else (operation.members or operation.result)
+    names = (operation.at,) if operation.at else operation.members or operation.result
     return envelope.is_bare and any(find_member(envelope.top, name) is not None for name in names)
 
 
 def _check_payload(operation: Operation, envelope: Envelope) -> None:
-    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty
-    response, no place is none.
+    """A missing payload is never taken for an empty one: `[]` or {} as payload is an empty
+    response, and a response without the payload's name is broken.
 
-    Of what fills tables, neither are null, an empty text or a number. Two members of one name are
-    two responses, and one of them is not ours."""
-    if operation.records and (twice := envelope.find_repeated(operation)):
-        raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
-    for name in (operation.at,) if operation.at else operation.members:
+    If the operation fills tables, a payload of null, an empty text or a number is broken, too. Two
+    members of one name are two responses, and one of them is not ours."""
+    if operation.records:
+        repeated = envelope.find_repeated(operation)
+        if repeated:
+            raise BrokenResponse(f"{operation.name}: the response has `{repeated}` more than once")
+    names = (operation.at,) if operation.at else operation.members
+    for name in names:
         raw = find_member(envelope.members, name)
         if raw is None:
             raise BrokenResponse(f"{operation.name}: the response lacks `{name}`")
@@ -191,35 +196,47 @@ def _check_echo(call: Call, envelope: Envelope) -> None:
     """A response that names another id than was requested may put one person's story under
     another's name."""
     name = call.operation.echo
-    if not name or (raw := find_member(envelope.members, name)) is None:
+    raw = find_member(envelope.members, name)
+    if not name or raw is None:
         return
-    named = read_or_none(read_int, decode(raw))  # None: it does not say which it is
-    if named is not None and named != read_or_none(read_int, call.params[name]):
+    named = read_or_none(read_int, decode(raw))
+    requested = read_or_none(read_int, call.params[name])
+    if named is not None and named != requested:
         text = f"the response is to another call (its `{name}` is not the one requested)"
         raise OtherSubject(f"{call.operation.name}: {text}", named=named)
 
 
 def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgspec.Raw) -> None:
     kind = first_letter(raw)
-    # a look-up may hide its error in a list of one; a long list is not looked into
-    entries = split_collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
-    inner = split_if_object(entries[0]) if len(entries) == 1 else envelope.open_member(name)
+    inner = envelope.open_member(name)
+    # A look-up may hide its error in a list of one. A long list is not such an error.
+    if kind == b"[" and len(memoryview(raw)) <= 2000:
+        entries = split_collection(raw)
+        if len(entries) == 1:
+            inner = split_if_object(entries[0])
     if find_member(inner, "errorCode") is not None:  # observation 3
         error = decode_members(inner)
         code, text = _read_code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
-        expected_member = "items" if operation.is_listing else "" if operation.at else "data"
-        if expected_member and _is_hollow(
-            inner or {}, expected_member, is_strict=bool(operation.records)
-        ):
-            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{expected_member}`")
+        _check_wrapper(operation, name, inner or {})
     elif kind != b"[":
         _check_value(operation, name, decode(raw))
 
 
+def _check_wrapper(operation: Operation, name: str, wrapper: Parts) -> None:
+    if operation.is_listing:
+        entries = "items"
+    elif not operation.at:
+        entries = "data"
+    else:
+        return
+    if _is_hollow(wrapper, entries, is_strict=bool(operation.records)):
+        raise BrokenResponse(f"{operation.name}: `{name}` lacks `{entries}`")
+
+
 def _check_value(operation: Operation, name: str, value: Any) -> None:
-    """Of one value in the payload's place."""
+    """The payload is a single value."""
     if not operation.at and not operation.records:
         return
     if isinstance(value, str) and value.strip():  # words in its place are a refusal (observation 5)
@@ -230,14 +247,13 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
-    """True when a wrapper says that there is something and does not hold it. Empty wrappers are
-    just empty; `is_strict`: what is content is a collection, or null beside a count of 0."""
+    """Whether a wrapper says that there are entries and does not hold them. An empty wrapper is
+    just empty. `is_strict`: entries must be a collection, or null beside a count of 0."""
+    if not wrapper:
+        return False
     content = find_member(wrapper, entries)
-    if not wrapper or (content is not None and (not is_strict or first_letter(content) in b"[{")):
+    letter = b"n" if content is None else first_letter(content)
+    if letter in b"[{" or (content is not None and not is_strict):
         return False
     count = find_member(wrapper, "count")
-    return (
-        (content is not None and first_letter(content) != b"n")
-        or count is None
-        or decode(count) not in (0, "0")
-    )
+    return letter != b"n" or count is None or decode(count) not in (0, "0")

@@ -3,9 +3,9 @@
 Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not
 here: one request (`client`).
 
-Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken
-up. So there are as many threads as requests under way (limit x latency) and one more, whatever the
-size. The threads are daemons: a program that is interrupted ends immediately."""
+Only one thread at a time waits for the rate limit; when its request leaves, the next job starts. So
+there are only as many threads as requests under way (limit x latency), plus one. The threads are
+daemons: a program that is interrupted ends immediately."""
 
 import bisect
 import contextlib
@@ -28,13 +28,12 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 
-#: Requests of one operation that have used up all their tries, one after the other, before the rest
-#: is not made.
+#: An operation is given up after this many requests in a row have used up all their tries.
 FAILURES_IN_A_ROW = 5
 #: Requests under way or waiting, for each worker.
 AHEAD = 2
 
-#: Is given what to call once the job no longer waits for its turn: then the next one is taken up.
+#: A job calls its argument when it no longer waits for its turn; then the next job starts.
 Job = Callable[[Callable[[], None]], None]
 
 
@@ -68,7 +67,7 @@ class WorkerPool:
             self._call_thread()
 
     def drop_jobs(self, lane: Lane) -> int:
-        """Forget the lane's jobs that have not begun; how many those were."""
+        """Forget the lane's jobs that have not begun; returns how many."""
         with self._changed:
             dropped = len(lane.jobs)
             lane.jobs.clear()
@@ -83,9 +82,8 @@ class WorkerPool:
             self._changed.notify_all()
         deadline = time.monotonic() + grace
         for thread in self._threads:
-            if (
-                thread is not threading.current_thread() and thread.is_alive()
-            ):  # an interrupt may have come before its start
+            # An interrupt may have come before the thread started, so it may not be alive.
+            if thread is not threading.current_thread() and thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def _call_thread(self) -> None:
@@ -138,11 +136,11 @@ class Failure:
     error: MarketingApiError
 
 
-#: Fetches one call until it has a response or a reason, unless the second value says that its
-#: caller has gone, or the third that its operation has been given up meanwhile. The fourth is
-#: called when a request leaves.
+#: Fetches one call until it has a response or an error. It ends early if the second argument says
+#: that the caller has gone, or the third that the operation was given up. The fourth is called when
+#: a request leaves.
 Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None]], Response]
-#: What is known of a call before it is requested.
+#: Returns the response or failure of a call if there is one before it is requested.
 Known = Callable[[Call], Response | Failure | None]
 
 
@@ -164,12 +162,13 @@ class FanOut:
         """See `Client.fetch_many`."""
         try:
             for call in calls:
-                if known is not None and (result := known(call)) is not None:
+                result = None if known is None else known(call)
+                if result is not None:
                     yield result
                     continue
                 self._pool.put_job(self._lane, functools.partial(self._fetch_call, call))
                 self._under_way += 1
-                while self._under_way >= AHEAD * self._pool.size or not self._results.empty():
+                while not self._results.empty() or self._under_way >= AHEAD * self._pool.size:
                     yield self._next_result()
             while self._under_way:
                 yield self._next_result()
@@ -189,25 +188,31 @@ class FanOut:
     def _fetch_result(
         self, call: Call, leave: Callable[[], None]
     ) -> Response | Failure | BaseException:
-        """In a worker. What ends the whole call is returned bare, to be raised in the caller's
-        thread."""
+        """Runs in a worker. An error that ends all of `responses` is returned unwrapped, and raised
+        in the caller's thread."""
         name = call.operation.name
+
+        def is_hopeless() -> bool:
+            return name in self._abandoned
+
         hopeless = self._abandoned.get(name)
         if hopeless is not None:
             return Failure(call, hopeless)
         try:
-            response = self._persist(call, self._lane.stop, lambda: name in self._abandoned, leave)
+            response = self._persist(call, self._lane.stop, is_hopeless, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as error:
             is_transient = isinstance(error, Transient)
-            reason = self._abandoned.get(name, error) if is_transient else error
+            reason = error
+            if is_transient:
+                reason = self._abandoned.get(name, error)
             with self._lock:
                 self._failures[name] = self._failures[name] + 1 if is_transient else 0
                 if isinstance(reason, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW:
                     self._abandoned.setdefault(name, reason)
             return Failure(call, reason)
-        except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
+        except BaseException as fault:  # not the call's fault: a full disk, an error in our code
             return fault
         self._failures[name] = 0
         return response

@@ -1,10 +1,10 @@
-"""What the response to a write says: which id it made, and whether its words mean that nothing
+"""What the response to a write says: which id was created, and whether its words mean that nothing
 happened.
 
-The service responds `ok` to writes without effect and says so in a sentence of free text
-(observations 5 and 7), or with an error inside the payload (row 3). Belongs here: telling such a
-response from a good one; its phrases are in `write_result.toml`. Not here: envelopes and error
-codes (`validation`), whether to send again (`client`)."""
+The service responds `ok` even if a write had no effect, and says so in a sentence of free text
+(observations 5 and 7), or in an error inside the payload (observation 3). Belongs here: telling
+such a response from a good one; its phrases are in `write_result.toml`. Not here: envelopes and
+error codes (`validation`), whether to send again (`client`)."""
 
 import html
 import re
@@ -22,18 +22,15 @@ _IDS = {"id", "post_id"}
 
 
 def new_id(response: Response) -> int | None:
-    """The id of what was added or synced; None where the service names none, which says nothing
-    about the effect."""
-    values = {
-        name.lower(): value for name, value in decode_members(response.envelope.members).items()
-    }
-    named = values.get("id") or values.get("post_id")
+    """The id of what was added or synced. None if the response names none; the write may have had
+    an effect nevertheless."""
+    members = decode_members(response.envelope.members)
+    folded = {name.lower(): value for name, value in members.items()}
+    named = folded.get("id") or folded.get("post_id")
     text = str(named).strip()
-    return (
-        int(text) or None
-        if text.isascii() and text.isdecimal() and not isinstance(named, bool)
-        else None
-    )
+    if text.isascii() and text.isdecimal():
+        return int(text) or None
+    return None
 
 
 def find_objection(
@@ -42,25 +39,27 @@ def find_objection(
     """The words in which an `ok` response (`members`: those of `data`) says that the write did not
     happen, or None.
 
-    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named
-    "not found" is no refusal."""
+    An id of 0 means the same. The values that were `sent` are removed from the sentence first: a
+    tag named "not found" is no refusal."""
     nested = next(_list_nested_errors(members), None)
     if nested is not None:
         return nested
     for name, value in members.items():
-        if name.lower() in ("item", "message", "error", "errormessage", "result") and (
-            words := collect_words(value)
-        ):
-            is_error = name.lower().startswith("error")
-            if is_error or is_denial(operation, words, sent.values()):
-                return words
-    named = (
-        value
-        for name, value in members.items()
-        if name.lower() in _IDS.intersection(operation.result)
-    )
-    is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # observation 45
-    return "id 0: nothing was made" if is_nothing_made else None
+        if name.lower() not in _SENTENCES:
+            continue
+        words = collect_words(value)
+        is_error = name.lower().startswith("error")
+        if words and (is_error or is_denial(operation, words, sent.values())):
+            return words
+    id_names = _IDS.intersection(operation.result)
+    for name, value in members.items():
+        if name.lower() in id_names and read_or_none(read_int, value) == 0:  # observation 45
+            return "id 0: nothing was made"
+    return None
+
+
+#: Members that may hold a sentence.
+_SENTENCES = ("item", "message", "error", "errormessage", "result")
 
 
 #: Writes that are complete when the service answers that their content exists already.
@@ -71,37 +70,43 @@ _UPDATES = ("synccontact", "editcontact")
 
 
 def is_denial(operation: Operation, sentence: str, sent: Iterable[str] = ()) -> bool:
-    """Whether the sentence says that what the operation was to bring about is not so."""
+    """Whether the sentence says that the operation did not achieve its purpose."""
     text = _HARMLESS.sub(" ", _simplify_sentence(sentence, sent))
     name = operation.name.partition("/")[2]
     if name == "removetag" and _WITHOUT_TAG.search(text):
         return False
-    if _ALREADY.search(text) and name in _SETTLED_BY_BEING_THERE + _UPDATES:
-        pattern = _NEGATIVE if name in _UPDATES else _CANNOT_BE
-        return bool(pattern.search(_ALREADY.sub(" ", text)))
+    if _ALREADY.search(text):
+        rest = _ALREADY.sub(" ", text)
+        if name in _UPDATES:
+            return bool(_NEGATIVE.search(rest))
+        if name in _SETTLED_BY_BEING_THERE:
+            return bool(_CANNOT_BE.search(rest))
     return bool(_ALREADY_THERE.search(text) or _NEGATIVE.search(text))
 
 
 def says_absent(text: str) -> bool:
-    """Whether words of the service mean that what was named is not there (any more)."""
+    """Whether words of the service mean that the named thing does not exist (any more)."""
     return bool(_ABSENT.search(_simplify_sentence(text, ())))
 
 
 def collect_words(value: Any) -> str:
-    """The sentence, also in a list of one or several, or inside an object."""
+    """The sentence; the value may be a list of sentences, or an object with one."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping):
         return collect_words(list(value.values()))
-    return ". ".join(filter(None, map(collect_words, value))) if isinstance(value, list) else ""
+    if isinstance(value, list):
+        return ". ".join(filter(None, map(collect_words, value)))
+    return ""
 
 
 def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
-    """Lower case, blanks and apostrophes made alike, without what we sent and without what is in
-    quotes."""
+    """Lower case, with blanks and quotes unified, without the values that we sent, and without
+    quoted text."""
     text = _normalize_text(sentence)
-    for value in sorted({_normalize_text(str(value)) for value in sent}, key=len, reverse=True):
-        # each is a pattern of its own, which takes long to compile
+    values = {_normalize_text(str(value)) for value in sent}
+    for value in sorted(values, key=len, reverse=True):
+        # A pattern takes long to compile, so only values that occur get one.
         if len(value) > 2 and value in text:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", " … ", text)
     return re.sub(r'"[^"]*"|(?<!\w)\'[^\']*\'(?!\w)', " … ", text)
@@ -115,7 +120,7 @@ def _normalize_text(text: str) -> str:
 
 
 def unescape_html(text: str) -> str:
-    """HTML's entities resolved; as it came where one stands for no letter, by a number too long for
+    """The text with HTML's entities resolved; unchanged if the number of one is too long for
     Python."""
     try:
         return html.unescape(text)
@@ -123,23 +128,19 @@ def unescape_html(text: str) -> str:
         return text
 
 
-#: Letters of a sentence that are looked at: its begin and its end, between which it may repeat what
-#: was sent.
+#: Letters of a sentence that are checked: its beginning and its end. Between them it may repeat
+#: what was sent.
 _LONGEST = 20_000
 
-_QUOTES = str.maketrans(
-    {"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
-)
+_QUOTES = str.maketrans("’‘`´“”„«»", "''''" + '"""""')
 
-_PHRASES: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-)
+_TEXT = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+_PHRASES: dict[str, Any] = tomllib.loads(_TEXT)
 
 
 def _any_of(*kinds: str) -> str:
-    return "|".join(
-        phrase.replace("<not>", _PHRASES["not"]) for kind in kinds for phrase in _PHRASES[kind]
-    )
+    phrases = "|".join("|".join(_PHRASES[kind]) for kind in kinds)
+    return phrases.replace("<not>", _PHRASES["not"])
 
 
 _HARMLESS = re.compile(_any_of("harmless"))
@@ -155,15 +156,22 @@ _FAILED = ("error", "failed", "failure", "fail")
 
 
 def _find_error_words(members: Mapping[str, Any]) -> str | None:
-    """Of an object that says that it is an error; None of another. `members` by name in lower
-    case."""
-    words = {name: str(members.get(name, "")).strip().lower() for name in ("status", "success")}
-    is_failure = words["success"] in ("false", "0", "no") or words["status"] in _FAILED
-    is_error = str(members.get("errorcode") or "").strip() not in ("", "0")
-    if not (is_failure or is_error or members.get("errors") or members.get("errormessage")):
+    """The words of an object that says that it is an error; None if it does not. `members` have
+    names in lower case."""
+    success = str(members.get("success", "")).strip().lower()
+    status = str(members.get("status", "")).strip().lower()
+    is_failure = success in ("false", "0", "no") or status in _FAILED
+    code = str(members.get("errorcode") or "").strip()
+    is_error = code not in ("", "0") or members.get("errors") or members.get("errormessage")
+    if not is_failure and not is_error:
         return None
-    said = filter(None, map(members.get, ("errormessage", "message", "item", "errors")))
-    return collect_words(next(said, None)) or "an error without words"
+    for name in ("errormessage", "message", "item", "errors"):
+        if members.get(name):
+            return collect_words(members[name]) or _WITHOUT_WORDS
+    return _WITHOUT_WORDS
+
+
+_WITHOUT_WORDS = "an error without words"
 
 
 def _list_nested_errors(value: Any, depth: int = 0) -> Iterator[str]:

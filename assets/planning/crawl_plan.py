@@ -1,8 +1,9 @@
-"""The crawl plan of one account's night: whose timelines and coupons are requested, made once per
-run. All of them, as long as they fit into the night; above that `order` decides.
+"""The crawl plan of one account's night: whose timelines and coupons are requested. It is made once
+per run. All are requested if they fit into the night; otherwise `order` decides.
 
-Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_chances`),
-which candidates are requested first (`order`), requesting them (`assets.fetch`)."""
+Not here: the rows that it is made from (`warehouse.warehouse`), how probable a change is
+(`change_chances`), which candidates are requested first (`order`), requesting them
+(`assets.fetch`)."""
 
 import datetime as dt
 import math
@@ -10,18 +11,14 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assets.planning.candidates import (
-    DAY_S,
-    Floats,
-    from_arrow,
-    unix_seconds,
-)
+from assets.planning.candidates import DAY_S, Floats, from_arrow, unix_seconds
 from assets.planning.change_chances import change_chances
 from assets.planning.order import (
     HALF_DAY_S,
@@ -38,10 +35,10 @@ from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
-#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the
-#: limit, and a repeat now and then).
+#: The share of the rate at which responses arrive (measured: 98.9-99.4 % of the limit, and a repeat
+#: now and then).
 USABLE = 0.97
-#: Kept back for repeats and for what the other assets still request.
+#: Requests that are kept for repeats and for the other assets.
 _SPARE_SHARE = 0.02
 _SPARE_LEAST = 5
 
@@ -51,25 +48,26 @@ def find_allowance(
 ) -> int | None:
     """Requests that one account may still send tonight; None: no limit.
 
-    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it
-    must end, whichever is less."""
+    The lower of two limits: the requests that the run has `left` for all its accounts, and what
+    `rate` requests a second allow before the run must end."""
     limits = []
     if left is not None:
         share = left // max(accounts, 1)
-        limits.append(share - max(int(share * _SPARE_SHARE), min(_SPARE_LEAST, share // 2)))
+        spare = max(int(share * _SPARE_SHARE), min(_SPARE_LEAST, share // 2))
+        limits.append(share - spare)
     if until is not None:
-        limits.append(int(max((until - now).total_seconds(), 0.0) * rate * USABLE))
+        seconds = max((until - now).total_seconds(), 0.0)
+        limits.append(int(seconds * rate * USABLE))
     return min(limits, default=None)
 
 
 def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
     """The next time that a clock in the zone shows `at`."""
-    today = now.astimezone(ZoneInfo(zone)).date()
-    moments = (
-        dt.datetime.combine(today + dt.timedelta(days), at, ZoneInfo(zone)).astimezone(dt.UTC)
-        for days in (0, 1)
-    )
-    return next(moment for moment in moments if moment > now)
+    local = now.astimezone(ZoneInfo(zone))
+    moment = dt.datetime.combine(local, at, local.tzinfo)
+    if moment.astimezone(dt.UTC) <= now:
+        moment += dt.timedelta(days=1)
+    return moment.astimezone(dt.UTC)
 
 
 def share_night(
@@ -78,26 +76,28 @@ def share_night(
     night_s: float,
     measured_rate: float | None,
 ) -> dict[str, float]:
-    """Requests that fit into a night of so many seconds, by account: at its own rate, and over all
-    accounts at the rate that this machine was measured at (None: not yet). The smallest accounts
-    come first, so that as many accounts as possible are read whole."""
-    room = {account: rate * night_s for account, rate in rates.items()}
+    """Requests that fit into a night of `night_s` seconds, by account. Each account has its own
+    rate, and all together have the rate that this machine achieved (None: not yet measured). The
+    smallest accounts come first, so that as many accounts as possible are read completely."""
+    room = {}
     left = math.inf if measured_rate is None else measured_rate * night_s
-    for place, account in enumerate(sorted(room, key=lambda name: request_counts.get(name, 0))):
-        room[account] = min(room[account], left / (len(room) - place))
+    by_size = sorted(rates, key=lambda name: request_counts.get(name, 0))
+    for place, account in enumerate(by_size):
+        fair_share = left / (len(rates) - place)
+        room[account] = min(rates[account] * night_s, fair_share)
         left -= min(room[account], request_counts.get(account, 0))
     return room
 
 
-#: Days for which a campaign is young after it was made or its totals moved. Statistics of young
-#: campaigns are requested every night, of others every week.
+#: Days for which a campaign is young after it was created or its totals changed. Statistics of
+#: young campaigns are requested every night, of others every week.
 YOUNG_DAYS = 30
 
 
 @dataclass(frozen=True)
 class CampaignPlan:
     """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how
-    many by reason; `due_at`: when the first of all is due next."""
+    many by reason; `due_at`: when the next statistics are due."""
 
     campaigns: list[tuple[int, str]]
     counts: dict[Reason, int]
@@ -109,31 +109,32 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     """Statistics that were never fetched, whose campaign changed in the listing since, or that are
     a day old (of young campaigns) or a week."""
     moment = now.timestamp()
-    requested, row_at, created, moved = (
-        unix_seconds(rows[name], moment)
-        for name in ("asked_at", "row_at", "created_at", "moved_on")
-    )
-    is_old = np.fmax(created, moved) < moment - YOUNG_DAYS * DAY_S  # one of unknown age is young
+    requested = unix_seconds(rows["asked_at"], moment)
+    created = unix_seconds(rows["created_at"], moment)
+    moved = unix_seconds(rows["moved_on"], moment)
+    is_old = np.fmax(created, moved) < moment - YOUNG_DAYS * DAY_S  # False if the age is unknown
     max_age_s = np.where(is_old, 7, 1) * DAY_S
     conditions = {
         Reason.NEW: np.isnan(requested),
-        Reason.ROW: row_at > requested,
+        Reason.ROW: unix_seconds(rows["row_at"], moment) > requested,
         Reason.DUE: requested + max_age_s - moment < HALF_DAY_S,
         Reason.ROOM: np.full(len(rows), rules.requests_all),
     }
-    chosen = np.logical_or.reduce(list(conditions.values()))
-    reasons = np.select(
-        list(conditions.values()), [REASONS.index(reason) for reason in conditions]
-    )[chosen]
-    ids = rows["campaign_id"].to_pylist()
-    types = rows["type"].to_pylist()
-    next_due = np.min(np.where(chosen, moment, requested) + max_age_s, initial=moment + 7 * DAY_S)
+    codes = list(map(REASONS.index, conditions))
+    reasons = np.select(list(conditions.values()), codes, -1)
+    is_chosen = reasons >= 0
+    due = np.where(is_chosen, moment, requested) + max_age_s
+    chosen = rows.filter(pa.array(is_chosen))
     return CampaignPlan(
-        [(ids[place], types[place]) for place in np.flatnonzero(chosen)],
-        by_reason(reasons),
+        list(zip(chosen["campaign_id"].to_pylist(), chosen["type"].to_pylist(), strict=True)),
+        by_reason(reasons[is_chosen]),
         len(rows),
-        dt.datetime.fromtimestamp(float(next_due), dt.UTC),
+        _utc(np.min(due, initial=moment + 7 * DAY_S)),
     )
+
+
+def _utc(unix_s: float) -> dt.datetime:
+    return dt.datetime.fromtimestamp(float(unix_s), dt.UTC)
 
 
 TIMELINES = "timelines"
@@ -145,9 +146,9 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 @dataclass(frozen=True)
 class PlanEntry:
     """What is requested for one asset: `keys` in the order of the requests, each with its reason
-    (index into REASONS) and its chance of something new, of the `total` that could be. `late` and
-    `waiting` are left out although they pass the maximum age before the next night, or were never
-    requested. `due_at`: when, after this night, the first of all is due."""
+    (index into REASONS) and its chance of something new. `total`: how many candidates there are.
+    Candidates that are left out: `late` pass the maximum age before the next night, `waiting` were
+    never requested. `due_at`: when the next candidate is due after this night."""
 
     keys: pa.Array
     reasons: npt.NDArray[np.int8]
@@ -161,20 +162,26 @@ class PlanEntry:
     def counts(self) -> dict[Reason, int]:
         return by_reason(self.reasons)
 
+    def to_table(self) -> pa.Table:
+        names = pa.array(list(map(str, REASONS)))
+        reasons = names.take(pa.array(self.reasons))
+        return pa.table({"key": self.keys, "reason": reasons, "chance": self.chance})
+
     @property
     def not_due(self) -> int:
         return self.total - len(self.keys) - self.late - self.waiting
 
     @property
     def summary(self) -> str:
-        """How many are requested and why, and that the others can wait: for the log and the
-        terminal."""
-        rest = f"; {self.not_due:,} can wait, `--all` reads them too" if self.not_due else ""
-        return f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)}){rest}"
+        """How many are requested and why, and how many can wait: for the log and the terminal."""
+        planned = f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)})"
+        if not self.not_due:
+            return planned
+        return f"{planned}; {self.not_due:,} can wait, `--all` reads them too"
 
     @property
     def is_whole(self) -> bool:
-        """Nothing is left out that the maximum age requires."""
+        """Whether everything is requested that the maximum age requires."""
         return not self.late and not self.waiting
 
     @property
@@ -189,8 +196,8 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class ContactPlan:
-    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night
-    when nothing changes."""
+    """The entries by asset. `needed`: requests that keep the maximum age tonight; `steady`: the
+    same every night if nothing changes."""
 
     entries: Mapping[str, PlanEntry] = field(default_factory=dict)
     limit: int | None = None
@@ -207,29 +214,30 @@ def plan_contacts(
 ) -> ContactPlan:
     """Which contacts to request tonight. The same tables and rules give the same plan.
 
-    `candidates` are read asset by asset, and only their figures kept: a million rows of one need no
-    room while another's are read."""
-    parts = {
-        name: _Part(_KEYS[name], read(), rules, now.timestamp())
-        for name, read in candidates.items()
-    }
+    `candidates` are read asset by asset, and only their figures are kept: a million rows of one
+    asset are freed before the next is read."""
+    moment = now.timestamp()
+    parts = {name: _Part(_KEYS[name], read(), rules, moment) for name, read in candidates.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
-    requested, deadline, chance, why = (
-        np.concatenate([getattr(part, name) for part in parts.values()])
-        for name in ("requested", "deadline", "chance", "why")
+
+    def join(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(part, name) for part in parts.values()])
+
+    found = order_requests(
+        join("requested"), join("deadline"), join("chance"), join("why"), moment, rules
     )
-    found = order_requests(requested, deadline, chance, why, now.timestamp(), rules)
     entries = {}
     first = 0
     for name, part in parts.items():
         entries[name] = part.make_entry(found, first)
         first += len(part.deadline)
-    return ContactPlan(entries, rules.limit, found.needed, int(np.ceil(first / rules.max_age_days)))
+    steady = math.ceil(first / rules.max_age_days)
+    return ContactPlan(entries, rules.limit, found.needed, steady)
 
 
 class _Part:
-    """The candidates of one asset with their chances; of the rows it keeps the keys."""
+    """The candidates of one asset with their chances. It keeps the keys of the rows."""
 
     def __init__(self, key: str, rows: pa.Table, rules: Rules, now: float) -> None:
         self._keys = rows[key]
@@ -242,21 +250,19 @@ class _Part:
         self.deadline = candidates.deadline
 
     def make_entry(self, found: Order, first: int) -> PlanEntry:
-        """This part of an order over all parts, of which it begins at position `first`."""
-        here = slice(first, first + len(self.deadline))
-        mine = (found.positions >= first) & (found.positions < here.stop)
-        positions = found.positions[mine] - first
-        left = np.ones(len(self.deadline), bool)
-        left[positions] = False
-        due_at = float(np.min(self.deadline[left], initial=self._due_next))
+        """This part of an order over all parts; it begins at position `first`."""
+        end = first + len(self.deadline)
+        is_mine = (found.positions >= first) & (found.positions < end)
+        positions = found.positions[is_mine] - first
+        due = np.delete(self.deadline, positions)
         return PlanEntry(
             keys=self._keys.take(pa.array(positions)).combine_chunks(),
-            reasons=found.reasons[mine],
+            reasons=found.reasons[is_mine],
             chance=self.chance[positions],
             total=len(self.deadline),
-            late=int(found.is_late[here].sum()),
-            waiting=int(found.is_waiting[here].sum()),
-            due_at=dt.datetime.fromtimestamp(due_at, dt.UTC),
+            late=int(found.is_late[first:end].sum()),
+            waiting=int(found.is_waiting[first:end].sum()),
+            due_at=_utc(np.min(due, initial=self._due_next)),
         )
 
 
@@ -265,11 +271,10 @@ CAMPAIGN_STATS = "campaign_stats"
 
 @dataclass
 class Planner:
-    """Makes the plans of one account. `assets`: those of TIMELINES and COUPONS that are to be
-    fetched. `find_rules` is called when the plan is made, as other requests use up the limit until
-    then.
+    """Makes the plans of one account. `assets`: which of TIMELINES and COUPONS are fetched.
+    `find_rules` is called when the plan is made, since other requests use up the limit until then.
 
-    Thread-safe: the first that needs a plan makes it, others wait.
+    Thread-safe: the first thread that needs a plan makes it, others wait.
     """
 
     warehouse: Warehouse
@@ -285,13 +290,10 @@ class Planner:
         """Timelines and coupons."""
         with self._lock:
             if self._contacts is None:
-                self._made_at = self.now()
-                candidates = {
-                    name: partial(self.find_candidates, name)
-                    for name in (TIMELINES, COUPONS)
-                    if name in self.assets
-                }
-                self._contacts = plan_contacts(candidates, self.find_rules(), self._made_at)
+                self._made_at = now = self.now()
+                names = [name for name in (TIMELINES, COUPONS) if name in self.assets]
+                candidates = {name: partial(self.find_candidates, name) for name in names}
+                self._contacts = plan_contacts(candidates, self.find_rules(), now)
             return self._contacts
 
     def make_campaign_plan(self) -> CampaignPlan:
@@ -299,7 +301,7 @@ class Planner:
         return plan_campaigns(rows, self.now(), self.find_rules())
 
     def find_candidates(self, asset: str) -> pa.Table:
-        """The rows of all that could be requested (`warehouse.warehouse`)."""
+        """The rows of every contact that could be requested (`warehouse.warehouse`)."""
         if asset == TIMELINES:
             return self.warehouse.timeline_candidates(self.account, self._made_at or self.now())
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
@@ -310,19 +312,9 @@ class Planner:
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def export_plan(self) -> Planned | None:
-        """What was planned for contacts, for `sync.plans`; None when nothing was."""
+        """The plan for contacts, for `sync.plans`; None if there is none."""
         with self._lock:
             if self._made_at is None or self._contacts is None:
                 return None
-            names = pa.array([str(reason) for reason in REASONS])
-            tables = {
-                name: pa.table(
-                    {
-                        "key": entry.keys,
-                        "reason": names.take(pa.array(entry.reasons)),
-                        "chance": entry.chance,
-                    }
-                )
-                for name, entry in self._contacts.entries.items()
-            }
+            tables = {name: entry.to_table() for name, entry in self._contacts.entries.items()}
             return Planned(self.account, self._made_at, tables)

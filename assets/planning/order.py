@@ -1,8 +1,10 @@
 """Which candidates are requested tonight, in which order and why. Pure functions of columns.
 
-    everything that is open fits into the night: all of it, the most probable first
-    it does not fit: new contacts, probable ones, and a share of the oldest
-    a limit is too small even for new and due ones: a twentieth for the oldest, then probable ones
+| what fits into the night            | what is requested                                       |
+|-------------------------------------|---------------------------------------------------------|
+| all candidates                      | all, the most probable first                            |
+| fewer                               | new contacts, probable ones, and a share of the oldest  |
+| not even new and due ones (a limit) | a twentieth for the oldest, the rest for probable ones  |
 
 Not here: how probable a change is (`change_chances`), how much fits (`crawl_plan`)."""
 
@@ -17,17 +19,17 @@ import numpy.typing as npt
 
 from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats, Ints
 
-#: A request is worth it when one in so many such requests finds something new.
+#: A request is worth making if one in four finds something new.
 WORTH = 1 / 4
-#: Of an allowance that can't keep the maximum age, the share for what waits longest.
+#: The share for the oldest candidates of a limit that can't keep the maximum age.
 OLDEST_SHARE = 0.05
-#: What was requested within half a day is not requested again; a deadline within half a day is
-#: tonight's.
+#: A candidate that was requested within half a day is not requested again. A deadline within half a
+#: day is tonight's.
 HALF_DAY_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is requested, and the `meaning` of that in words."""
+    """Why something is requested, with the `meaning` in words."""
 
     meaning: str
 
@@ -65,10 +67,10 @@ def in_words(counts: Mapping[Any, int]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a night has to keep to. `room`: requests that fit into it; more are sent only for what
-    is new, probable or due. `limit`: requests that are never exceeded (None: any number).
-    Everything is requested within `max_age_days`. `requests_all`: whatever that takes, also what
-    was requested a moment ago."""
+    """The rules of a night. `room`: requests that fit into it; more are only sent for new, probable
+    or due candidates. `limit`: a number of requests that is never exceeded (None: no limit). Every
+    candidate is requested within `max_age_days`. `requests_all`: request all candidates, even if
+    they were requested a moment ago."""
 
     max_age_days: float = 7
     room: float = math.inf
@@ -81,9 +83,9 @@ class Order:
     """`positions` of the candidates to request, in that order, with the `reasons` (indexes into
     REASONS) for each.
 
-    `needed`: requests that this night takes for what is new and for the maximum age. Left out,
-    although: `is_late`, its deadline passes before the next night; `is_waiting`, it was never
-    requested."""
+    `needed`: requests that this night needs for new candidates and for the maximum age. Candidates
+    that are left out: `is_late` if the deadline passes before the next night, `is_waiting` if it
+    was never requested."""
 
     positions: Ints
     reasons: npt.NDArray[np.int8]
@@ -109,48 +111,53 @@ def order_requests(
     count = len(requested)
     is_new = np.isnan(requested)
     is_due = deadline - now < HALF_DAY_S
-    is_open = is_new | (now - requested >= HALF_DAY_S) | (rules.requests_all)
+    is_open = is_new | (now - requested >= HALF_DAY_S) | rules.requests_all
+    is_worth = is_open & (is_new | (chance >= WORTH))
     done = count - int(is_open.sum())  # by an earlier run of this night
 
     def count_turns(candidates: Flags) -> int:
         """How many of these are requested tonight for their age."""
-        a_night = int(np.ceil((candidates.sum() + done) / rules.max_age_days)) - done
-        return max(a_night, int((candidates & is_due).sum()))
+        a_night = math.ceil((int(candidates.sum()) + done) / rules.max_age_days)
+        return max(a_night - done, int((candidates & is_due).sum()))
 
-    is_worth = is_open & (is_new | (chance >= WORTH))
     needed = int(is_new.sum()) + count_turns(is_open & ~is_new)
     turns = count_turns(is_open & ~is_worth)
+    worth = int(is_worth.sum())
     room = count if rules.requests_all else int(min(rules.room, count)) - done
-    size = max(int(is_worth.sum()) + turns, room)
+    size = max(worth + turns, room)
     if rules.limit is not None and rules.limit < size:
         size = rules.limit
         turns = min(turns, size)
         if size < needed:
-            turns = max(int(size * OLDEST_SHARE), size - int(is_worth.sum()))
-    if size >= is_open.sum():
+            turns = max(int(size * OLDEST_SHARE), size - worth)
+    if size >= count - done:
         turns = 0
-    open_candidates = np.flatnonzero(is_open & ~is_worth)
-    oldest = open_candidates[np.argsort(deadline[open_candidates], kind="stable")][:turns]
+    oldest = _sort_by(deadline, is_open & ~is_worth)[:turns]
     is_open[oldest] = False
-    open_now = np.flatnonzero(is_open)
-    picked = open_now[np.argsort(-chance[open_now], kind="stable")][: size - len(oldest)]
+    picked = _sort_by(-chance, is_open)[: size - len(oldest)]
     positions = np.concatenate([oldest, picked])
+    reasons = np.where(is_worth, why, REASONS.index(Reason.ROOM))
+    reasons[is_new] = REASONS.index(Reason.NEW)
+    reasons[oldest] = REASONS.index(Reason.DUE)
     is_left = np.ones(count, bool)
     is_left[positions] = False
-    reasons = np.where(is_worth[picked], why[picked], REASONS.index(Reason.ROOM))
-    reasons[is_new[picked]] = REASONS.index(Reason.NEW)
-    due = np.full(len(oldest), REASONS.index(Reason.DUE))
     return Order(
         positions,
-        np.concatenate([due, reasons]).astype(np.int8),
+        reasons[positions].astype(np.int8),
         needed,
-        is_left & is_due & ~is_new,
-        is_left & is_new,
+        is_late=is_left & is_due & ~is_new,
+        is_waiting=is_left & is_new,
     )
 
 
+def _sort_by(values: Floats, among: Flags) -> Ints:
+    """The positions of these candidates, the smallest value first."""
+    positions = np.flatnonzero(among)
+    return positions[np.argsort(values[positions], kind="stable")]
+
+
 def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
-    """The best reason to request each candidate: the most precise signal, or its own habits."""
+    """The best reason to request each candidate: the most precise signal, or its own history."""
     found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
     for signal in reversed(SIGNALS):
         found[candidates.has_signal(signal)] = REASONS.index(Reason(signal))

@@ -24,21 +24,23 @@ class Business(Record):
 
 
 def read_business(payload: Any, params: Params) -> Rows:
-    """`read_business`: one object. No account is without its business: an empty one tells
+    """`read_business`: one object. Every account has a business, so an empty object says
     nothing."""
-    yield from (
-        shape_entries(Business, as_objects(payload), _rename_short_name)
-        if as_objects(payload)
-        else [mark_missing(Business, "business")]
-    )
+    businesses = as_objects(payload)
+    if not businesses:
+        yield mark_missing(Business, "business")
+    yield from shape_entries(Business, businesses, _rename_short_name)
 
 
 def _rename_short_name(entry: Entry) -> Entry:
     """The short name's member may be named after the service, followed by `Name` (observation
     47)."""
-    other_names = (name for name in entry if name.lower() not in ("businessname", "contactname"))
-    names = [name for name in other_names if name.lower().endswith("name")]
-    return {("serviceName" if [name] == names else name): value for name, value in entry.items()}
+    names = [name for name in entry if name.lower().endswith("name")]
+    others = [name for name in names if name.lower() not in ("businessname", "contactname")]
+    raw = dict(entry)
+    if len(others) == 1:
+        raw["serviceName"] = raw.pop(others[0])
+    return raw
 
 
 AREA = Area("account")

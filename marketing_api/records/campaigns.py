@@ -116,7 +116,7 @@ def read_campaigns(payload: Any, params: Params) -> Rows:
     items = items_of(payload)
     is_grouped = isinstance(items, dict)
     for name, group in items.items() if is_grouped else [("", items)]:
-        if isinstance(group, dict) and "id" in group:  # a campaign in the place of a group
+        if isinstance(group, dict) and "id" in group:  # a campaign instead of a group
             data = [group]
             name = ""
         else:
@@ -130,31 +130,39 @@ def read_campaigns(payload: Any, params: Params) -> Rows:
 
 
 def _find_group_entries(group: Any) -> Any:
-    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty
-    one may be a mere count of 0."""
-    if not isinstance(group, dict) or "data" in group:
-        return group["data"] if isinstance(group, dict) else group
-    if is_numbered(group) or any(isinstance(item, dict) for item in group.values()):
+    """The collection in a group: its `data`, or the group itself if it holds campaigns. An empty
+    group may have nothing but a count of 0."""
+    if not isinstance(group, dict):
         return group
-    is_empty = group.get("count") in (None, 0, "0") and not any(map(is_full, group.values()))
-    return [] if is_empty else found if (found := first_member(group, "data")) else [group]
+    if "data" in group:
+        return group["data"]
+    members = group.values()
+    if is_numbered(group) or any(isinstance(item, dict) for item in members):
+        return group
+    has_count = group.get("count") not in (None, 0, "0")
+    if not has_count and not any(map(is_full, members)):
+        return []
+    return first_member(group, "data") or [group]
 
 
 def _shape_campaign(entry: Entry, group: str) -> Entry:
     status = group or entry.get("status")
     kind = entry.get("type")
+    is_automated = isinstance(kind, str) and kind.strip().lower() == "automated"
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
-    is_automated = status == "automation" or (
-        isinstance(kind, str) and kind.strip().lower() == "automated"
-    )
+        is_automated = True
     raw = {**entry, "type": "automated" if is_automated else "standard"}
-    return raw if is_nothing(status) else {**raw, "status": status}
+    if is_nothing(status):
+        return raw
+    return {**raw, "status": status}
 
 
 def read_campaign(payload: Any, params: Params) -> Rows:
     """`item`: one campaign; its group is not given, its type is the one requested."""
-    requested = {"type": params["type"]} if "type" in params else {}
+    requested = {}
+    if "type" in params:
+        requested = {"type": params["type"]}
     yield from shape_entries(Campaign, as_objects(payload), known=requested)
 
 
@@ -179,16 +187,17 @@ def _stats_of(entry: Entry, campaign_id: Any) -> Any:
     stats = first_member(entry, "stats")
     if stats not in (None, "") and is_scalar(stats):
         return stats
-    beside = {
-        name: value
-        for name, value in entry.items()
-        if name.lower() not in ("stats", "clicks", "id")
-        or (name.lower() == "id" and not is_scalar(value))
-    }
+    beside = {}
+    for name, value in entry.items():
+        is_id = name.lower() == "id" and is_scalar(value)
+        if not is_id and name.lower() not in ("stats", "clicks"):
+            beside[name] = value
     if stats not in (None, ""):
         return {**beside, **_shape_stats(stats, campaign_id)}
     reason = "stats: missing from the response"
-    return Unread(entry, reason) if beside else mark_missing(CampaignStats, "stats")[1]
+    if beside:
+        return Unread(entry, reason)
+    return mark_missing(CampaignStats, "stats")[1]
 
 
 _STATS = {
@@ -201,7 +210,7 @@ _STATS = {
 
 
 def _shape_stats(stats: Any, campaign_id: Any) -> Entry:
-    """Counts and percentages; what is neither is left to the record to refuse."""
+    """Counts and percentages; the record refuses a value that is neither."""
     raw: Entry = {"campaign_id": campaign_id}
     for name, value in as_object(stats).items():
         column = _STATS.get(name.lower())
@@ -225,7 +234,7 @@ class _Link:
     is_whole: bool = True
 
     def add_entry(self, entry: Entry) -> Rows:
-        """Take in an entry; what of its clickers is missing or cannot be read."""
+        """Add an entry; yields its clickers that are missing or cannot be read."""
         self.message = self.message or entry.get("message")
         for name, value in entry.items():
             if name.lower() == "clickers":  # absent when there are none (row 25)
@@ -263,7 +272,9 @@ def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
     clicker with the sum."""
     links: dict[str, _Link] = {}
     for entry in list_entries(clicks):
-        url = entry.get("url") if isinstance(entry, dict) else None
+        url = None
+        if isinstance(entry, dict):
+            url = entry.get("url")
         if not isinstance(url, str):
             reason = "url: not a text" if isinstance(entry, dict) else "not an object"
             yield CampaignLink, Unread(entry, reason)
@@ -271,14 +282,14 @@ def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
         yield from links.setdefault(url, _Link()).add_entry(entry)
     for url, link in links.items():
         place = {"campaign_id": campaign_id, "url": url}
-        yield CampaignLink, {**link.unknown, **place, "message": link.message, **link.totals}
+        known = {**place, "message": link.message}
+        yield CampaignLink, {**link.unknown, **known, **link.totals}
         for email, count in link.clicks.items():
             yield CampaignClicker, {**place, "email": email, "click_count": count}
 
 
 def _list_clickers(clickers: Any) -> Iterator[Any]:
-    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one
-    clicker as it is."""
+    """Each clicker unchanged; an object of addresses with their clicks becomes pairs."""
     if not isinstance(clickers, dict) or not clickers or is_numbered(clickers):
         yield from list_entries(clickers)
     elif any("@" in name for name in clickers):

@@ -121,55 +121,60 @@ _NAMED = frozenset(
 
 
 def read_contacts(payload: Any, params: Params) -> Rows:
-    """`read_contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an
-    object by id, an array with one entry per list by e-mail, observation 4) fill no table: an
-    object looked up by id does not tell its list."""
-    requested = {"list_id": params["listid"]} if "listid" in params else {}
+    """`read_contacts`: {count, items}; the list is the requested one. Look-ups (`contact`: an
+    object by id, an array with one entry per list by e-mail, observation 4) fill no table, since an
+    object that was looked up by id does not name its list."""
+    requested = {}
+    if "listid" in params:
+        requested = {"list_id": params["listid"]}
     for entry in list_entries(items_of(payload)):
         yield Contact, _shape_contact(entry, requested) if isinstance(entry, dict) else entry
 
 
 def _shape_contact(entry: Entry, requested: dict[str, str]) -> Entry:
-    """A million of these are read from one response, so the usual entry takes no loop of its
-    own."""
+    """One response may have a million of these, so a usual entry takes no loop."""
     raw = {**entry, **requested}
     if "status" in raw:
         raw["status"], raw["status_code"] = _read_status(raw["status"])
     if requested and "listid" in raw:
         del raw["listid"]
-    beside = (
-        {}
-        if entry.keys() <= _NAMED
-        else {name: raw.pop(name) for name in entry if name not in _NAMED}
-    )
-    if "fields" in raw and (isinstance(raw["fields"], (dict, list)) or is_nothing(raw["fields"])):
-        fields = raw.pop("fields")
-        raw["custom_fields"] = beside | ({} if is_nothing(fields) else as_object(fields))
+    beside = {}
+    if not entry.keys() <= _NAMED:
+        beside = {name: raw.pop(name) for name in entry if name not in _NAMED}
+    fields = raw.get("fields")
+    if "fields" in raw and is_nothing(fields):
+        del raw["fields"]
+        raw["custom_fields"] = beside
+    elif isinstance(fields, (dict, list)):
+        del raw["fields"]
+        raw["custom_fields"] = beside | as_object(fields)
     elif beside:
         raw["custom_fields"] = beside
     return raw
 
 
 def _read_status(value: Any) -> tuple[Any, Any]:
-    """Word and code, whichever of them came; an unknown code has no word, an unknown word no
+    """Word and code, of which the response has one. An unknown code has no word, an unknown word no
     code."""
-    if (
-        isinstance(value, str)
-        and (known := _STATUS.get(value) or _STATUS.get(value.strip().lower())) is not None
-    ):
-        return known
+    if isinstance(value, str):
+        known = _STATUS.get(value) or _STATUS.get(value.strip().lower())
+        if known is not None:
+            return known
     if is_nothing(value):
         return None, None
     code = read_or_none(read_int, value)
-    # a word, or to be set aside
-    return (value, None) if code is None else (STATUSES.get(code), code)
+    # a word, or a value that the record refuses
+    if code is None:
+        return (value, None)
+    return (STATUSES.get(code), code)
 
 
 def read_coupons(payload: Any, params: Params) -> Rows:
     """`read_coupons`: […]."""
-    for record, raw in shape_entries(
-        Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload
-    ):
+    coupons = payload
+    if isinstance(payload, dict) and "items" in payload:
+        coupons = items_of(payload)
+    for record, raw in shape_entries(Coupon, coupons):
         if isinstance(raw, dict) and "email" in params:
             raw.setdefault("email", params["email"])
         yield record, raw
@@ -180,52 +185,56 @@ def read_timeline(payload: Any, params: Params) -> Rows:
     {data, count}}."""
     contact = params.get("id", payload.get("id"))
     for record, name, key_column, moment_column, identity in _PARTS:
-        for raw in add_keys(
-            list_entries(_find_part_entries(first_member(payload, name))), key_column, identity
-        ):
+        entries = list_entries(_find_part_entries(first_member(payload, name)))
+        for raw in add_keys(entries, key_column, identity):
             if isinstance(raw, dict):
-                moment = _find_moment(raw)
+                raw["contact_id"] = contact
+                raw[moment_column] = _find_moment(raw)
                 raw.pop("datetime", None)
                 raw.pop("timestamp", None)
-                raw |= {moment_column: moment, "contact_id": contact}
-                if record is TimelineVisit:
-                    lift_members(raw, "utm", _UTM)
-                elif is_numbered(details := raw.get("details")) and all(
-                    isinstance(item, dict) for item in details.values()
-                ):
-                    raw["details"] = list(details.values())  # a list that the service numbers
+                _shape_details(record, raw)
             yield record, raw
 
 
+def _shape_details(record: type[Record], raw: Entry) -> None:
+    if record is TimelineVisit:
+        lift_members(raw, "utm", _UTM)
+        return
+    details = raw.get("details")
+    if is_numbered(details) and all(isinstance(item, dict) for item in details.values()):
+        raw["details"] = list(details.values())  # a list that the service numbers
+
+
 def _find_part_entries(wrapper: Any) -> Any:
-    """The entries of a part; a wrapper that holds something under a name that nobody knows is set
-    aside as a whole."""
+    """The entries of a part. A wrapper that holds something under an unknown name is rejected as a
+    whole."""
     if not isinstance(wrapper, dict) or is_numbered(wrapper):
         return wrapper
     found = first_member(wrapper, "data", "items")
     if found is None and is_scalar(wrapper.get("id")):
         return wrapper  # an entry, which is the only one
-    return [[wrapper]] if found is None and any(map(is_full, wrapper.values())) else found
+    if found is None and any(map(is_full, wrapper.values())):
+        return [[wrapper]]
+    return found
 
 
 def _find_moment(raw: Entry) -> Any:
     """The timestamp where one is given, since the text is in local time (observation 21)."""
     timestamp = raw.get("timestamp")
-    return raw.get("datetime") if is_no_moment(timestamp) else timestamp
+    if is_no_moment(timestamp):
+        return raw.get("datetime")
+    return timestamp
 
 
 def _visit_identity(raw: Entry) -> tuple[Any, ...]:
     utm = raw.get("utm")
-    return (
-        raw.get("link"),
-        *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()),
-        _find_moment(raw),
-    )
+    parts = [utm.get(name) for name in _UTM] if isinstance(utm, dict) else []
+    return (raw.get("link"), *parts, _find_moment(raw))
 
 
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
-#: Of each part of the response: its record, its name, the columns of key and moment, and what tells
-#: its entries apart.
+#: For each part of the response: its record, its name, the columns of key and moment, and the
+#: values that identify an entry.
 _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[Entry], Iterable[Any]]], ...] = (
     # without the details: these change when a message is opened, and must update the row instead of
     # adding one

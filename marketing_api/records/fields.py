@@ -1,4 +1,4 @@
-"""What a record is, and how the types of its fields are read: nothing beyond this package knows how
+"""What a record is, and how the types of its fields are read. No other package has to know how
 untidy the values are.
 
 Not here: which fields a record has (`records/AREA.py`), reading single values (`values`),
@@ -56,11 +56,11 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry, or a part of one, that could not be read: set aside as it came, with the reason,
+    """An entry, or a part of one, that could not be read. It is kept unchanged with the reason,
     which names fields and never values.
 
-    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it
-    only proves no row to be gone."""
+    `is_entry`: False for a whole collection that was missing. Then nothing is kept, but no row
+    counts as deleted."""
 
     raw: Any
     reason: str
@@ -68,19 +68,19 @@ class Unread:
 
 
 def mark_missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
-    """Says that a response leaves open which entries of `record` there are: their collection is
+    """Means that a response does not show which entries of `record` exist: their collection is
     null, missing or contradicts its count."""
     return record, Unread(None, f"{name}: missing from the response", is_entry=False)
 
 
-#: What a `rows` function yields: each entry of a response with the record it should become. An
-#: entry holds only what the response really had, under the service's names or the fields'; what is
-#: no object, and `Unread`, are passed on, to be set aside.
+#: What a `rows` function yields: each entry of a response with the record that it should become. An
+#: entry holds only what the response has, under the service's names or the fields' names. An entry
+#: that is no object, and `Unread`, are passed on and rejected later.
 Rows = Iterator[tuple[type[Record], Any]]
 
 
-#: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people
-#: included.
+#: Marks a field as personal data: anything that names, reaches or quotes a person, including free
+#: text by people.
 _PERSONAL: Entry = {"personal": True}
 #: Marks a field that is a link or a text with links: one to a person's own page has their name or
 #: address in it.
@@ -90,18 +90,24 @@ _LINK: Entry = {"link": True}
 def field(
     doc: str, *wire: str, personal: bool = False, link: bool = False, default: Any = None
 ) -> Any:
-    """A field that a response may lack; `model_fields_set` tells whether it did. `wire` are the
-    service's names for it, some of which the machine-readable description spells in lower case."""
-    spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
+    """A field that a response may lack; `model_fields_set` says whether it did. `wire` are the
+    service's names for it; the machine-readable description spells some in lower case."""
+    lower_case = map(str.lower, wire)
+    spellings = dict.fromkeys((*wire, *lower_case))
+    marks: dict[str, Any] = {}
+    if personal:
+        marks = _PERSONAL
+    elif link:
+        marks = _LINK
     return Field(
         default=default,
         description=doc,
         validation_alias=AliasChoices(*spellings) if spellings else None,
-        json_schema_extra=_PERSONAL if personal else _LINK if link else None,
+        json_schema_extra=marks or None,
     )
 
 
-#: A field without which the record cannot be told apart.
+#: A field that identifies the record.
 key = partial(field, default=...)
 
 
@@ -143,14 +149,16 @@ def _require_value(value: Value | None) -> Value:
 def _key_text(value: Any) -> str:
     if isinstance(value, float):
         raise ValueError("not a text")  # 1.0 and 1 would be two keys
-    text = read_text(value)
-    return _require_value(None if text is None or not text.strip() else text)
+    text = _require_value(read_text(value))
+    return _require_value(text if text.strip() else None)
 
 
 def _read_json(value: Any) -> Any:
     if is_nothing(value):
         return None
-    return value if isinstance(value, (dict, list)) else [value]
+    if isinstance(value, (dict, list)):
+        return value
+    return [value]
 
 
 def _read_texts(value: Any) -> list[str] | None:
@@ -165,12 +173,13 @@ def _read_texts(value: Any) -> list[str] | None:
 
 
 def _use_reader(read: Callable[[Any], Any]) -> PlainValidator:
-    """The reader's word is final: validating its result once more takes a third of the time."""
+    """Pydantic does not validate the reader's result again, which would take a third of the
+    time."""
     return PlainValidator(read, json_schema_input_type=Any)
 
 
 def _use_reader_or_none(read: Callable[[Any], Any]) -> PlainValidator:
-    """What is nothing no reader takes, so only what one refuses is looked at again."""
+    """No reader accepts a missing value, so only refused values are checked for that."""
 
     def read_or_nothing(value: Any) -> Any:
         try:

@@ -89,22 +89,24 @@ def read_lists(payload: Any, params: Params, of: Callable[[Any], Any] = items_of
     if of is as_objects and not as_objects(payload):
         yield mark_missing(ListField, "list")
     for record, raw in shape_entries(ContactList, of(payload), _unify_spelling):
-        fields = raw.pop("fields", None) if isinstance(raw, dict) else None
+        fields = None
+        if isinstance(raw, dict):
+            fields = raw.pop("fields", None)
         yield record, raw
-        if not _are_complete(fields) and (
-            of is as_objects or is_full(fields)
-        ):  # a listing need not have them
+        # Entries of a listing may come without fields.
+        is_expected = of is as_objects or is_full(fields)
+        if is_expected and not _are_complete(fields):
             yield mark_missing(ListField, "fields")
         if fields is not None:
             yield from _shape_fields(fields, raw.get("id"))
 
 
-#: `list`: one object with `fields`; an empty one tells nothing of them.
+#: `list`: one object with `fields`; an empty object says nothing about them.
 contact_list = partial(read_lists, of=as_objects)
 
 
 def _unify_spelling(entry: Entry) -> Entry:
-    """Both spellings are in use (observation 17); where both came, the one with a value counts."""
+    """Both spellings are in use (observation 17). If both came, the one with a value counts."""
     raw = dict(entry)
     for name in ("email", "message"):
         right = f"confirmation_{name}"
@@ -116,11 +118,10 @@ def _unify_spelling(entry: Entry) -> Entry:
 
 def _are_complete(fields: Any) -> bool:
     """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of
-    another kind may be anybody's."""
-    return fields == [] or (
-        isinstance(fields, dict)
-        and all(name.isdecimal() and isinstance(fields[name], str) for name in fields)
-    )
+    another kind prove nothing."""
+    if not isinstance(fields, dict):
+        return bool(fields == [])
+    return all(name.isdecimal() and isinstance(label, str) for name, label in fields.items())
 
 
 #: What fields may be wrapped in.
@@ -128,11 +129,11 @@ _AROUND = frozenset({"field", "fields", "items", "data"})
 
 
 def _shape_fields(fields: Any, list_id: Any) -> Rows:
-    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or
-    wrapper of its own.
+    """`fields`: {field id: label}, or entries with id and label; either may be in a list or in a
+    wrapper.
 
-    A place in a list is no id: a label without one is set aside, and so is a collection under a
-    name that nobody knows."""
+    A position in a list is no id, so a label without an id is rejected. So is a collection under an
+    unknown name."""
     if not is_collection(fields):
         yield ListField, fields
         return
@@ -140,7 +141,7 @@ def _shape_fields(fields: Any, list_id: Any) -> Rows:
     for name, label in as_object(fields).items():
         if first_member(label, "label", "name") is not None:
             yield ListField, _shape_labelled_field(label, list_id, None if is_list else name)
-        elif is_full(label) and (name.lower() in _AROUND or (is_list and not _has_id(label))):
+        elif _is_wrapper(label, None if is_list else name):
             yield from _shape_fields(label, list_id)
         elif is_list:
             yield ListField, label
@@ -148,8 +149,13 @@ def _shape_fields(fields: Any, list_id: Any) -> Rows:
             yield ListField, _shape_named_field(name, label, list_id)
 
 
-def _has_id(entry: Any) -> bool:
-    return is_scalar(first_member(entry, "id"))
+def _is_wrapper(value: Any, name: str | None) -> bool:
+    """Whether it is a collection of fields. In a list it has no name, and no id either."""
+    if not is_full(value):
+        return False
+    if name is not None:
+        return name.lower() in _AROUND
+    return not is_scalar(first_member(value, "id"))
 
 
 def _shape_named_field(name: str, label: Any, list_id: Any) -> Entry | Unread:

@@ -133,19 +133,23 @@ def direct_reviews(payload: Any, params: Params) -> Rows:
 
 
 def _direct_review(entry: Entry) -> Entry:
-    """Date and time of day together; the date alone where it has the time already (unix seconds, or
-    both in one) or none is given."""
+    """Joins date and time of day. The date stays alone if it has the time already (unix seconds, or
+    both in one), or if no time is given."""
     raw = dict(entry)
-    if "date" in raw:
-        date = raw.pop("date")
-        time = raw.pop("time", None)
-        if isinstance(date, str) and not (
-            is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)
-        ):
-            # the latter is set aside
-            date = f"{date} {time}" if isinstance(time, str) else [date, time]
-        raw["reviewed_at"] = date
+    if "date" not in raw:
+        return raw
+    date = raw.pop("date")
+    time = raw.pop("time", None)
+    is_day = isinstance(date, str) and not is_no_moment(date)
+    if is_day and not is_nothing(time) and not _has_time(date):
+        # the record refuses the pair
+        date = f"{date} {time}" if isinstance(time, str) else [date, time]
+    raw["reviewed_at"] = date
     return raw
+
+
+def _has_time(date: str) -> bool:
+    return ":" in date or date.strip().isdigit()
 
 
 def online_reviews(payload: Any, params: Params) -> Rows:
@@ -163,13 +167,15 @@ def online_reviews(payload: Any, params: Params) -> Rows:
 
 
 def _shape_channel(named: Entry, value: Entry) -> Rows:
-    channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
-    data = value.get("data")
-    if not is_nothing(value.get("count")):
-        channel["review_count"] = value["count"]
+    channel = named | value
+    data = channel.pop("data", None)
+    count = channel.pop("count", None)
+    if not is_nothing(count):
+        channel["review_count"] = count
     elif isinstance(data, (dict, list)):
         channel["review_count"] = len(data)
-    # without reviews it lacks `data` and has no average; another did not serve them
+    # A channel without reviews has neither `data` nor an average. With an average it has reviews
+    # that were not served.
     elif is_nothing(value.get("AvgRating")):
         channel["review_count"] = 0
     yield OnlineReviewChannel, channel
@@ -183,9 +189,11 @@ def _online_review(entry: Any, channel: Any) -> Any:
         return entry
     raw = {"channel": channel, **entry}
     if "rating" in raw:
-        raw["rating_raw"], raw["rating"] = raw["rating"], read_rating(raw["rating"])
+        rating = raw["rating"]
+        raw["rating"] = read_rating(rating)
+        raw["rating_raw"] = rating
         with contextlib.suppress(ValueError):
-            raw["rating_raw"] = as_text(raw["rating_raw"])
+            raw["rating_raw"] = as_text(rating)
     return raw
 
 
@@ -207,8 +215,9 @@ def read_sentiment(payload: Any, params: Params) -> Rows:
     totals = _by_polarity(stats)
     groups = _by_polarity(items)
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
-        # fewer are listed than the totals say, or none at all
-        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):
+        # fewer mentions are listed than the totals say, or none at all
+        counted = {"count": totals.get(polarity)}
+        if not is_whole(counted, groups.get(polarity)):
             yield mark_missing(SentimentMention, polarity)
     if not isinstance(items, dict):
         yield from shape_entries(SentimentMention, items)
@@ -224,11 +233,9 @@ def _shape_mentions(group: Any, polarity: str) -> Rows:
 
 
 def _by_polarity(groups: Any) -> Entry:
-    return (
-        {to_singular(name): value for name, value in groups.items()}
-        if isinstance(groups, dict)
-        else {}
-    )
+    if isinstance(groups, dict):
+        return {to_singular(name): value for name, value in groups.items()}
+    return {}
 
 
 #: The series of `stats`, by record.
@@ -243,15 +250,14 @@ def read_stats(payload: Any, params: Params) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of
     the names."""
     if not isinstance(payload, dict):
-        if payload:  # entries without the name of their series: nobody knows which one
+        if payload:  # entries without the name of their series
             yield ReviewStats, payload
             yield from itertools.starmap(mark_missing, _SERIES.items())
         return
     served = {record: first_member(payload, name) for record, name in _SERIES.items()}
-    if not any(series is not None for series in served.values()) and any(
-        map(is_full, payload.values())
-    ):
-        yield ReviewStats, payload  # under names that nobody knows: set aside
+    is_known = any(series is not None for series in served.values())
+    if not is_known and any(map(is_full, payload.values())):
+        yield ReviewStats, payload  # entries under unknown names: rejected
     for record, name in _SERIES.items():
         if payload and not is_whole(None, served[record]):
             yield mark_missing(record, name)
@@ -272,35 +278,41 @@ def _by_network(entry: Any) -> Rows:
             yield SocialMediaStats, {**period, "network": network, "mention_count": count}
 
 
-# --- the number inside an online review's rating, "a serialized structure" of which no sample
-# exists
-# (observation 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are
-# tried.
+# ---- the number inside an online review's rating, "a serialized structure" without a sample
+# (observation 32). The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
 
 _NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
 #: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.
 _PHP = re.compile(r"\s*([idbsaO]:|N;)", re.ASCII)
-#: A number that PHP does not write so, but its reader here takes: `i:1_000;`.
+#: A number that PHP does not write like this, but that our reader would accept: `i:1_000;`.
 _NO_PHP = re.compile(
     r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))",
     re.ASCII,
 )
-#: Longer text is no rating; it is kept raw and not looked into.
+#: Longer text is no rating; it is kept raw and not parsed.
 _LONGEST = 10_000
 
 
 def read_rating(value: Any) -> float | None:
-    """The number in `value` when there is exactly one, wherever it stands in the structure; else
-    None. Never raises."""
+    """The number in `value` if there is exactly one, anywhere in the structure; else None. Never
+    raises."""
+    structure = value
+    if isinstance(value, str):
+        structure = _parse_structure(value)
     try:
-        numbers = list(_find_numbers(_parse_structure(value) if isinstance(value, str) else value))
+        numbers = list(_find_numbers(structure))
     except RecursionError:
         return None
-    return numbers[0] if len(numbers) == 1 else None
+    if len(numbers) == 1:
+        return numbers[0]
+    return None
 
 
 def _parse_structure(text: str) -> Any:
-    if len(text) > _LONGEST or ((is_php := _PHP.match(text)) and _NO_PHP.search(text)):
+    if len(text) > _LONGEST:
+        return None
+    is_php = _PHP.match(text) is not None
+    if is_php and _NO_PHP.search(text):
         return None
     try:
         if is_php:
@@ -309,8 +321,10 @@ def _parse_structure(text: str) -> Any:
                 object_hook=lambda name, members: members,
                 decode_strings=True,
             )
-        return text if _NUMBER.fullmatch(text) else json.loads(text)
-    except Exception:  # whatever a stranger's text makes of a parser, it is no rating
+        if _NUMBER.fullmatch(text):
+            return text
+        return json.loads(text)
+    except Exception:  # a text from outside may make a parser raise anything
         return None
 
 

@@ -18,32 +18,31 @@ from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
 Pairs = TypeVar("Pairs")
-#: An entry that is about to become a record; one that is no object is passed on as it came, to be
-#: set aside with a reason.
+#: An entry that will become a record. If it is no object, it is passed on unchanged, and rejected
+#: later with a reason.
 Raw = Any
 Entry = dict[str, Any]
 #: What was requested.
 Params = Mapping[str, str]
 
 
-#: The only member of what stands in the place of an archived entry about somebody who asked to be
-#: forgotten.
+#: The only member of the marker that replaces an archived entry about a forgotten person.
 FORGOTTEN = "_forgotten"
 
 
 @dataclass(frozen=True)
 class CutEntry:
-    """An entry that is not archived, since it is about somebody who asked to be forgotten."""
+    """An entry that is not archived, since it is about a person who asked to be forgotten."""
 
     fingerprint: str
 
 
 def list_entries(items: Any) -> Iterator[Any]:
     """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null
-    for empty (row 16).
+    for empty (observation 16).
 
-    An object with an id of its own is the only entry. What is no collection is passed on as it
-    came, to be set aside without losing the others. What stands for a cut entry becomes a
+    An object with its own id is the only entry. A value that is no collection is passed on
+    unchanged; it is rejected later without losing the others. The marker of a cut entry becomes a
     CutEntry."""
     if isinstance(items, dict) and is_scalar(items.get("id")):
         yield items
@@ -60,26 +59,26 @@ def is_collection(value: Any) -> bool:
 
 
 def is_whole(wrapper: Any, collection: Any) -> bool:
-    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`.
-    Missing, null and "" tell nothing, nor does one whose count is a collection itself, nor an
-    object that stands for no list: it may be anything."""
+    """Whether a nested collection proves to be complete: it is a collection, and has at least as
+    many entries as the count beside it in `wrapper`. A missing one, null or "" proves nothing,
+    except beside a count of 0. Neither does an object that is no list, or a count that is a
+    collection itself."""
     count = first_member(wrapper, "count")
     if isinstance(count, (dict, list)):
         return False
     counted = read_or_none(read_int, count)
     if collection is None or collection == "":
         return counted == 0
-    is_entry = isinstance(collection, dict) and is_scalar(
-        collection.get("id")
-    )  # an only entry stands for a list of one
-    is_list = (
-        isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
-    )
+    if isinstance(collection, dict):
+        is_single = is_scalar(collection.get("id"))
+        is_list = is_single or is_numbered(collection) or not collection
+    else:
+        is_list = isinstance(collection, list)
     return is_list and sum(1 for _ in list_entries(collection)) >= (counted or 0)
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether it is one value, and there."""
+    """Whether it is a single value, and not None."""
     return value is not None and not isinstance(value, (dict, list))
 
 
@@ -88,13 +87,13 @@ def is_full(value: Any) -> bool:
 
 
 def is_numbered(value: Any) -> TypeGuard[Entry]:
-    """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
+    """Whether it is an object instead of a list: entries keyed by number (observation 16)."""
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
 
 
 def as_object(value: Any) -> Entry:
-    """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row
-    16)."""
+    """The value as an object. `[]` and null mean an empty one; a list becomes an object keyed by
+    position (observation 16)."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list):
@@ -105,7 +104,7 @@ def as_object(value: Any) -> Entry:
 
 
 def first_member(value: Any, *names: str) -> Any:
-    """The first of these members that an object has, case aside (samples disagree on it); None
+    """The first of these members that an object has, ignoring case (samples differ in it); None
     without one."""
     if not isinstance(value, dict):
         return None
@@ -113,20 +112,25 @@ def first_member(value: Any, *names: str) -> Any:
         if name in value:
             return value[name]
     folded = {str(name).lower(): item for name, item in value.items()}
-    return next((folded[name.lower()] for name in names if name.lower() in folded), None)
+    for name in names:
+        if name.lower() in folded:
+            return folded[name.lower()]
+    return None
 
 
 def items_of(payload: Any) -> Any:
-    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and
-    null an empty one."""
-    return first_member(payload, "items") if isinstance(payload, dict) else payload
+    """The collection inside a `{count, items}` wrapper. The payload may also be the collection
+    itself; `[]` and null are empty ones."""
+    if isinstance(payload, dict):
+        return first_member(payload, "items")
+    return payload
 
 
 def as_objects(payload: Any) -> list[Any]:
     """A single fetch as a list: the object itself, or the array that some operations wrap it in
     (observation 4)."""
-    if isinstance(payload, dict):
-        return [payload] if payload else []
+    if payload and isinstance(payload, dict):
+        return [payload]
     return list(list_entries(payload))
 
 
@@ -136,10 +140,13 @@ def shape_entries(
     shape: Callable[[Entry], Entry] = dict,
     known: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[tuple[RecordType, Raw]]:
-    """Every entry of a collection as (record, shaped entry with the columns that are `known` of
-    all); what is no object is passed on as it came."""
+    """Every entry of a collection as (record, shaped entry with the columns that are `known` for
+    all). An entry that is no object is passed on unchanged."""
     for entry in list_entries(items):
-        yield record, {**shape(entry), **known} if isinstance(entry, dict) else entry
+        if isinstance(entry, dict):
+            yield record, {**shape(entry), **known}
+        else:
+            yield record, entry
 
 
 def read_listing(record: RecordType) -> Callable[[Any, Params], Iterator[tuple[RecordType, Raw]]]:
@@ -156,9 +163,9 @@ def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
     """Turn members of a nested object into columns: `url: {filter, link}` with {"filter":
     "url_filter"} → `url_filter`, `url: {link}`.
 
-    What is not named stays where it was and so ends in `extra`. An object that came empty makes its
-    columns known to be empty; one that did not come, or came without a member, leaves them unknown.
-    `raw` is changed and returned."""
+    Members that are not named stay where they were, and so end in `extra`. An empty object makes
+    the columns null; a missing object or member leaves them unknown. `raw` is changed and
+    returned."""
     if name not in raw:
         return raw
     nested = raw[name]
@@ -177,12 +184,11 @@ def lift_members(raw: Entry, name: str, columns: Params) -> Entry:
 def add_keys(
     raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]
 ) -> Iterator[Raw]:
-    """Give entries without an id a stable key: hash of what identifies them plus an occurrence
-    number.
+    """Give entries without an id a stable key: a hash of the values that identify them, and an
+    occurrence number.
 
-    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same
-    response again gives the same keys. Numbers count as the text that other responses send for
-    them."""
+    Equal entries get occurrence 0, 1, … in response order, so all are kept. Reading the same
+    response again gives the same keys. A number and its text give the same key."""
     seen: Counter[str] = Counter()
     for raw in raws:
         if not isinstance(raw, dict):
@@ -197,13 +203,11 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def content_hash(parts: Iterable[Any]) -> str:
-    """24 hex digits, equal for values that differ only in being number or text."""
-    plain = [
-        part if part is None or isinstance(part, (dict, list)) else str(part) for part in parts
-    ]
+    """24 hex digits, equal for a number and its text."""
+    plain = [str(part) if is_scalar(part) else part for part in parts]
     try:
         content = _encode(plain)
-    except RecursionError:  # as deep as can be decoded: told apart by the occurrence number
+    except RecursionError:  # only the occurrence number distinguishes such entries
         return content_hash(
             "nested too deeply" if isinstance(part, (dict, list)) else part for part in plain
         )

@@ -117,7 +117,8 @@ def read_profiles(payload: Any, params: Params) -> Rows:
 def _shape_network(network: str, value: Entry) -> Rows:
     lists = {name: items for name, items in value.items() if name.lower() != "count"}
     served = [entry for items in lists.values() for entry in list_entries(items)]
-    if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
+    are_whole = all(is_whole(None, items) for items in lists.values())
+    if not are_whole or not is_whole(value, served):
         yield mark_missing(SocialProfile, network)
     for name, items in lists.items():
         if isinstance(items, (dict, list)):
@@ -130,13 +131,12 @@ def read_posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
     is_dated = isinstance(items, dict)
-    for name, value in (
-        items.items() if is_dated else zip(repeat("0"), list_entries(items), strict=False)
-    ):
+    dates = items.items() if is_dated else zip(repeat("0"), list_entries(items), strict=False)
+    for name, value in dates:
         if is_dated and value in (None, ""):
             yield mark_missing(SocialPost, name)
         is_post = isinstance(value, dict) and not {"id", "channel"}.isdisjoint(value)
-        # no date above it; a null among posts is set aside
+        # a post without a date above it; a null among posts is rejected
         is_single = is_post or (value is None and name.isdecimal())
         date = None if is_single or name.isdecimal() else name
         for entry in [value] if is_single else list_entries(value):
@@ -144,16 +144,18 @@ def read_posts(payload: Any, params: Params) -> Rows:
 
 
 def _on_channels(entry: Any, date: str | None) -> Rows:
-    """A post once for each of its channels; of no channel: set aside."""
+    """A post once for each of its channels. The record refuses a post without a channel."""
     if not isinstance(entry, dict):
         yield SocialPost, entry
         return
     channels = entry.get("channel")
-    for channel in channels if isinstance(channels, list) and channels else [channels]:
-        yield (
-            SocialPost,
-            _shape_post({**entry, "channel": channel} if channel else dict(entry), date),
-        )
+    if not isinstance(channels, list) or not channels:
+        channels = [channels]
+    for channel in channels:
+        post = dict(entry)
+        if channel:
+            post["channel"] = channel
+        yield SocialPost, _shape_post(post, date)
 
 
 _CHANNEL = {
@@ -191,14 +193,14 @@ def post_details(payload: Any, params: Params) -> Rows:
 def read_links(payload: Any, params: Params) -> Rows:
     """`stats`: {items: [{id, …, clicks: {network: count}}]}."""
     for record, raw in shape_entries(SocialLink, items_of(payload)):
-        clicks = raw.pop("clicks", None) if isinstance(raw, dict) else None
+        clicks = None
+        if isinstance(raw, dict):
+            clicks = raw.pop("clicks", None)
         yield record, raw
         if isinstance(clicks, dict):
             for network, count in clicks.items():
-                yield (
-                    SocialLinkClicks,
-                    {"id": raw.get("id"), "network": network, "click_count": count},
-                )
+                counted = {"id": raw.get("id"), "network": network, "click_count": count}
+                yield SocialLinkClicks, counted
         else:
             yield from shape_entries(SocialLinkClicks, clicks)
 

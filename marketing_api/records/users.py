@@ -55,8 +55,7 @@ def read_users(payload: Any, params: Params) -> Rows:
 
 
 def _shape_users(value: Any, business: str | None) -> Rows:
-    """Ids are the keys of the maps; where a list came in their place, the entry has to tell
-    them."""
+    """Ids are the keys of the maps. If a list came instead, the entries must have them."""
     parts = value if isinstance(value, dict) else {}
     people = next((part for key, part in parts.items() if key.lower() == "users"), value)
     if not is_collection(people):
@@ -64,7 +63,9 @@ def _shape_users(value: Any, business: str | None) -> Rows:
         return
     if not is_whole(value, people):
         yield mark_missing(User, "users")
-    known = {} if business is None else {"business_id": business}
+    known = {}
+    if business is not None:
+        known = {"business_id": business}
     for number, person in as_object(people).items():
         if not isinstance(person, dict):
             yield User, person

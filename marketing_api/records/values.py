@@ -1,9 +1,9 @@
-"""Reading one raw value into one Python value, however the service writes it.
+"""Reading one raw value into one Python value, in every form in which the service writes it.
 
-What is neither recognized nor one of the words for nothing is refused: a value that may mean
-something else is never taken for what it may not be. Every function raises ValueError and nothing
-else; its message does not repeat the value, which may be personal data. Its time is linear in the
-length of a text. Not here: which types fields have (`fields`), collections (`shapes`)."""
+A value that is neither recognized nor a word for "nothing" is refused: nothing is guessed. Every
+function raises ValueError and nothing else; the message does not repeat the value, which may be
+personal data. Its time is linear in the length of a text. Not here: which types fields have
+(`fields`), collections (`shapes`)."""
 
 import datetime as dt
 import functools
@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 #: How the service says "nothing here" (observation 21 and the coupon's `N/A`).
 _NOTHING = frozenset({"", "-", "n/a", "null", "none"})
-#: What begins like this is something: nearly every value, asked of millions.
+#: A text that begins with one of these is a value. Nearly all are, and this check is fast.
 _SOMETHING = frozenset(string.ascii_letters + string.digits) - frozenset("nN")
 
 
@@ -28,7 +28,9 @@ def is_nothing(value: Any) -> bool:
     if isinstance(value, str):
         if value[:1] in _SOMETHING:
             return False
-        return value.isspace() if len(value) > 8 else value.strip().lower() in _NOTHING
+        if len(value) > 8:
+            return value.isspace()
+        return value.strip().lower() in _NOTHING
     return value is None or (isinstance(value, (list, dict)) and not value)
 
 
@@ -39,9 +41,10 @@ def read_or_none(read: Callable[[Any], Value], value: Any) -> Value | None:
         return None
 
 
-#: Decimal point, and commas between well-formed groups of three: `0,123` and `12,34` may be decimal
-#: commas.
+#: A decimal point, and commas between correct groups of three digits: in `0,123` and `12,34` the
+#: comma may be a decimal one, so these are refused.
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)", re.ASCII)
+_DIGITS = re.compile(r"\d{1,39}", re.ASCII)
 #: No number of the service is longer, and none is larger.
 _LONGEST_NUMBER = 40
 _LARGEST_NUMBER = 1e30
@@ -54,18 +57,13 @@ def read_int(value: Any) -> int:
     may be a thousand: refused."""
     if type(value) is int:
         number = value
-    elif (
-        isinstance(value, str)
-        and value.isdigit()
-        and value.isascii()
-        and len(value) < _LONGEST_NUMBER
-    ):
+    elif isinstance(value, str) and _DIGITS.fullmatch(value):
         number = int(value)
     else:
         exact = read_decimal(value)
-        if exact != (number := int(exact)) or (
-            isinstance(value, str) and value.rstrip().endswith(".000")
-        ):
+        number = int(exact)
+        may_be_thousands = isinstance(value, str) and value.rstrip().endswith(".000")
+        if exact != number or may_be_thousands:
             raise ValueError("not a whole number")
         if isinstance(value, float) and abs(number) >= _EXACT:
             raise ValueError("a number too large to be exact")
@@ -92,13 +90,11 @@ _FALSE = frozenset({"0", "no", "false", "n", "off"})
 
 def read_bool(value: Any) -> bool:
     """`0/1`, `Yes/No`, `true/false`, as text, number or boolean."""
-    word = (
-        value.strip().lower()
-        if isinstance(value, str)
-        else str(int(value))
-        if value in (0, 1)
-        else ""
-    )
+    word = ""
+    if isinstance(value, str):
+        word = value.strip().lower()
+    elif value in (0, 1):
+        word = str(int(value))
     if word in _TRUE:
         return True
     if word in _FALSE:
@@ -107,13 +103,14 @@ def read_bool(value: Any) -> bool:
 
 
 def read_text(value: Any) -> str | None:
-    """Text as it came; numbers and booleans become their text, an empty collection stands for
-    nothing, a full one is no text."""
+    """Text unchanged; numbers and booleans as text; None for an empty collection. A collection with
+    content is refused."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if type(value) in (int, float) and (type(value) is int or abs(value) < _EXACT):
+        return str(value).lower()
+    is_exact = isinstance(value, float) and abs(value) < _EXACT
+    if is_exact or isinstance(value, int):
         return str(value)
     if is_nothing(value):
         return None
@@ -124,38 +121,35 @@ _LONGEST_WORD = 100
 
 
 def read_word(value: Any) -> str:
-    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text
-    or begins like a number is none."""
-    if not isinstance(value, str) or not (word := _normalize_word(value))[:1].isalpha():
+    """A word of an open set in lower case: `Active` → active, `On hold` → on hold. A word begins
+    with a letter."""
+    word = _normalize_word(value) if isinstance(value, str) else ""
+    if not word[:1].isalpha():
         raise ValueError("not a word")
     return word
 
 
-#: What stands beside networks in responses.
+#: Members beside the networks in responses.
 _NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
 
 
 def read_network(value: Any) -> str:
-    """The name of a social network in lower case, an open set: `Google+` → google+; a number is
-    none."""
-    if (
-        not isinstance(value, str)
-        or (network := _normalize_word(value)) in _NO_NETWORKS
-        or not any(map(str.isalpha, network))
-    ):
+    """The name of a social network in lower case, an open set: `Google+` → google+. A name has a
+    letter."""
+    network = _normalize_word(value) if isinstance(value, str) else ""
+    if network in _NO_NETWORKS or not any(map(str.isalpha, network)):
         raise ValueError("not a network")
     return network
 
 
 @functools.lru_cache(maxsize=1 << 10)
 def _normalize_word(text: str) -> str:
-    """In lower case, "" for what is none; kept, since a few words stand in millions of entries."""
+    """The word in lower case; "" if it is none. Cached, since millions of entries have the same few
+    words."""
     word = text.strip()
-    return (
-        ""
-        if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable()
-        else word.lower()
-    )
+    if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable():
+        return ""
+    return word.lower()
 
 
 def as_text(value: Any) -> str | None:
@@ -194,49 +188,60 @@ _LONGEST_MOMENT = 40
 
 
 def is_no_moment(value: Any) -> bool:
-    """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of
+    """Whether no date or time is given: nothing, zero, false (PHP's word for none), a date of
     zeros."""
-    if isinstance(value, str):
-        text = value.strip()
-        return (
-            is_nothing(value)
-            or text == "0"
-            or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
-        )
-    return is_nothing(value) or value == 0
+    if is_nothing(value):
+        return True
+    if not isinstance(value, str):
+        return bool(value == 0)
+    text = value.strip()
+    if len(text) > _LONGEST_MOMENT:
+        return False
+    return text == "0" or _NO_DATE.fullmatch(text) is not None
 
 
 def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """Every date-time form of observation 21 → an aware UTC date-time, None for none; local forms
     are in `zone`.
 
-    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing
-    that a clock shows. Of an hour that clocks show twice it is the first. One that they skip is
-    read by the clock before the change, so it moves on by what is skipped: 00:30 becomes 01:30 (as
-    in java.time, and PEP 495 with fold=0). Unix seconds may be a number or text."""
+    A date alone is its first moment. `14:52 PM` (24 h and PM together) is 14:52; `14:52 AM` is
+    refused. If clocks show an hour twice, it is the first one. If they skip it, it is read by the
+    clock before the change, so 00:30 becomes 01:30 (as in java.time, and PEP 495 with fold=0). Unix
+    seconds may be a number or text."""
+    moment: dt.datetime | None = None
     try:
         if isinstance(value, str):
-            hour = _HOUR_FORM.fullmatch(value)
-            if hour and (begin := _begin_of_hour(hour[1], zone)) is not None:
-                return begin + _MINUTES[int(hour[2])]
-            if len(text := value.strip()) <= _LONGEST_MOMENT:
-                if _UNIX.fullmatch(text):
-                    return _from_unix(float(text))
-                match = _DATE_TIME.fullmatch(text)
-                if match is not None:
-                    return _read_local(match, zone)
+            moment = _read_moment_text(value, zone)
         elif type(value) in (int, float) and value:
-            return _from_unix(value)
+            moment = _from_unix(value)
     except (ValueError, OverflowError):
         if not is_no_moment(value):
             raise ValueError("a date or time that does not exist") from None
-    if is_no_moment(value):
+    if moment is None and not is_no_moment(value):
+        raise ValueError("not a date or time")
+    return moment
+
+
+def _read_moment_text(value: str, zone: dt.tzinfo) -> dt.datetime | None:
+    """None if the text has no known form."""
+    hour = _HOUR_FORM.fullmatch(value)
+    if hour:
+        begin = _begin_of_hour(hour[1], zone)
+        if begin is not None:
+            return begin + _MINUTES[int(hour[2])]
+    text = value.strip()
+    if len(text) > _LONGEST_MOMENT:
         return None
-    raise ValueError("not a date or time")
+    if _UNIX.fullmatch(text):
+        return _from_unix(float(text))
+    match = _DATE_TIME.fullmatch(text)
+    if match is None:
+        return None
+    return _read_local(match, zone)
 
 
-#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place
-#: in UTC is worked out once.
+#: `11/04/2014 16:33`, as in listings. One response may hold a million of these, so each hour is
+#: converted to UTC once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)
 _MINUTES = [dt.timedelta(minutes=minute) for minute in range(60)]
 
@@ -249,11 +254,9 @@ def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     year = int(text[6:10])
     hour = int(text[11:])
     begin = dt.datetime(year, month, day, hour, tzinfo=zone)
-    return (
-        begin.astimezone(dt.UTC)
-        if begin.utcoffset() == begin.replace(minute=59).utcoffset()
-        else None
-    )
+    if begin.utcoffset() == begin.replace(minute=59).utcoffset():
+        return begin.astimezone(dt.UTC)
+    return None
 
 
 def _from_unix(seconds: float) -> dt.datetime:
@@ -263,14 +266,22 @@ def _from_unix(seconds: float) -> dt.datetime:
 
 
 def _read_local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
-    y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, fraction, half, offset = match.groups()
-    place = _read_offset(offset) if offset else zone
-    day = dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=place)
-    if hour is None:
-        return day.astimezone(dt.UTC)
-    microsecond = int((fraction or "0").ljust(6, "0")[:6])
-    clock = dt.time(_hour_of_day(int(hour), half), int(minute), int(second or 0), microsecond)
-    return dt.datetime.combine(day, clock, day.tzinfo).astimezone(dt.UTC)
+    part = match.groupdict()
+    year = part["y"] or part["y2"] or part["y3"]
+    month = part["m"] or part["m2"] or part["m3"]
+    day = part["d"] or part["d2"] or part["d3"]
+    place = zone
+    if part["offset"]:
+        place = _read_offset(part["offset"])
+    moment = dt.datetime(int(year), int(month), int(day), tzinfo=place)
+    if part["H"] is not None:
+        moment = moment.replace(
+            hour=_hour_of_day(int(part["H"]), part["half"]),
+            minute=int(part["M"]),
+            second=int(part["S"] or 0),
+            microsecond=int((part["f"] or "0").ljust(6, "0")[:6]),
+        )
+    return moment.astimezone(dt.UTC)
 
 
 def _hour_of_day(hour: int, half: str | None) -> int:
@@ -284,11 +295,12 @@ def _hour_of_day(hour: int, half: str | None) -> int:
     return hour
 
 
-def _read_offset(text: str) -> dt.tzinfo | None:
-    moment = dt.datetime.strptime(text, "%z")
-    if abs(moment.utcoffset() or _FARTHEST) > _FARTHEST:
-        raise ValueError("no zone is so far away")
-    return moment.tzinfo
+def _read_offset(text: str) -> dt.tzinfo:
+    offset = dt.datetime.strptime(text, "%z").utcoffset()
+    assert offset is not None
+    if abs(offset) > _FARTHEST:
+        raise ValueError("no zone has this offset")
+    return dt.timezone(offset)
 
 
 _FARTHEST = dt.timedelta(hours=14)
@@ -299,15 +311,16 @@ def read_share(value: Any) -> tuple[int | None, float | None]:
     25)."""
     if is_nothing(value):
         return None, None
-    count, _, share = value.strip().partition("(") if isinstance(value, str) else (value, "", "")
+    match = _SHARE.fullmatch(value) if isinstance(value, str) else None
     try:
-        if not share:
+        if match is None:
             return read_int(value), None
-        if not share.endswith(")") or not (share := share[:-1].rstrip()).endswith("%"):
-            raise ValueError
-        return read_int(count), float(read_decimal(share[:-1]))
+        return read_int(match[1]), float(read_decimal(match[2]))
     except ValueError:
         raise ValueError("not a count with a percentage") from None
+
+
+_SHARE = re.compile(r"([^(]*)\(([^%)]*)%\s*\)\s*")
 
 
 #: Letters of other scripts; blanks and punctuation among them are left out.
@@ -316,14 +329,14 @@ _WIDE = (
     "\u3040-\ufdff\ufe70-\uff00\uff21-\uff3a\uff41-\uff5a\uff66-\U0010ffff"
 )
 _LABEL = rf"[a-z0-9{_WIDE}](?:[a-z0-9{_WIDE}-]{{0,61}}[a-z0-9{_WIDE}])?"
-#: By practical syntax. Neither cut (`...son@…`) nor masked (`a***@…`): such an address is nobody's.
+#: The usual syntax. A cut address (`...son@…`) or a masked one (`a***@…`) is refused.
 _ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|
     (?!\.|[^@]{{0,64}}(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
     @(?:{_LABEL}\.)+(?:xn--[a-z0-9-]{{0,58}}[a-z0-9]|[a-z{_WIDE}]{{2,63}})"""
 _B = r"[\s\xa0]{0,3}"
 _NUMBER_OF_CLICKS = r"\d[\d,]{0,25}"
 _COUNT = rf"{_B}(?:clicks?{_B}[:=]?{_B})?{_NUMBER_OF_CLICKS}{_B}(?:click(?:s|\(s\))?)?{_B}"
-#: The separators that need a blank beside them, hyphen and x, may be part of a domain.
+#: A hyphen and an x may be part of a domain, so as separators they need a blank beside them.
 _CLICKER = re.compile(
     rf"""(?:\(?{_NUMBER_OF_CLICKS}{_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
     (?P<open><)?(?:mailto:)?(?P<email>{_ADDRESS})(?(open){_B}>)
@@ -342,64 +355,67 @@ def read_clicker(value: Any) -> tuple[str, int]:
     """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click
     (observation 25).
 
-    The count may stand in brackets, after a separator or a blank, with or without the word, or with
-    the word before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an
-    object of address and clicks, and a list of the two."""
+    The count may be in brackets, after a separator or a blank, with or without the word, or with
+    the word before the address. The address may be alone, with `mailto:`, or in `Name <address>`.
+    The value may also be an object of address and clicks, or a list of the two."""
     text, *count = _clicker_parts(value)
-    match = _match_moment(text)
+    match = _match_clicker(text)
     if match is None:
         raise ValueError(_NO_CLICKER)
     name = match["name"] or ""
-    around = (
-        match.string[len(name) : match.start("email")] + " " + match.string[match.end("email") :]
-    )
-    counts = list(map(read_int, (*count, *re.findall(_NUMBER_OF_CLICKS, around, re.ASCII))))
+    before = match.string[len(name) : match.start("email")]
+    after = match.string[match.end("email") :]
+    found = re.findall(_NUMBER_OF_CLICKS, f"{before} {after}", re.ASCII)
+    counts = [read_int(number) for number in (*count, *found)]
     # without a count, a number in the name may be the count
-    is_counted_by_name = "click" in name.lower() or (not counts and any(map(str.isdigit, name)))
+    has_number = any(map(str.isdigit, name))
+    is_counted_by_name = "click" in name.lower() or (has_number and not counts)
     if is_counted_by_name or len(counts) > 1 or min(counts, default=1) < 0:
         raise ValueError(_NO_CLICKER)
-    return match["email"], sum(counts) if counts else 1
+    return match["email"], counts[0] if counts else 1
 
 
 _NO_CLICKER = "not an address with a number of clicks"
 
 
-def _match_moment(text: Any) -> re.Match[str] | None:
+def _match_clicker(text: Any) -> re.Match[str] | None:
     if not isinstance(text, str) or len(text) > _LONGEST_CLICKER:
         return None
     match = _CLICKER.fullmatch(text.strip())
-    if match is None or len(match["email"]) > _LONGEST_ADDRESS or not match["email"].isprintable():
+    if match is None:
+        return None
+    email = match["email"]
+    if len(email) > _LONGEST_ADDRESS or not email.isprintable():
         return None
     return match
 
 
 def _clicker_parts(value: Any) -> list[Any]:
-    """The address, and the count where an object or a pair tells it apart; a text has both."""
+    """The address, and the count if the value is an object or a pair; a text has both."""
     if isinstance(value, dict):
-        emails, clicks = (
-            [item for name, item in value.items() if name.lower() in names]
-            for names in (_EMAIL, _CLICKS)
-        )
-        value = emails + clicks if len(emails) == 1 and len(emails + clicks) == len(value) else None
-    return (
-        value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
-    )
+        emails = [item for name, item in value.items() if name.lower() in _EMAIL]
+        clicks = [item for name, item in value.items() if name.lower() in _CLICKS]
+        is_clicker = len(emails) == 1 and len(emails + clicks) == len(value)
+        value = emails + clicks if is_clicker else None
+    if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value:
+        return value
+    return [value]
 
 
-#: Kinds, polarities and the like that the service names in the plural; another word is kept as it
-#: came.
-_SINGULAR = {
-    f"{word}s": word
-    for word in (
-        *("page", "profile", "board", "group", "account", "channel", "location", "user", "handle"),
-        *("instance", "blog", "video", "playlist", "server", "place", "store", "brand"),
-        *("positive", "negative", "neutral", "mixed", "unknown"),
-    )
-}
+#: Kinds, polarities and the like that the service names in the plural. Other words stay unchanged.
+_REGULAR = (
+    "page profile board group account channel location user handle instance blog video playlist "
+    "server place store brand positive negative neutral mixed unknown"
+)
+_SINGULAR = {f"{word}s": word for word in _REGULAR.split()}
 _SINGULAR |= {
-    plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")
+    "companies": "company",
+    "galleries": "gallery",
+    "communities": "community",
+    "properties": "property",
+    "businesses": "business",
+    "inboxes": "inbox",
 }
-_SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
 
 
 def to_singular(word: str) -> str:

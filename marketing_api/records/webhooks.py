@@ -45,7 +45,11 @@ _RULES = {
     "interval": "repeat_interval",
     "delay": "delay_seconds",
 }
-_SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
+_SECONDS = {
+    "hours": 3600,
+    "minutes": 60,
+    "seconds": 1,
+}
 
 
 def _shape_webhook(entry: Entry) -> Entry:
@@ -55,15 +59,14 @@ def _shape_webhook(entry: Entry) -> Entry:
         try:
             raw["delay_seconds"] = _delay_seconds(raw["delay_seconds"])
         except ValueError:
-            raw["delay_seconds"] = {
-                "delay": raw["delay_seconds"]
-            }  # no number, and so for the record to refuse
+            # no number, so that the record refuses it
+            raw["delay_seconds"] = {"delay": raw["delay_seconds"]}
     return raw
 
 
 def _delay_seconds(delay: Any) -> int | None:
-    """{hours, minutes, seconds} → seconds; None when none of them is parts. A plain number does not
-    tell its unit, unless it is 0."""
+    """{hours, minutes, seconds} → seconds; None if none of them is given. A plain number has no
+    unit, so only 0 is accepted."""
     if is_nothing(delay):
         return None
     if not isinstance(delay, dict):

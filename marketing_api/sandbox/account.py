@@ -17,9 +17,9 @@ def me(call: CheckedCall) -> Thing:
             "sandboxName": business.pop("serviceName"),
             "limits": {"contacts": 100_000, "users": 25},
         }
-    return business | (
-        {"timezone": world.origin.timezone} if call.observes("show-timezone") else {}
-    )
+    if call.observes("show-timezone"):
+        business["timezone"] = world.origin.timezone
+    return business
 
 
 def createaccount(call: CheckedCall) -> Thing:

@@ -30,9 +30,11 @@ from marketing_api.sandbox.world import Origin, World
 Rule = Callable[[CheckedCall], Any]
 #: The rule of an operation is what has its name in the module of its area.
 RULES: dict[str, Rule] = {
-    one.name: getattr(import_module(f"marketing_api.sandbox.{area}"), one.name.rpartition("/")[2])
+    operation.name: getattr(
+        import_module(f"marketing_api.sandbox.{area}"), operation.name.rpartition("/")[2]
+    )
     for area, operations in AREAS.items()
-    for one in operations
+    for operation in operations
 }
 
 
@@ -57,7 +59,9 @@ class App:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        limit = RATE_OBSERVED if options.as_observed else int(SPECIFIED_RATE)
+        limit = RATE_OBSERVED
+        if not options.as_observed:
+            limit = int(SPECIFIED_RATE)
         if options.rate_limit is not None:
             limit = options.rate_limit
         self.window = Window(limit, 2 if options.as_observed else 1)

@@ -35,38 +35,39 @@ def campaigns(call: CheckedCall) -> Thing:
     (assumed)."""
     group = call["filter"] or "all"
     (first, end) = call.between()
-    found = [
-        one
-        for one in call.world.find_campaigns(call.now).values()
-        if group in ("all", one.group(call.now).lower()) and first <= one.created_at < end
-    ]
-    count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
+    found: list[tuple[int, Campaign]] = []
+    for campaign in call.world.find_campaigns(call.now).values():
+        its_group = campaign.group(call.now)
+        if group in ("all", its_group.lower()) and first <= campaign.created_at < end:
+            found.append((GROUPS.index(its_group), campaign))
+    found.sort(key=lambda pair: pair[0])
+    count, page = call.page(found, 10)
     if call.observes("campaign-groups"):
-        return {"count": count, "items": [_show(call, campaign) for campaign in page]}
+        return {"count": count, "items": [_show(call, campaign) for _, campaign in page]}
     groups: dict[str, Thing] = {}
-    for campaign in page:
-        groups.setdefault(campaign.group(call.now), {"data": []})["data"].append(
-            _show(call, campaign)
-        )
+    for number, campaign in page:
+        entries = groups.setdefault(GROUPS[number], {"data": []})["data"]
+        entries.append(_show(call, campaign))
     return {"count": count, "items": groups}
 
 
 def _find_campaign(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     campaign = call.world.find_campaigns(call.now).get(call.id())
-    if campaign is None or call["type"] not in (
-        "",
-        "automated" if campaign.is_automated else "standard",
-    ):
+    if campaign is None:
+        raise missing("campaign")
+    kind = "automated" if campaign.is_automated else "standard"
+    if call["type"] not in ("", kind):
         raise missing("campaign")
     return campaign
 
 
 def getcampaign(call: CheckedCall) -> Thing:
     campaign = _find_campaign(call)
-    return _show(call, campaign) | (
-        {"name": campaign.name} if call.observes("campaign-groups") else {}
-    )
+    members = _show(call, campaign)
+    if call.observes("campaign-groups"):
+        members["name"] = campaign.name
+    return members
 
 
 def stats(call: CheckedCall) -> Thing:
@@ -74,11 +75,15 @@ def stats(call: CheckedCall) -> Thing:
     counts = campaign.count_mails(call.now)
     sent = counts.pop("sent")
     opened = counts.pop("opened")
-    figures = {"open": opened, "unopened": sent - opened - counts["bounced"], **counts}
-    stats = {
-        name: f"{count} ({round(100 * count / (sent or 1), 2):g}%)"
-        for name, count in figures.items()
+    figures = {
+        "open": opened,
+        "unopened": sent - opened - counts["bounced"],
+        **counts,
     }
+    stats = {}
+    for name, count in figures.items():
+        percent = round(100 * count / (sent or 1), 2)
+        stats[name] = f"{count} ({percent:g}%)"
     return {"stats": stats, "clicks": _show_clicks(call, campaign)}
 
 
@@ -87,10 +92,11 @@ def _show_clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
         return []
     links: list[Thing] = [{"url": url, "message": text} for url, text in campaign.links]
     for mail in campaign.mails:
-        for position, times in mail.clicks if mail.clicked_at <= call.now else ():
-            links[position].setdefault("clickers", []).append(
-                f"{mail.contact.email}({times} clicks)"
-            )
+        if mail.clicked_at > call.now:
+            continue
+        for position, times in mail.clicks:
+            clickers = links[position].setdefault("clickers", [])
+            clickers.append(f"{mail.contact.email}({times} clicks)")
     return links
 
 
@@ -105,7 +111,9 @@ def _read_schedule(call: CheckedCall) -> dict[str, int]:
         return {"scheduled_at": NEVER, "sent_at": NEVER}
     if is_scheduled and not call["scheduled_datetime"]:
         raise invalid("scheduled_datetime", "is required")
-    at = call.moment("scheduled_datetime") if is_scheduled else call.now
+    at = call.now
+    if is_scheduled:
+        at = call.moment("scheduled_datetime")
     return {"scheduled_at": call.now, "sent_at": max(call.now, at)}
 
 

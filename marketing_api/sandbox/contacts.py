@@ -64,28 +64,37 @@ def getcontacts(call: CheckedCall) -> Thing:
 
 def _show_with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
-    return [
-        _show(call, one, find_fields(call, one.list_id))
-        | {"listid": str(one.list_id), "list_name": call.things("list")[one.list_id]["name"]}
-        for one in contacts
-        if not call["listid"] or one.list_id == call.id("listid")
-    ]
+    found = []
+    for contact in contacts:
+        list_id = contact.list_id
+        if call["listid"] and list_id != call.id("listid"):
+            continue
+        members = _show(call, contact, find_fields(call, list_id))
+        members["listid"] = str(list_id)
+        members["list_name"] = call.things("list")[list_id]["name"]
+        found.append(members)
+    return found
 
 
 def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
-    """observations 3 and 4."""
-    found = _show_with_lists(call, call.subscribers.by_email(call["email"], call.now))
-    if not found and call.observes("email-missing"):
-        return {"errorCode": NOT_FOUND, "errorMessage": missing("contact").message}
+    """Observations 3 and 4."""
+    contacts = call.subscribers.by_email(call["email"], call.now)
+    found = _show_with_lists(call, contacts)
     if not found:
-        raise missing("contact")
+        refusal = missing("contact")
+        if call.observes("email-missing"):
+            return {"errorCode": NOT_FOUND, "errorMessage": refusal.message}
+        raise refusal
     if call.observes("email-found"):
         return found
-    return {key: value for key, value in found[0].items() if key not in ("listid", "list_name")}
+    first = found[0]
+    del first["listid"], first["list_name"]
+    return first
 
 
 def getcontactsbyphonenumber(call: CheckedCall) -> Thing:
-    return show_list(_show_with_lists(call, call.subscribers.by_phone(call["phone"], call.now)))
+    contacts = call.subscribers.by_phone(call["phone"], call.now)
+    return show_list(_show_with_lists(call, contacts))
 
 
 def getcontact(call: CheckedCall) -> Thing:
@@ -94,18 +103,15 @@ def getcontact(call: CheckedCall) -> Thing:
 
 
 def getcoupon(call: CheckedCall) -> list[Thing]:
-    """Everybody who opened a campaign with a coupon was given one."""
-    mails = (
-        mail
-        for one in call.subscribers.by_email(call["email"], call.now)
-        for mail in one.mails_by(call.now)
-    )
-    return [
-        _show_coupon(call, mail)
-        for mail in mails
-        if mail.campaign.has_coupon and mail.opened_at <= call.now
-        if call["campaignid"] in ("", str(mail.campaign.campaign_id))
-    ]
+    """Everybody who opened a campaign with a coupon has one."""
+    found = []
+    for contact in call.subscribers.by_email(call["email"], call.now):
+        for mail in contact.mails_by(call.now):
+            campaign = mail.campaign
+            is_meant = call["campaignid"] in ("", str(campaign.campaign_id))
+            if is_meant and campaign.has_coupon and mail.opened_at <= call.now:
+                found.append(_show_coupon(call, mail))
+    return found
 
 
 def _show_coupon(call: CheckedCall, mail: Mail) -> Thing:
@@ -127,23 +133,25 @@ def _read_lists(call: CheckedCall) -> list[int]:
 
 
 def _read_values(call: CheckedCall, lists: list[int]) -> Params:
-    """Custom-field values without the field that holds the address; a Refusal when none of the
-    lists has a field.
+    """Custom-field values without the field that holds the address; a Refusal if none of the lists
+    has a field.
 
-    What has a name in place of an id changes nothing (observation 44).
+    A field that is given by name instead of its id changes nothing (observation 44).
     """
     fields = {key: value for key, value in call.fields.items() if key.isdecimal()}
-    call.must_exist(
-        "custom field", fields, {key for one in lists for key in find_fields(call, one)}
-    )
-    addresses = [find_email_field(call, one) for one in lists]
-    return {key: value for key, value in fields.items() if key not in addresses}
+    known = {key for one in lists for key in find_fields(call, one)}
+    call.must_exist("custom field", fields, known)
+    for list_id in lists:
+        fields.pop(find_email_field(call, list_id), None)
+    return fields
 
 
 def _read_address(call: CheckedCall, lists: list[int]) -> str:
-    """The address; where lists have a field for it, that one does as well (observation 38)."""
-    values = (call.fields.get(find_email_field(call, one), "").strip() for one in lists)
-    return call["email"] or next(filter(None, values), "")
+    """The address. If lists have a field for it, it may be in that field, too (observation 38)."""
+    email = call["email"]
+    for list_id in lists:
+        email = email or call.fields.get(find_email_field(call, list_id), "").strip()
+    return email
 
 
 def _find_on_list(call: CheckedCall, email: str, list_id: int) -> list[Contact]:
@@ -230,8 +238,10 @@ def deletecontact(call: CheckedCall) -> Thing:
     subscribers = call.subscribers
     if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
-    is_everywhere = contact.email and not call["listid"]
-    for one in subscribers.by_email(contact.email, call.now) if is_everywhere else [contact]:
+    contacts = [contact]
+    if contact.email and not call["listid"]:
+        contacts = subscribers.by_email(contact.email, call.now)
+    for one in contacts:
         subscribers.delete(one, call.now)
     return call.done("contact", "deleted")
 

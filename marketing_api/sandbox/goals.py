@@ -24,6 +24,8 @@ lists = show = add = edit = delete = Resource("goal", _read_members)
 
 
 def listbydomain(call: CheckedCall) -> Thing:
-    goals = call.things("goal").items()
-    domain = call["domainid"]
-    return show_list([lists.show(call, *one) for one in goals if one[1]["domainid"] == domain])
+    found = []
+    for goal_id, goal in call.things("goal").items():
+        if goal["domainid"] == call["domainid"]:
+            found.append(lists.show(call, goal_id, goal))
+    return show_list(found)

@@ -6,14 +6,20 @@ from marketing_api.sandbox.seed import WORDS, Thing
 
 def find_fields(call: CheckedCall, list_id: int) -> dict[str, str]:
     """Labels of the list's custom fields by id; one may hold the address (observation 38)."""
-    added = {f"{list_id}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
-    own: dict[str, str] = call.things("list")[list_id].get("fields", added)
-    return {**own, field: "Email Address"} if (field := find_email_field(call, list_id)) else own
+    labels = enumerate(WORDS["fields"][:2])
+    added = {f"{list_id}0{position}": label for position, label in labels}
+    fields: dict[str, str] = dict(call.things("list")[list_id].get("fields", added))
+    email_field = find_email_field(call, list_id)
+    if email_field:
+        fields[email_field] = "Email Address"
+    return fields
 
 
 def find_email_field(call: CheckedCall, list_id: int) -> str:
     """The id of the list's field that holds the address; empty where lists have none."""
-    return f"{list_id}9" if call.observes("email-field") else ""
+    if call.observes("email-field"):
+        return f"{list_id}9"
+    return ""
 
 
 def _compute_members(call: CheckedCall, list_id: int, thing: Thing) -> Thing:
@@ -33,8 +39,9 @@ getlist = addlist = editlist = Resource(
 def getlists(call: CheckedCall) -> Thing:
     count, page = call.page_as_observed(list(call.things("list").items()))
     items = [getlist.show(call, *one) for one in page]
-    for item in items if not call.observes("listed-fields") else ():
-        del item["fields"]
+    if not call.observes("listed-fields"):
+        for item in items:
+            del item["fields"]
     return {"count": count, "items": items}
 
 

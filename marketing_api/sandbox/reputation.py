@@ -1,17 +1,19 @@
 """The rules of reviews, feedback, sentiment and their statistics."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from marketing_api.sandbox.rules import CheckedCall, Resource, show_list
 from marketing_api.sandbox.seed import DAY, WORDS, Thing
 
-#: So many of the latest reviews of a channel are shown (assumed).
+#: How many of the latest reviews of a channel are shown (assumed).
 _REVIEWS_PER_CHANNEL = 60
 
 
 def _compute_members(call: CheckedCall, _id: int, review: Thing) -> Thing:
     date, _, time = call.moments.text(review["at"], "12h").partition(" ")
-    notes = review["notes"] if review["noted_at"] <= call.now else ""
+    notes = ""
+    if review["noted_at"] <= call.now:
+        notes = review["notes"]
     return {"date": date, "time": time, "notes": notes}
 
 
@@ -19,8 +21,9 @@ _REVIEWS = deletefeedback = Resource("review", compute_members=_compute_members)
 
 
 def _find_channels(call: CheckedCall) -> list[str]:
-    """Names of the channels that the call asks for."""
-    return [name for name, word in WORDS["review_channels"].items() if call.wants("channels", word)]
+    """Names of the requested channels."""
+    channels = WORDS["review_channels"].items()
+    return [name for name, word in channels if call.wants("channels", word)]
 
 
 def direct(call: CheckedCall) -> Thing:
@@ -33,9 +36,13 @@ def direct(call: CheckedCall) -> Thing:
         first, end = call.between()
     elif days_filter:
         days = {"today": 0, "lastweek": 7, "lastmonth": 30}[days_filter]
-        first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
-    reviews = call.things("review").items()
-    return show_list([_REVIEWS.show(call, *one) for one in reviews if first <= one[1]["at"] < end])
+        today = call.moments.date(call.now)
+        first = call.moments.midnight(today) - days * DAY
+    found = []
+    for review_id, review in call.things("review").items():
+        if first <= review["at"] < end:
+            found.append(_REVIEWS.show(call, review_id, review))
+    return show_list(found)
 
 
 def getfeedback(call: CheckedCall) -> list[Thing]:
@@ -44,22 +51,29 @@ def getfeedback(call: CheckedCall) -> list[Thing]:
 
 def online(call: CheckedCall) -> Thing:
     """Every channel has its average; a channel without reviews has null and no `data`."""
-    items: dict[str, Thing] = {name: {"AvgRating": None} for name in _find_channels(call)}
-    for name, item in items.items():
-        reviews = [one for one in call.things("online review").values() if one["channel"] == name]
+    items: dict[str, Thing] = {}
+    count = 0
+    for name in _find_channels(call):
+        item = items[name] = {"AvgRating": None}
+        every_review = call.things("online review").values()
+        reviews = [review for review in every_review if review["channel"] == name]
         if reviews:
-            item["AvgRating"] = f"{sum(one['stars'] for one in reviews) / len(reviews):.1f}"
-            item["data"] = [_show_online(one) for one in reversed(reviews[-_REVIEWS_PER_CHANNEL:])]
-    return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": items}
+            stars = sum(review["stars"] for review in reviews)
+            latest = reviews[-_REVIEWS_PER_CHANNEL:]
+            item["AvgRating"] = f"{stars / len(reviews):.1f}"
+            item["data"] = list(map(_show_online, reversed(latest)))
+            count += len(latest)
+    return {"count": count, "items": items}
 
 
 def _show_online(review: Thing) -> Thing:
+    channel = WORDS["review_channels"][review["channel"]]
     return {
         "username": review["author"],
         "date": str(review["at"]),
         "inquiry": review["inquiry"],
         "rating": f'a:1:{{s:6:"rating";s:1:"{review["stars"]}";}}',
-        "sourceUrl": f"https://reviews.example.org/{WORDS['review_channels'][review['channel']]}/{review['at']}",
+        "sourceUrl": f"https://reviews.example.org/{channel}/{review['at']}",
     }
 
 
@@ -68,12 +82,17 @@ def sentiment(call: CheckedCall) -> Thing:
     (first, end) = call.between()
     channels = _find_channels(call)
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
-    for one in call.things("mention").values():
-        polarity = "positive" if one["stars"] > 3 else "negative"
-        is_meant = one["channel"] in channels and call.wants("filter", polarity)
-        if is_meant and one["stars"] != 3 and first <= one["at"] < end:
-            date = call.moments.text(one["at"], "day")
-            entry = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": date}
+    for mention in call.things("mention").values():
+        stars = mention["stars"]
+        polarity = "positive" if stars > 3 else "negative"
+        if stars == 3 or mention["channel"] not in channels:
+            continue
+        if call.wants("filter", polarity) and first <= mention["at"] < end:
+            entry = {
+                "inquiry": mention["inquiry"],
+                "social": mention["channel"],
+                "reviewdate": call.moments.text(mention["at"], "day"),
+            }
             groups[f"{polarity.title()}s"].append(entry)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}
     return {"overall": {"stats": totals}, "items": groups}
@@ -85,22 +104,27 @@ def stats(call: CheckedCall) -> Thing:
     first, end = call.between()
     for day in call.things("day").values():
         if first <= day["since"] < end:
-            parts["SocialMedia"].append({"periode": day["periode"]} | day["mentions"])
-            parts["FeedbackHub"].append({"periode": day["periode"], "views": day["views"]})
-    chosen_parts = {
-        name: days if call.wants("filter", name.lower()) else [] for name, days in parts.items()
-    }
-    return {"items": [], **chosen_parts}
+            period = {"periode": day["periode"]}
+            parts["SocialMedia"].append(period | day["mentions"])
+            parts["FeedbackHub"].append(period | {"views": day["views"]})
+    for name in parts:
+        if not call.wants("filter", name.lower()):
+            parts[name] = []
+    return {"items": [], **parts}
 
 
 def _count_ratings(call: CheckedCall) -> list[Thing]:
     first, end = call.between()
-    counts = Counter(
-        (str(call.moments.date(review["at"])), review["rating"])
-        for review in call.things("review").values()
-        if first <= review["at"] < end
-    )
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for review in call.things("review").values():
+        if first <= review["at"] < end:
+            day = str(call.moments.date(review["at"]))
+            counts[day][review["rating"]] += 1
     return [
-        {"periode": day, "good": str(counts[day, "Good"]), "bad": str(counts[day, "Bad"])}
-        for day in sorted({day for day, _ in counts})
+        {
+            "periode": day,
+            "good": str(count["Good"]),
+            "bad": str(count["Bad"]),
+        }
+        for day, count in sorted(counts.items())
     ]

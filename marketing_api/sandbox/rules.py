@@ -97,7 +97,9 @@ class CheckedCall:
     def between(self) -> tuple[int, int]:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far
         away."""
-        first = self.moment("from") if self["from"] else 0
+        first = 0
+        if self["from"]:
+            first = self.moment("from")
         return first, self.moment("to", days_later=1) if self["to"] else NEVER
 
     # what the account owns
@@ -151,7 +153,9 @@ class CheckedCall:
     def page_as_observed(self, entries: list[T]) -> tuple[int, list[T]]:
         """The count and the entries to show where paging is not specified (observation 14)."""
         is_paged = self.observes("contact-paging")
-        return self.page(entries, 100) if is_paged else (len(entries), entries)
+        if is_paged:
+            return self.page(entries, 100)
+        return (len(entries), entries)
 
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
         """The response to a write (observation 7): a sentence, and where it is declared the new
@@ -162,7 +166,9 @@ class CheckedCall:
 
 def _as_id(text: str) -> int:
     """A numeric id; anything else names nothing that exists."""
-    return int(text) if text.isdecimal() and len(text) < 19 else -1
+    if text.isdecimal() and len(text) < 19:
+        return int(text)
+    return -1
 
 
 def show_thing(kind: str, thing_id: int, thing: Thing, **computed: Any) -> Thing:

@@ -77,7 +77,9 @@ def _draw_person(chance: random.Random, character: Character) -> tuple[str, list
     names = [chance.choice(WORDS[kind]) for kind in ("first_names", "last_names")]
     digits = f"{chance.randrange(10_000_000):07d}"
     domain = chance.choice(WORDS["domains"][character.domains])
-    phone = f"+1555{digits}" if chance.random() < 0.7 else ""
+    phone = ""
+    if chance.random() < 0.7:
+        phone = f"+1555{digits}"
     visit = f"{chance.randrange(1, 13):02d}/{chance.randrange(1, 29):02d}/2023"
     return f"{'.'.join(map(_plain, names))}{digits}@{domain}", [
         *names,

@@ -27,9 +27,10 @@ def channels(call: CheckedCall) -> Thing:
         return observed
     found = {}
     for network, kind in _SPECIFIED.items():
-        entries = [dict(one) for one in observed[network][kind]]
-        for profile in entries if kind == "profiles" else ():
-            del profile["name"]
+        entries = [dict(entry) for entry in observed[network][kind]]
+        if kind == "profiles":
+            for profile in entries:
+                del profile["name"]
         found[network] = {"count": len(entries), kind: entries}
     return found
 
@@ -39,21 +40,22 @@ def calendar(call: CheckedCall) -> Thing:
     first, end = call.between()
     if not call.is_true("includeposted"):
         first = max(first, call.now + 1)
-    found = [
-        (post["at"], post_id, post, one)
-        for post_id, post in call.things("post").items()
-        for one in post["channels"]
-        if first <= post["at"] < end and call.wants("channels", one["network"])
-    ]
+    found = []
+    for post_id, post in call.things("post").items():
+        if not first <= post["at"] < end:
+            continue
+        for channel in post["channels"]:
+            if call.wants("channels", channel["network"]):
+                found.append((post["at"], post_id, post, channel))
     found.sort(key=lambda entry: entry[:2], reverse=call["sort"] == "desc")
     count, page = call.page(found, 10)
     dates: dict[str, Thing] = {}
-    for at, post_id, post, one in page:
+    for at, post_id, post, channel in page:
         entry = {"id": str(post_id), "message": post["message"]}
         photo = post["photo"]
         if photo:
             entry["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
-        entry["channel"] = one | {"date": call.moments.text(at, "12h")}
+        entry["channel"] = channel | {"date": call.moments.text(at, "12h")}
         entries = dates.setdefault(str(call.moments.date(at)), {})
         entries[str(len(entries) + 1)] = entry
     return {"count": count, "items": dates}
@@ -61,18 +63,20 @@ def calendar(call: CheckedCall) -> Thing:
 
 def stats(call: CheckedCall) -> Thing:
     found = []
-    links = call.things("link").items()
-    for link_id, link in sorted(
-        links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"
-    ):
+    links = list(call.things("link").items())
+    links.sort(key=lambda pair: pair[1]["at"], reverse=call["sort"] == "desc")
+    for link_id, link in links:
         part = min(1, (call.now - link["at"]) / _CLICKED_S)
-        clicks = {
-            name: int(most * part)
-            for name, most in link["clicks"].items()
-            if call.wants("channels", name)
-        }
+        clicks = {}
+        for network, most in link["clicks"].items():
+            if call.wants("channels", network):
+                clicks[network] = int(most * part)
         if clicks:
-            counted = {"date": str(link["at"]), "tracks": sum(clicks.values()), "clicks": clicks}
+            counted = {
+                "date": str(link["at"]),
+                "tracks": sum(clicks.values()),
+                "clicks": clicks,
+            }
             found.append(show_thing("link", link_id, link, **counted))
     return {"items": found}
 
@@ -107,14 +111,27 @@ def _make_post(call: CheckedCall) -> Thing:
     network = call["channel"]
     channel_ids = call.words("channelid")
     call.must_exist("channel", channel_ids, list_channels(network).keys() | _CHANNEL_NUMBERS)
-    for url in re.findall(r"https?://\S+", text) if call.is_true("trackableLinks") else ():
-        link = {"realurl": url, "message": call["message"], "at": at, "clicks": {network: 0}}
-        link["shortenurl"] = f"https://go.example.com/{len(call.world.things['link'])}"
+    urls = []
+    if call.is_true("trackableLinks"):
+        urls = re.findall(r"https?://\S+", text)
+    for url in urls:
+        short_url = f"https://go.example.com/{len(call.world.things['link'])}"
+        link = {
+            "realurl": url,
+            "shortenurl": short_url,
+            "message": call["message"],
+            "at": at,
+            "clicks": {network: 0},
+        }
         call.add("link", link)
-        text = text.replace(url, link["shortenurl"], 1)
-    targets = [find_channel(network, one) for one in channel_ids or [""]]
-    photo = call["photo"].removesuffix(".jpg")
-    return {"title": text[:30], "message": text, "at": at, "channels": targets, "photo": photo}
+        text = text.replace(url, short_url, 1)
+    return {
+        "title": text[:30],
+        "message": text,
+        "at": at,
+        "channels": [find_channel(network, one) for one in channel_ids or [""]],
+        "photo": call["photo"].removesuffix(".jpg"),
+    }
 
 
 def _read_schedule(call: CheckedCall) -> int:

@@ -57,7 +57,9 @@ class Contact:
         return self.registered_at <= now < self.deleted_at
 
     def status_at(self, now: int) -> int:
-        return self.leaves_as if self.leaves_at <= now else self.status
+        if self.leaves_at <= now:
+            return self.leaves_as
+        return self.status
 
     def mails_by(self, now: int) -> "list[Mail]":
         """The mails that were sent by `now`, oldest first."""
@@ -87,7 +89,9 @@ class Subscribers:
     def get(self, contact_id: int, now: int) -> Contact | None:
         """The contact, None when there is none (any more)."""
         contact = self.contacts.get(contact_id)
-        return contact if contact is not None and contact.exists(now) else None
+        if contact is not None and contact.exists(now):
+            return contact
+        return None
 
     def existing(self, now: int) -> Iterator[Contact]:
         return (contact for contact in self.contacts.values() if contact.exists(now))
@@ -102,8 +106,9 @@ class Subscribers:
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
         digits = _digits(phone)
-        found = self.existing(now) if digits else ()
-        return [one for one in found if digits in map(_digits, one.values.values())]
+        if not digits:
+            return []
+        return [one for one in self.existing(now) if digits in map(_digits, one.values.values())]
 
     def edit(
         self, contact: Contact, now: int, email: str, status: int | None, values: dict[str, str]
@@ -156,7 +161,9 @@ class Campaign:
             return "Automation"
         if now < self.scheduled_at:
             return "Draft"
-        return "Sent" if self.sent_at <= now else "Scheduled"
+        if self.sent_at <= now:
+            return "Sent"
+        return "Scheduled"
 
     def send(self, chance: random.Random, contacts: Iterable[Contact]) -> None:
         """To those of its lists whom it reaches; what each does with it is drawn."""
@@ -175,7 +182,9 @@ class Campaign:
             return self.sent_at
         due = contact.registered_at + int(self.trigger["after"])
         is_meant = character.name in self.trigger["characters"] and due >= self.created_at
-        return due if is_meant else NEVER
+        if is_meant:
+            return due
+        return NEVER
 
     def count_mails(self, now: int) -> dict[str, int]:
         """What has happened by `now`."""
@@ -207,9 +216,8 @@ class Mail:
 
     def cancel(self, now: int) -> None:
         if self.sent_at >= now:
-            self.sent_at = self.opened_at = self.clicked_at = self.unsubscribed_at = (
-                self.bounced_at
-            ) = NEVER
+            self.sent_at = self.opened_at = self.clicked_at = NEVER
+            self.unsubscribed_at = self.bounced_at = NEVER
 
 
 def _draw_mail(chance: random.Random, campaign: Campaign, contact: Contact, sent_at: int) -> Mail:

@@ -48,7 +48,9 @@ def _make_entry(key: str, snippet: str, **details: Any) -> Thing:
 
 
 def _show_date(call: CheckedCall, at: int) -> str:
-    return call.moments.text(at, _FORM) if at <= call.now else "N/A"
+    if at <= call.now:
+        return call.moments.text(at, _FORM)
+    return "N/A"
 
 
 def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
@@ -57,39 +59,44 @@ def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
         steps = str(campaign.trigger["steps"])
         actions = campaign.trigger["actions"]
         return _make_entry("automation-triggered", campaign.name, steps=steps, actions=actions)
+    clicks = 0
+    if mail.clicked_at <= call.now:
+        clicks = sum(times for _, times in mail.clicks)
     return _make_entry(
         "email-campaign-sent",
         campaign.subject,
         subject=campaign.subject,
         send_date=_show_date(call, mail.sent_at),
         open_date=_show_date(call, mail.opened_at),
-        links_clicked=str(
-            sum(times for _, times in mail.clicks) if mail.clicked_at <= call.now else 0
-        ),
+        links_clicked=str(clicks),
     )
 
 
 def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
     """Details of automated entries have no label (observation 22)."""
     kind = mail.campaign.trigger["kind"]
-    subject = mail.campaign.subject
+    subject_key = "message" if kind == "sms" else "subject"
     values = {
-        "message" if kind == "sms" else "subject": subject,
+        subject_key: mail.campaign.subject,
         "send-date": _show_date(call, mail.sent_at),
     }
     if kind != "sms":
         values["open-date"] = _show_date(call, mail.opened_at)
         values["click-date"] = _show_date(call, mail.clicked_at)
-    details = [{"key": key, "value": value} for key, value in values.items()]
-    return _stamp(
-        call, mail.sent_at, {"name": mail.campaign.name, "type": kind, "details": details}
-    )
+    entry = {
+        "name": mail.campaign.name,
+        "type": kind,
+        "details": [{"key": key, "value": value} for key, value in values.items()],
+    }
+    return _stamp(call, mail.sent_at, entry)
 
 
 def _show_visits(call: CheckedCall, mail: Mail) -> list[Thing]:
-    """One visit per click. Who clicks several times goes on to the pages of a goal."""
-    found = []
-    for position, times in mail.clicks if mail.clicked_at <= call.now else ():
+    """One visit per click. People who click several times continue to the pages of a goal."""
+    found: list[Thing] = []
+    if mail.clicked_at > call.now:
+        return found
+    for position, times in mail.clicks:
         utm = {
             "campaign": f"c{mail.campaign.campaign_id}",
             "source": "newsletter",

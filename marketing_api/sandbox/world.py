@@ -59,8 +59,8 @@ def find_channel(network: str, channel_id: str = "") -> Thing:
 
 
 class World:
-    """What the rules read and write. Its time is the real one plus what it was advanced by, or
-    stands still at `fixed`."""
+    """What the rules read and write. Its time is the real one, or always `fixed`, plus the time by
+    which it was advanced."""
 
     def __init__(self, origin: Origin, fixed: int | None = None, as_observed: bool = False) -> None:
         self.origin = origin
@@ -181,7 +181,9 @@ class World:
             at = draw_moment(chance, self.start, day)
             post_id = 12_000 + day
             title, text = chance.choice(WORDS["posts"])
-            short_url = f"https://go.example.com/{post_id}" if "{link}" in text else ""
+            short_url = ""
+            if "{link}" in text:
+                short_url = f"https://go.example.com/{post_id}"
             networks = chance.choice(WORDS["post_networks"])
             yield (
                 post_id,
@@ -204,24 +206,21 @@ class World:
         chance = self.chance
         ids = itertools.count(70_000)
         for day in range(_DAYS):
-            times = int(rate * chance.uniform(0.5, 1.5) + chance.random()) + 10 * (
-                day == HISTORY_DAYS - 2
-            )
+            times = int(rate * chance.uniform(0.5, 1.5) + chance.random())
+            if day == HISTORY_DAYS - 2:
+                times += 10
             for at in sorted(draw_moment(chance, self.start, day) for _ in range(times)):
                 stars = chance.choice(WORDS["stars"])
-                yield (
-                    next(ids),
-                    {
-                        "at": at,
-                        "since": at,
-                        "channel": chance.choice(WORDS["busy_review_channels"]),
-                        "stars": stars,
-                        "inquiry": chance.choice(
-                            WORDS["good_reviews" if stars > 2 else "bad_reviews"]
-                        ),
-                        "author": chance.choice(WORDS["first_names"]),
-                    },
-                )
+                texts = WORDS["good_reviews" if stars > 2 else "bad_reviews"]
+                opinion = {
+                    "at": at,
+                    "since": at,
+                    "channel": chance.choice(WORDS["busy_review_channels"]),
+                    "stars": stars,
+                    "inquiry": chance.choice(texts),
+                    "author": chance.choice(WORDS["first_names"]),
+                }
+                yield next(ids), opinion
 
     def _make_reviews(self) -> Iterator[tuple[int, Thing]]:
         """Private ones, of guests; notes are written a day to three later, more often to those who

@@ -77,10 +77,7 @@ def sql_type(annotation: Any) -> str:
 #: joins tables.
 EMAIL = "email"
 EMAIL_NORMALIZED = "email_normalized"
-_SAYS = (
-    "Normal form of the address, one for all its spellings, by which tables are joined; NULL where "
-    "there is none."
-)
+_SAYS = "The address in normal form, to join tables by; NULL if there is none."
 
 
 def _with_normal_forms(columns: Iterable[Column]) -> Iterator[Column]:
@@ -154,7 +151,7 @@ _DELETED = Column(
 _LISTING_HASH = Column(
     "_listing_hash",
     "VARCHAR",
-    "Hash of the listing's entry as of the last response with its detail.",
+    "Hash of the listing's entry when its detail was last read.",
     is_internal=True,
 )
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")

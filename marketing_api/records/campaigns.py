@@ -38,7 +38,7 @@ from marketing_api.records.shapes import (
 )
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
-_UNTOLD = "NULL where the service does not say"  # observation 40
+_UNTOLD = "NULL if the service doesn't return it"  # observation 40
 
 
 class Campaign(Record):
@@ -55,19 +55,19 @@ class Campaign(Record):
     from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
     from_name: MaybeText = field("Name of the sender.", personal=True)
     created_at: MaybeMoment = field("When it was created, UTC.", "creation_date")
-    name: MaybeText = field(f"Name that the account's own people gave it; {_UNTOLD}.")
-    sent_at: MaybeMoment = field(f"When it was sent, or will be, UTC; {_UNTOLD}.", "sent_date")
+    name: MaybeText = field(f"Internal name of the campaign; {_UNTOLD}.")
+    sent_at: MaybeMoment = field(f"When it was or will be sent, UTC; {_UNTOLD}.", "sent_date")
     delivered_count: MaybeInt = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
     failed_count: MaybeInt = field(
         f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed"
     )
 
 
-_AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"
+_AS_STATED = ", as reported by the service; may contradict the counts and exceed 100"
 
 
 class CampaignStats(Record):
-    """What became of one campaign's messages, as of one day."""
+    """Totals of one campaign, as of one day."""
 
     campaign_id: int = key("The service's id of the campaign.")
     observed_on: dt.date = key("The account's local date of the request.")
@@ -88,12 +88,8 @@ class CampaignLink(Record):
     url: str = key("Where the link leads.", link=True)
     observed_on: dt.date = key("The account's local date of the request.")
     message: MaybeText = field("Text of the link.", link=True)
-    clicker_count: MaybeInt = field(
-        "Addresses that clicked it; NULL when one that is listed could not be read."
-    )
-    click_count: MaybeInt = field(
-        "Clicks of all addresses; NULL when one that is listed could not be read."
-    )
+    clicker_count: MaybeInt = field("Addresses that clicked it; NULL if one could not be read.")
+    click_count: MaybeInt = field("Clicks of all addresses; NULL if one could not be read.")
 
 
 class CampaignClicker(Record):
@@ -102,7 +98,7 @@ class CampaignClicker(Record):
     campaign_id: int = key("The service's id of the campaign.")
     url: str = key("Where the link leads.", link=True)
     email: str = key("Address that clicked.", personal=True)
-    click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
+    click_count: MaybeInt = field("Clicks of the address.")
 
 
 #: The filter's word and others that the automation group may be called.

@@ -55,10 +55,10 @@ class Contact(Record):
 
 
 class Coupon(Record):
-    """One coupon that an e-mail address was given."""
+    """One coupon of one e-mail address."""
 
     coupon_id: int = key("The service's id of the coupon.", "id")
-    email: MaybeText = field("E-mail address that it was given to.", personal=True)
+    email: MaybeText = field("Address that received it.", personal=True)
     coupon_code: MaybeText = field("The code.", "couponcode")
     is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
     redeemed_on: MaybeDate = field(
@@ -71,12 +71,12 @@ class TimelineEvent(Record):
 
     contact_id: int = key("The contact.")
     event_key: str = key(
-        "Hash of kind, text and time, and an occurrence number: the service gives no id."
+        "Hash of kind, text and time, and a number, because the service returns no id."
     )
-    key: AsWorded = field("Kind of event, e.g. email-campaign-sent; an open set.")
+    key: AsWorded = field("Kind of event, e.g. email-campaign-sent.")
     snippet: MaybeText = field("The event in words.", personal=True)
     occurred_at: MaybeMoment = field("When it happened, UTC.")
-    details: Json = field("Details as the service lists them: key, label, value.", personal=True)
+    details: Json = field("Details: key, label, value.", personal=True)
 
 
 class TimelineVisit(Record):
@@ -84,7 +84,7 @@ class TimelineVisit(Record):
 
     contact_id: int = key("The contact.")
     visit_key: str = key(
-        "Hash of link, campaign and time, and an occurrence number: the service gives no id."
+        "Hash of link, campaign and time, and a number, because the service returns no id."
     )
     link: MaybeText = field("The page visited.", link=True)
     utm_campaign: MaybeText = field("UTM campaign of the link.")
@@ -100,12 +100,12 @@ class TimelineAutomation(Record):
 
     contact_id: int = key("The contact.")
     automation_key: str = key(
-        "Hash of name, type and time, and an occurrence number: the service gives no id."
+        "Hash of name, type and time, and a number, because the service returns no id."
     )
     name: MaybeText = field("Name of the automation.")
     type: AsWorded = field("What it sent, e.g. sms or email.")
     triggered_at: MaybeMoment = field("When it was triggered, UTC.")
-    details: Json = field("Details as the service lists them: key, value.", personal=True)
+    details: Json = field("Details: key, value.", personal=True)
 
 
 #: observation 18.

@@ -22,17 +22,17 @@ class Goal(Record):
     """One conversion goal."""
 
     goal_id: int = key("The service's id of the goal.", "id")
-    domain_id: MaybeInt = field("Tracked domain, where the goal was listed by domain.", "domainid")
+    domain_id: MaybeInt = field("Tracked domain, if the goal was listed by domain.", "domainid")
     name: MaybeText = field("Name of the goal.")
     value_type: AsWorded = field("How its value is set, e.g. Fixed.")
     value: Decimal | None = field("Value of one conversion.")
-    type: AsWorded = field("What reaches it, e.g. Event Triggered.")
+    type: AsWorded = field("What counts as a conversion, e.g. Event Triggered.")
     event_type: AsWorded = field("Which event, e.g. Link(s) Clicked.")
-    event_link_rule: MaybeText = field("How many of the links have to be clicked, in words.")
+    event_link_rule: MaybeText = field("How many of the links have to be clicked.")
     links: MaybeTexts = field("The links that count.", link=True)
     has_action: MaybeBool = field("Whether an action follows.")
     action_id: MaybeInt = field("The service's id of the action.")
-    action_name: MaybeText = field("Name of the action, or a remark in its place.")
+    action_name: MaybeText = field("Name of the action, or a remark.")
 
 
 def read_goals(payload: Any, params: Params) -> Rows:

@@ -54,23 +54,21 @@ class DirectReview(Record):
     reviewed_at: MaybeMoment = field("When it was left, UTC.")
     inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
     notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
-    rating: AsWorded = field("Good or Bad, as the service words it.")
+    rating: AsWorded = field("Good or Bad, as the service returns it.")
 
 
 class OnlineReview(Record):
     """One public review on one channel."""
 
-    review_key: str = key(
-        "Hash of the review's content and an occurrence number: the service gives no id."
-    )
+    review_key: str = key("Hash of the content and a number, because the service returns no id.")
     channel: str = key("Display name of the channel, e.g. Yelp.")
     username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
     reviewed_at: MaybeMoment = field("When it was published, UTC.", "date")
     inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
-    rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
-    rating_raw: RawText = field("The rating as it came, a serialized structure.")
+    rating: MaybeFloat = field("The number in the serialized rating, if there is exactly one.")
+    rating_raw: RawText = field("The rating as received, a serialized structure.")
     source_url: MaybeText = field(
-        "Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True
+        "Address of the review, often its reviewer's page.", "sourceUrl", personal=True
     )
 
 
@@ -79,24 +77,22 @@ class OnlineReviewChannel(Record):
 
     channel: str = key("Display name of the channel, e.g. Yelp.")
     observed_on: dt.date = key("The account's local date of the request.")
-    average_rating: MaybeFloat = field("Average rating as the service states it.", "AvgRating")
-    review_count: MaybeInt = field("Number of reviews of the channel that the response gave.")
+    average_rating: MaybeFloat = field("Average rating, as reported by the service.", "AvgRating")
+    review_count: MaybeInt = field("Reviews of the channel in the response.")
 
 
 class SentimentMention(Record):
     """One mention of the business with its polarity."""
 
-    mention_key: str = key(
-        "Hash of the mention's content and an occurrence number: the service gives no id."
-    )
+    mention_key: str = key("Hash of the content and a number, because the service returns no id.")
     polarity: ApiWord = key("positive, negative or neutral.")
-    channel: MaybeText = field("Where the mention stands.", "social")
+    channel: MaybeText = field("Where the mention was found.", "social")
     reviewed_on: MaybeDate = field("Date of the mention, in the account's time zone.", "reviewdate")
     inquiry: MaybeText = field("What was said.", personal=True)
 
 
 class SentimentTotals(Record):
-    """How many mentions there were in one range of dates, as the service counts them."""
+    """Mentions in one range of dates, as counted by the service."""
 
     from_on: dt.date = key("First day of the range that was requested.", "from")
     to_on: dt.date = key("Last day of the range that was requested.", "to")

@@ -36,8 +36,8 @@ class SocialProfile(Record):
     """One connected page, profile, company or board."""
 
     network: Network = key("Network in lower case, e.g. facebook.")
-    kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
-    profile_id: str = key("The network's id of it.", "id", "companyId")
+    kind: ApiWord = key("page, profile, company, board or another word.")
+    profile_id: str = key("Its id on the network.", "id", "companyId")
     name: MaybeText = field(
         "Name of a page, company or board; some networks give a profile's here.",
         "name",
@@ -60,21 +60,21 @@ class SocialPost(Record):
         "The network's id of the page or profile, as in social_profiles.profile_id."
     )
     channel_name: MaybeText = field("Name of the page or profile.", personal=True)
-    scheduled_at: MaybeMoment = field("When it is or was to be published, UTC.")
+    scheduled_at: MaybeMoment = field("When it was or will be published, UTC.")
     message: MaybeText = field("Text of the post.", link=True)
     photo_thumb_url: MaybeText = field("Small version of the picture.", link=True)
     photo_url: MaybeText = field("The picture.", link=True)
 
 
 class SocialPostDetail(Record):
-    """What a single fetch adds to one post on one network."""
+    """Details of one post on one network."""
 
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     title: MaybeText = field("Title of the post.")
     posted_at: MaybeMoment = field("When it was published, UTC.", "datetime")
     uid: MaybeText = field("The network's id of the post.")
-    type: AsWorded = field("Channel of the post, as the service words it.")
+    type: AsWorded = field("Channel of the post, as the service returns it.")
     image_url: MaybeText = field("Picture of the post.", "image", link=True)
     profile: MaybeText = field("Profile that posted it.", personal=True)
 
@@ -86,7 +86,7 @@ class SocialLink(Record):
     short_url: MaybeText = field("The short link.", "shortenurl", link=True)
     real_url: MaybeText = field("Where it leads.", "realurl", link=True)
     message: MaybeText = field("Text of the post that contains it.", link=True)
-    created_at: MaybeMoment = field("When it was made, UTC.", "date")
+    created_at: MaybeMoment = field("When it was created, UTC.", "date")
     track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
 
 
@@ -96,7 +96,7 @@ class SocialLinkClicks(Record):
     link_id: int = key("The service's id of the link.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     observed_on: dt.date = key("The account's local date of the request.")
-    click_count: MaybeInt = field("Clicks up to then.")
+    click_count: MaybeInt = field("Clicks until then.")
 
 
 def read_profiles(payload: Any, params: Params) -> Rows:

@@ -21,8 +21,8 @@ class User(Record):
     user_id: int = key("The service's id of the user.", "id")
     full_name: MaybeText = field("Full name.", "fullname", personal=True)
     username: MaybeText = field("Name to log in with.", personal=True)
-    user_group: MaybeText = field("Group of the user, when there is one.", "group")
-    status: AsWorded = field("Status as the service words it, e.g. Active.")
+    user_group: MaybeText = field("Group of the user, if any.", "group")
+    status: AsWorded = field("Status, e.g. Active.")
 
 
 class Manager(Record):
@@ -31,7 +31,7 @@ class Manager(Record):
     manager_id: int = key("The service's id of the manager.", "id")
     full_name: MaybeText = field("Full name.", "fullname", personal=True)
     email: MaybeText = field("E-mail address.", personal=True)
-    status: AsWorded = field("Status as the service words it, e.g. Active.")
+    status: AsWorded = field("Status, e.g. Active.")
 
 
 class UserGroup(Record):
@@ -39,7 +39,7 @@ class UserGroup(Record):
 
     group_id: int = key("The service's id of the group.", "id")
     name: MaybeText = field("Name of the group.")
-    status: AsWorded = field("Status as the service words it, e.g. Active.")
+    status: AsWorded = field("Status, e.g. Active.")
 
 
 def read_users(payload: Any, params: Params) -> Rows:

@@ -25,8 +25,8 @@ class Webhook(Record):
     url_filter: AsWorded = field("How the page's address is compared, e.g. Matches Exactly.")
     url_link: MaybeText = field("The address it is compared with.", link=True)
     action_type: AsWorded = field("What is shown or done, e.g. HTML Message.")
-    execute_for: AsWorded = field("Which visitors it is for.")
-    device_filter: AsWorded = field("Which devices it is for.")
+    execute_for: AsWorded = field("Visitors who see it.")
+    device_filter: AsWorded = field("Devices that show it.")
     repeat_interval: MaybeText = field("How often it repeats.")
     delay_seconds: MaybeInt = field(
         "Delay before it shows, in seconds: hours, minutes and seconds together."

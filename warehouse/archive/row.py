@@ -37,53 +37,50 @@ DROPPED = -1
 class Row(msgspec.Struct, frozen=True, array_like=True):
     """One request, without its body."""
 
-    request_id: Annotated[int, _column_doc("The request; ids of later requests are larger.")]
-    account: Annotated[
-        str, _column_doc("The account it was sent for, by its name in the settings.")
-    ]
+    request_id: Annotated[int, _column_doc("The request. Later requests have larger ids.")]
+    account: Annotated[str, _column_doc("Name of the account in the configuration.")]
     operation: Annotated[str, _column_doc("area/operation, as in its path.")]
     # hashes without a key aren't published either: anyone who knows an address could find out that
     # it was requested
     question_key: Annotated[
         str,
-        _column_doc("Hash of operation and parameters: equal for equal calls.", is_internal=True),
+        _column_doc("Hash of operation and parameters.", is_internal=True),
     ]
     params: Annotated[  # they name people, and the service's words about an error may
         str,
         _column_doc(
-            "The wire parameters as a JSON object, without the key; secrets are shown as ***.",
+            "Parameters of the request as a JSON object, without the key; secrets are ***.",
             is_personal=True,
         ),
     ]
     requested_at: Annotated[dt.datetime, _column_doc("When it was sent, UTC.")]
-    waited_ms: Annotated[int, _column_doc("Milliseconds it waited under the rate limit.")]
+    waited_ms: Annotated[int, _column_doc("Milliseconds of waiting for the rate limit.")]
     took_ms: Annotated[int, _column_doc("Milliseconds from sending to the last byte.")]
-    http_status: Annotated[int | None, _column_doc("HTTP status; NULL when no response came.")]
+    http_status: Annotated[int | None, _column_doc("HTTP status; NULL without a response.")]
     outcome: Annotated[str, _column_doc("ok, refused, rate_limited, broken or unreachable.")]
     error: Annotated[str | None, _column_doc("What went wrong; NULL for ok.", is_personal=True)]
     bytes: Annotated[
-        int, _column_doc("Size of the body as received; 0 when none came or it holds a secret.")
+        int, _column_doc("Size of the body as received; 0 without a body or if it has a secret.")
     ]
     body_sha256: Annotated[str, _column_doc("SHA-256 of the body as received.", is_internal=True)]
     content_sha256: Annotated[
         str,
         _column_doc(
-            "SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.",
+            "SHA-256 of the payload (response.data), or of the body if there is none.",
             is_internal=True,
         ),
     ]
     body_file: Annotated[
         str | None,
         _column_doc(
-            "Where a large body stands, below the archive's folder; NULL otherwise.",
+            "File of a large body in the archive's folder; NULL for others.",
             is_internal=True,
         ),
     ]
     body_ref: Annotated[
         int | None,
         _column_doc(
-            "The earlier response to the same call and with an equal payload that has the body; "
-            "NULL: its own; -1: it is kept no longer.",
+            "Earlier response with the same body; NULL if this row has it, -1 if it was deleted.",
             is_internal=True,
         ),
     ]

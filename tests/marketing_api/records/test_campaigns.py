@@ -202,4 +202,4 @@ def test_a_stated_percentage_is_stored_as_it_is_stated() -> None:
         **ASKED,
     )
     assert (stats.opened_count, stats.opened_percent, stats.unopened_percent) == (11, 366.67, 100.0)
-    assert "own statement" in (CampaignStats.model_fields["opened_percent"].description or "")
+    assert "as reported by the service" in (CampaignStats.model_fields["opened_percent"].description or "")

@@ -237,7 +237,7 @@ def _key_of_file(what: str, file: str) -> str:
         raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
     if len(found) != 1:
         holds = "more than one word" if found else "nothing"
-        raise SettingsError(f"{what}: {file} holds {holds}; the key alone belongs there")
+        raise SettingsError(f"{what}: {file} contains {holds}; write only the key into it")
     return found[0]
 
 

@@ -160,13 +160,9 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
             )
         except BlockingIOError:
             if time.monotonic() >= ends:
-                who = (
-                    "another program"
-                    if alone
-                    else "people are being forgotten, and another program"
-                )
+                who = "another program" if alone else "an erasure is running, and another program"
                 raise HomeError(
-                    f"{who} has the home {home} in use: wait until it has ended, and try again"
+                    f"{who} is using the home {home}: wait until it has ended, and try again"
                 ) from None
         time.sleep(0.1)
 

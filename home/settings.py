@@ -284,7 +284,7 @@ def account_of(settings: Settings, name: str | None) -> str:
     if name is None and len(names) == 1:
         return names[0]
     unknown = f"no account is named {name!r}{did_you_mean(name, names)}; " if name else ""
-    raise SettingsError(f"{unknown}say which account with --account: {', '.join(names)}")
+    raise SettingsError(f"{unknown}choose an account with --account: {', '.join(names)}")
 
 
 def estimated_rate(settings: Settings, account: str) -> float:

@@ -57,9 +57,9 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
         file=sys.stderr,
     )
     if not is_agreed and not sys.stdin.isatty():
-        raise SettingsError("this has to be confirmed: run it on a terminal, or with --yes")
-    if not (is_agreed or ask_yes_no("Go on under the same name with this one? [y/N] ")):
-        return print_error("nothing was changed", exits.INCOMPLETE)
+        raise SettingsError("this needs your confirmation: run it on a terminal, or add --yes")
+    if not (is_agreed or ask_yes_no("Continue with this one under the same name? [y/N] ")):
+        return print_error("nothing was changed: you did not confirm it", exits.INCOMPLETE)
     with open_archive(settings.home) as archive:
         Checkpoints(archive).end_assets(SOURCE_ASSETS)  # a sync of the other one is not resumed
     note_owner(settings, connection.account, found)

@@ -72,7 +72,7 @@ def _print_status(
     if arguments.rejected:
         return _write_rejected(arguments, settings, outbox, account)
     if arguments.out:
-        raise SettingsError("--out is the file of rejected rows: give it with --rejected")
+        raise SettingsError("--out is for rejected rows: add --rejected")
     if arguments.push is not None:
         result = result_of(settings.home, outbox, arguments.push)
         if arguments.json:

@@ -176,7 +176,9 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
             left += unsent
         except (InputError, MarketingApiError, WarehouseError) as error:
             text, code = explain_error(error)
-            print_lines([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
+            print_lines(
+                [f"marketing-sync: error: activation {audience.sync.name}: {text}"], sys.stderr
+            )
         codes.append(code)
     if not codes:
         print_lines([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])

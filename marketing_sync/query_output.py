@@ -62,9 +62,7 @@ def _write_json(result: duckdb.DuckDBPyConnection, file: TextIO) -> None:
     names = _column_names(result)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise QueryFailed(
-            f"two columns are called {', '.join(repeated)}: give one another name with AS"
-        )
+        raise QueryFailed(f"two columns are called {', '.join(repeated)}: rename one with AS")
     separator = "[\n"
     for row in _fetch_rows(result):
         file.write(separator + _encode(dict(zip(names, row, strict=True))).decode())
@@ -96,7 +94,7 @@ def _write_excel(result: duckdb.DuckDBPyConnection, path: Path) -> str:
     for row_count, row in enumerate(_fetch_rows(result), start=1):
         if row_count > _SHEET_ROWS:
             raise QueryFailed(
-                f"a sheet holds {_SHEET_ROWS:,} rows: let the query give fewer, or take --csv"
+                f"the result has more rows than an Excel sheet ({_SHEET_ROWS:,}): use --csv"
             )
         sheet.append([make_cell(value) for value in row])
     book.save(path)

@@ -59,7 +59,7 @@ def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
             uploader_id = "unknown"
         if uploader_id not in ("", home_id):
             raise WrongUse(
-                f"{url} holds what another home has published: give each home a folder of its own"
+                f"{url} has the published copy of another home: upload each home to its own folder"
             )
 
 

@@ -83,7 +83,7 @@ def backup_folder(settings: Settings, folder: str = "") -> Path:
     home."""
     folder = folder or settings.backup_dir
     if not folder:
-        raise SettingsError("there is no backup: name a folder, or set MARKETING_BACKUP_DIR")
+        raise SettingsError("no backup folder is set: name one, or set MARKETING_BACKUP_DIR")
     check_apart(settings, folder)
     return Path(folder).expanduser().absolute() / (settings.shard or "main")
 

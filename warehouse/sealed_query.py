@@ -110,8 +110,8 @@ def limit_query(
             raise QueryFailed(_describe_memory(limits)) from None
         if time.monotonic() >= ends:
             raise QueryFailed(
-                f"the query cannot be run: it takes longer than {limits.seconds:g} s: let it do "
-                "less, or allow more with MARKETING_QUERY_SECONDS"
+                f"the query took longer than {limits.seconds:g} s: simplify it, or raise "
+                "MARKETING_QUERY_SECONDS"
             ) from None
         reason = explain_query_error(error, may_quote=limits.may_quote)[:_MESSAGE_LENGTH]
         raise QueryFailed(f"the query cannot be run: {reason}") from None

@@ -114,8 +114,8 @@ def run(app: App, parent: int | None = None) -> int:
             server.serve_forever()
     except OSError as error:
         why = os.strerror(error.errno or 0)
-        refusal = f"port {options.port} of this machine cannot be had ({why}); --port takes another"
-        print(refusal, file=sys.stderr)
+        refusal = f"port {options.port} is unavailable ({why}); choose another with --port"
+        print(f"marketing-sync: error: {refusal}", file=sys.stderr)
         return 2
     return 0
 

@@ -24,8 +24,7 @@ Arguments = SimpleNamespace
 #: The function of a command; returns the exit code.
 Work = Callable[[Arguments, Settings], int]
 _IN_SANDBOX = (
-    "marketing-sync: no key is configured: this is the sandbox; `marketing-sync init` connects "
-    "your account"
+    "no key is configured: this is the sandbox; run `marketing-sync init` to connect your account"
 )
 #: The exit code when the output has no reader any more, as with `| head`: the one of a program that
 #: doesn't handle the signal.
@@ -114,7 +113,7 @@ def _choose_sandbox(arguments: Arguments, settings: Settings, *, needs_keys: boo
     if settings.is_key_missing and (needs_keys or settings.is_default_home):
         raise missing_key(settings)
     if _holds_sandbox(settings):
-        print_error(_IN_SANDBOX)
+        print_warning(_IN_SANDBOX)
     return settings
 
 
@@ -136,7 +135,8 @@ def _run_command(work: Work, needs_keys: bool, /, **values: object) -> int:
         try:
             return _work_in_log(work, needs_keys, Arguments(**values))
         except KeyboardInterrupt:
-            return print_error(f"\n{interrupts.MESSAGE}", exits.INTERRUPTED)
+            print(f"\n{interrupts.MESSAGE}", file=sys.stderr)
+            return exits.INTERRUPTED
 
 
 def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
@@ -150,9 +150,9 @@ def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
     try:
         settings = load_settings(Path.cwd(), reads_keys=needs_keys)
     except SettingsError as error:
-        return print_error(f"marketing-sync: error: {error}", exits.WRONG_USE)
+        return print_error(str(error), exits.WRONG_USE)
     for message in settings.unknown:
-        print_error(f"marketing-sync: warning: {message}")
+        print_warning(message)
     if arguments.verbose:
         settings = replace(settings, log_level="DEBUG")
     name = str(click.get_current_context().find_root().invoked_subcommand)
@@ -167,15 +167,20 @@ def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
             code = _BROKEN_PIPE
         except Exception as error:  # users can't read tracebacks
             text, code = explain_error(error)
-            print_error(f"marketing-sync: error: {text}", code)
+            print_error(text, code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
         return code
 
 
-def print_error(text: str, code: int = exits.DONE) -> int:
-    """Print to standard error; returns the code."""
-    print(plain(text), file=sys.stderr)
+def print_error(text: str, code: int) -> int:
+    """Print what happened and what to do, in the form of all errors; returns the code."""
+    print(f"marketing-sync: error: {plain(text)}", file=sys.stderr)
     return code
+
+
+def print_warning(text: str) -> None:
+    """Print something that doesn't change the exit code."""
+    print(f"marketing-sync: warning: {plain(text)}", file=sys.stderr)
 
 
 def ask_yes_no(question: str) -> bool:

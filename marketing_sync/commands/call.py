@@ -61,14 +61,14 @@ def call(arguments: Arguments, settings: Settings) -> int:
                     raised = find_raised(call, Directory(client.fetch))
                     reason = _find_unsent_reason(call, connection, arguments, raised)
                     if reason:
-                        return print_error(reason, exits.INCOMPLETE)
+                        return print_error(f"nothing was sent: {reason}", exits.INCOMPLETE)
                     client.fetch(account.ME.bind())
                 return _print_response(client, call)
             except MarketingApiError as error:
                 refusal = None if call.operation.is_read else find_refusal(str(error))
                 remedy = f"\nto do: {refusal.remedy}" if refusal else ""
                 return print_error(
-                    f"marketing-sync: error: {explain_refusal(connection, error)}{remedy}",
+                    f"{explain_refusal(connection, error)}{remedy}",
                     explain_error(error)[1],
                 )
 
@@ -78,9 +78,7 @@ def _print_response(client: Client, call: Call) -> int:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as error:
         return print_error(
-            f"marketing-sync: error: {error}\n"
-            "Check whether it took effect before you send it again.",
-            exits.INCOMPLETE,
+            f"{error}\nCheck whether it took effect before you send it again.", exits.INCOMPLETE
         )
     print(json.dumps(response.envelope.document, indent=2, ensure_ascii=False))
     return exits.DONE
@@ -114,12 +112,14 @@ def _read_parameters(words: Sequence[str]) -> dict[str, object]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise InvalidCall(f"{word!r} is not name=value")
+            raise InvalidCall(f"{word!r} is not a parameter: write NAME=VALUE, like id=12")
         if name.endswith("]") and "[" in name:
             name, _, key = name[:-1].partition("[")
             group = values.setdefault(name, {})
             if not isinstance(group, dict):
-                raise InvalidCall(f"{name} is given both as a value and as a map")
+                raise InvalidCall(
+                    f"{name} is both a value and a map: write either {name}=… or {name}[KEY]=…"
+                )
             group[key] = value
         else:
             values[name] = value
@@ -135,8 +135,8 @@ def _find_unsent_reason(
         if not raised or arguments.resubscribe:
             return ""
         return (
-            f"nothing was sent: this person is {statuses} on some list, and the request would "
-            "subscribe them again. Add --resubscribe if they have asked for it"
+            f"this person is {statuses} on some list, and the request would subscribe them again; "
+            "add --resubscribe if they have asked for it"
         )
     parameters = ", ".join(f"{name}={value}" for name, value in call.public_params.items())
     lines = [
@@ -146,4 +146,4 @@ def _find_unsent_reason(
     if raised:
         lines.append(f"This person is {statuses} on some list: the request subscribes them again.")
     print(*lines, sep="\n", file=sys.stderr)
-    return "" if ask_yes_no("Send it? [y/N] ") else "nothing was sent"
+    return "" if ask_yes_no("Send it? [y/N] ") else "you did not confirm it; in scripts, add --yes"

@@ -43,7 +43,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     interrupted erasure is finished first. Exit code 1 when a place was not reached."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.lift and arguments.apply:
-        raise click.UsageError("give either --lift or --apply")
+        raise click.UsageError("--lift and --apply exclude each other; use one of them")
     people = _find_people(arguments, settings)
     if arguments.lift:
         return _lift_people(settings, people)
@@ -58,8 +58,10 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     if all(place.is_reached for place in places):
         print("forgotten; sync.erasures has the receipt")
         return exits.DONE
-    advice = "`marketing-sync forget --apply` tries again"
-    return print_error(f"not everything could be erased: {advice}", exits.INCOMPLETE)
+    return print_error(
+        "some places were not erased; run `marketing-sync forget --apply` to try again",
+        exits.INCOMPLETE,
+    )
 
 
 def _show_places(settings: Settings, people: Sequence[Person]) -> int:
@@ -75,7 +77,9 @@ def _lift_people(settings: Settings, people: Sequence[Person]) -> int:
     with in_use(settings.home):
         lifted = sum(lift_person(archive_of(settings.home), person) for person in people)
     if not lifted:
-        return print_error("nobody with this address or id was forgotten", exits.INCOMPLETE)
+        return print_error(
+            "nobody with this address or id was forgotten; nothing was changed", exits.INCOMPLETE
+        )
     print(f"{count_of(lifted, 'person', 'people')} will be read again; the next sync requests them")
     return exits.DONE
 
@@ -88,7 +92,9 @@ def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
         account = account_of(settings, arguments.account) if arguments.account or contacts else None
         return find_people(settings, account, addresses, contacts)
     if arguments.lift or read_work_list(settings.home) is None:
-        raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
+        raise click.UsageError(
+            "no person is given; add an e-mail address, --contact-id or --from FILE"
+        )
     return []
 
 
@@ -98,7 +104,7 @@ def _read_addresses(typed: str | None, path: Path | None) -> Iterator[str]:
         text = path.read_text(encoding="utf-8-sig") if path else ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} cannot be read ({error}): it takes text with one address per line"
+            f"{path} cannot be read ({error}): give a text file with one address per line"
         ) from None
     for line in filter(None, [typed, *map(str.strip, text.splitlines())]):
         check_address(line)

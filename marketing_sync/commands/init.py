@@ -39,13 +39,12 @@ def init(arguments: Arguments, settings: Settings) -> int:
     succeeded."""
     if (settings.folder / "accounts.toml").exists():
         raise SettingsError(
-            "accounts.toml names the accounts of this folder: add one there, as "
-            "docs/configuration.md shows"
+            "this folder has an accounts.toml: add your account there (docs/configuration.md)"
         )
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:
         raise SettingsError(
-            "address and key are set in the environment, which overrides .env: unset them first"
+            "the environment sets address and key, and overrides .env: unset them first"
         )
     # A script isn't asked.
     if (
@@ -82,7 +81,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
 def _ask_url(url: str | None) -> str:
     if url is None and not sys.stdin.isatty():
         raise SettingsError(
-            "there is no terminal to ask on: give the address with --url URL; the key is read from "
+            "there is no terminal to ask for the address; add --url URL, and write the key to "
             "standard input"
         )
     return url or str(click.prompt("Address of the service, like https://HOST/1"))
@@ -96,7 +95,7 @@ def _ask_key() -> str:
     )
     if not key.strip():
         raise SettingsError(
-            "there is no key on standard input; write it there, as in `init --url URL < KEY-FILE`"
+            "standard input has no key; run `marketing-sync init --url URL < KEY-FILE`"
         )
     return key.strip()
 

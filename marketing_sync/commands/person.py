@@ -29,7 +29,9 @@ def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with one of their contact ids or addresses. Texts of other people's rows
     are not searched."""
     if (arguments.address is None) == (arguments.contact_id is None):
-        raise click.UsageError("say who: either an e-mail address or --contact-id")
+        raise click.UsageError(
+            "no person is given, or two; add either an e-mail address or --contact-id"
+        )
     if arguments.address is not None:
         check_address(arguments.address)
     account = arguments.account and account_of(settings, arguments.account)

@@ -50,7 +50,7 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     print(f"{published_path(settings.home)}: {describe_published(published, utc_now())}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     for line in failed_tables:
-        print_error(line)
+        print_error(line, code)
     if uploaded:
         print(f"{uploaded}: uploaded")
     return code

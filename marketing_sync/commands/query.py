@@ -16,7 +16,7 @@ from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import Option
 from home.settings import Settings
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import Arguments, declare_command, print_warning
 from marketing_sync.query_output import write_output
 from warehouse.disk import open_scratch, published_path, write_file
 from warehouse.errors import PublishedLocked
@@ -27,9 +27,8 @@ _MEMORY_BYTES = 400_000_000
 #: The width of a table that isn't printed on a terminal.
 _WIDTH = 10_000
 _NOT_PUBLISHED = (
-    "nothing is published yet: this reads the warehouse itself, with all personal data, and a "
-    "sync waits until the query ends; a whole `marketing-sync sync` builds the marts and "
-    "publishes a copy"
+    "nothing is published yet: this query reads the warehouse, with all personal data, and a sync "
+    "waits until it ends; run `marketing-sync sync` to publish a copy"
 )
 
 
@@ -56,7 +55,9 @@ def query(arguments: Arguments, settings: Settings) -> int:
     if len(forms) > 1:
         raise click.UsageError("choose one of --csv, --json and --excel")
     if arguments.excel and arguments.excel.suffix.lower() != ".xlsx":
-        raise click.UsageError(f"{arguments.excel} is no name of a workbook: let it end in .xlsx")
+        raise click.UsageError(
+            f"{arguments.excel} is not a workbook; use a name that ends in .xlsx"
+        )
     with interrupts.end_quietly(), open_scratch(settings.home, "queries") as workspace:
         result = workspace.place_file("result")
         report = _write_result(settings, sql, result, forms[0] if forms else "table")
@@ -98,7 +99,7 @@ def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
     from home.door import open_warehouse
 
     opened = open_warehouse(settings, is_unshared=True)
-    print_error(_NOT_PUBLISHED)
+    print_warning(_NOT_PUBLISHED)
     return opened
 
 

@@ -50,6 +50,6 @@ def exit_code(result: RebuildReport) -> int:
     if not result.failed:
         return exits.DONE
     return print_error(
-        f"{result.failed:,} loads could not be applied; sync.loads has the reasons",
+        f"{result.failed:,} loads were not applied; see the reasons in sync.loads",
         exits.INCOMPLETE,
     )

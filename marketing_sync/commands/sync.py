@@ -80,9 +80,9 @@ def _choose_days(first: dt.date | None, last: dt.date | None) -> ChosenDays | No
     if first is None and last is None:
         return None
     if first is None:
-        raise SettingsError("--to needs --from")
+        raise SettingsError("--to needs --from: add the first day")
     if last is None and first > today_in(FIRST_ZONE, utc_now()):
-        raise SettingsError(f"--from {first} is still to come: give --to, too")
+        raise SettingsError(f"--from {first} is in the future: add --to")
     if last is not None and first > last:
         raise SettingsError(f"--from {first} is after --to {last}; swap them")
     return ChosenDays(first, last)

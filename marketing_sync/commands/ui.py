@@ -23,7 +23,7 @@ from home.folder import dagster_home, prepare_home
 from home.options import Option
 from home.settings import Settings, SettingsError
 from marketing_api.clock import TOLERANCE, SteadyClock
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import Arguments, declare_command, print_error, print_warning
 from marketing_sync.keeper import Keeper
 from marketing_sync.packages import ROOT
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
@@ -78,8 +78,8 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             add_guard = partial(_guard_application, port=arguments.port, settings=settings)
             _serve_ui(listener, programs, Path(folder), add_guard, home)
     return print_error(
-        "marketing-sync: error: the UI has ended because one of Dagster's programs has, or because "
-        "the clock was set back; start it again",
+        "the UI has ended because one of Dagster's programs has ended, or the clock was set back; "
+        "start it again",
         exits.INCOMPLETE,
     )
 
@@ -169,7 +169,7 @@ def _is_set_back(clock: SteadyClock) -> bool:
     again."""
     if clock.jump > -TOLERANCE:
         return False
-    print_error("marketing-sync: this machine's clock was set back, which schedules do not survive")
+    print_warning("this machine's clock was set back, so schedules would not start")
     return True
 
 

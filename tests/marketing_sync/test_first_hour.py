@@ -74,7 +74,7 @@ def test_init_connects_an_account(
         ("{sandbox}", "wrong-key", "wrong or revoked"),
         ("http://127.0.0.1:9/1", KEY, "the connection was refused"),
         ("not an address", KEY, "https://HOST/1"),
-        ("{sandbox}", "", "there is no key on standard input"),
+        ("{sandbox}", "", "standard input has no key"),
         (None, KEY, "--url"),
     ],
 )

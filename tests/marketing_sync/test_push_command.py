@@ -142,7 +142,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         (["push", "tags", "--sql", "select 1", "--reject-limit", "150%"], "'150%' is not a share"),
         (
             ["push", "tags", "--sql", "select 1", "--account", "other"],
-            "say which account with --account: main",
+            "choose an account with --account: main",
         ),
         (["push", "status", "7"], "has no push 7"),
         (["push", "retry", "7"], "has no push 7"),

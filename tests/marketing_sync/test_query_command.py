@@ -167,7 +167,7 @@ def test_the_query_may_come_from_a_file_or_standard_input(
         (["copy source.lists to 'lists.csv'"], "this is COPY"),
         (["from read_csv('/etc/passwd')"], "no files, extensions or settings"),
         (["select 1", "--csv", "--json"], "choose one of"),
-        (["select 1", "--excel", "found.xls"], "let it end in .xlsx"),
+        (["select 1", "--excel", "found.xls"], "use a name that ends in .xlsx"),
         ([], "write a query"),
     ],
 )
@@ -187,7 +187,7 @@ def test_without_a_published_copy_the_warehouse_is_read(
     shutil.copy(filled / "warehouse.duckdb", bare)
     ran = command("query", "select count(*) as lists from source.lists", "--csv", MARKETING_HOME=str(bare))
     assert (ran.code, ran.out) == (0, "lists\n2\n")
-    assert ran.err.startswith("nothing is published yet: this reads the warehouse itself")
+    assert ran.err.startswith("marketing-sync: warning: nothing is published yet")
     assert "source.lists" in command("tables", MARKETING_HOME=str(bare)).out
     ran = command("query", "delete from source.lists", MARKETING_HOME=str(bare))
     assert (ran.code, ran.out) == (2, "")

@@ -242,7 +242,7 @@ def test_days_that_are_still_to_come_need_an_end(command: Command, service: Sand
     day = dt.datetime.now(dt.UTC).date() + 3 * DAY
     ran = command(*ONLY, "--from", str(day), sandbox=service)
     assert ran.code == 2
-    assert f"--from {day} is still to come: give --to, too" in ran.text
+    assert f"--from {day} is in the future: add --to" in ran.text
     assert command(*ONLY, "--from", str(day), "--to", str(day + DAY), sandbox=service).code == 0
     assert set(asked(service, "socialmedia/calendar")) == {(str(day), str(day + DAY))}, (
         "there is no such partition, but such a day"

@@ -230,7 +230,7 @@ def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, 
     with in_use(filled):
         ran = command("forget", address, "--apply", MARKETING_LOCK_SECONDS="0")
     assert ran.code in (1, 2)
-    assert "another program has the home" in ran.text
+    assert "another program is using the home" in ran.text
     assert not (filled / "forgetting.json").exists()
 
 
@@ -336,9 +336,9 @@ def test_twenty_erasures_in_a_row_leave_one_checkpoint_and_a_home_that_can_be_re
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "say who"),
-        (("--lift",), "say who"),
-        (("ann@example.com", "--lift", "--apply"), "either --lift or --apply"),
+        ((), "no person is given"),
+        (("--lift",), "no person is given"),
+        (("ann@example.com", "--lift", "--apply"), "--lift and --apply exclude each other"),
         (("ann",), "not an e-mail address"),
         (("--from", "none.txt"), "cannot be read"),
     ],

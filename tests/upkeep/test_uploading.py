@@ -70,7 +70,7 @@ def test_another_homes_files_are_not_replaced(command: Command, home: Path, tmp_
     before = (place / "marketing.duckdb").stat().st_mtime_ns
     (home / "identity.json").write_text('{"home_id": "two", "kind": "sandbox"}')
     ran = command("publish", "--to", str(place))
-    assert (ran.code, "another home has published" in ran.err) == (2, True), ran.text
+    assert (ran.code, "copy of another home" in ran.err) == (2, True), ran.text
     assert (place / "marketing.duckdb").stat().st_mtime_ns == before
 
 

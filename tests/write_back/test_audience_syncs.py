@@ -221,7 +221,7 @@ def test_an_account_that_is_not_there_is_named(
     ran = command("push", "activations", sandbox=service)
     assert ran.code == 2
     assert (
-        "activations.toml, [activations.vip]: no account is named 'hill'; say which account with "
+        "activations.toml, [activations.vip]: no account is named 'hill'; choose an account with "
         "account = …: main" in ran.err
     )
 
@@ -235,7 +235,7 @@ def test_what_is_wrong_with_one_does_not_hold_up_the_others(
     segment(2)
     ran = command("push", "activations", "--apply", sandbox=service)
     assert ran.code == 1
-    assert "marketing-sync: activation broken: the query cannot be run" in ran.err
+    assert "marketing-sync: error: activation broken: the query cannot be run" in ran.err
     assert tagged(service) == 2
 
 

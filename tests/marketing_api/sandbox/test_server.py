@@ -194,7 +194,7 @@ def test_port_in_use_is_wrong_usage_with_the_way_out(url: str, capsys: pytest.Ca
     port = url.split(":")[2].split("/")[0]
     assert main(["--port", port]) == 2
     assert (
-        f"port {port} of this machine cannot be had (Address already in use); --port takes another"
+        f"port {port} is unavailable (Address already in use); choose another with --port"
         in capsys.readouterr().err
     )
 

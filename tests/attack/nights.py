@@ -273,10 +273,10 @@ class Storm:
         return {"PYTHONPATH": path, "ATTACK_CLOCK": str(self._clock), "TZ": MACHINE_ZONE}
 
 
-def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
+def sync(home: Path, url: str, key: str = KEY) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
     """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what
     else is said."""
-    settings = Settings(prepare_home(home), (Connection("main", url, Secret(KEY)),))
+    settings = Settings(prepare_home(home), (Connection("main", url, Secret(key)),))
     with open_reader(settings, list(SOURCE_ASSETS.values()), ReadOptions(requests_all=True)) as reader:
         reader.begin_reading()
         reader.finish_reading()

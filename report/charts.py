@@ -125,10 +125,10 @@ def _describe_day(on: dt.date, lines: Sequence[Series], format_value: Format) ->
 
 
 def draw_sparkline(label: str, values: Sequence[float]) -> Markup:
-    """A line without an axis; nothing when its values never change."""
+    """A line without an axis; nothing when its values never change, or there are only two."""
     low = min(values, default=0)
     high = max(values, default=0)
-    if low == high:
+    if low == high or len(values) < 3:
         return Markup()
     step = (_SPARK[0] - 6) / (len(values) - 1)
     places = [

@@ -7,7 +7,7 @@ import statistics
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from home.formatting import (
@@ -39,6 +39,8 @@ _YEAR_WEEKS = 52
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Tier → its rule in words, the best tier first.
 TIERS: Mapping[str, str] = _TEXTS["tiers"]
+#: Anchor → the section's name and contents, in the order of the page.
+SECTIONS: Mapping[str, Any] = _TEXTS["sections"]
 #: Column → its name and what it counts, in the order of the page.
 MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
@@ -93,6 +95,11 @@ def format_measure(column: str, value: float | None) -> str:
     return format_rating(value) if column == "average_rating" else format_number(value)
 
 
+def list_known_measures(rows: Rows) -> list[str]:
+    """The measures of which at least one period is known, in the order of the page."""
+    return [column for column in MEASURES if any(row.get(column) is not None for row in rows)]
+
+
 def show_measure(row: Row, column: str) -> str:
     """A measure of a period as text; an average rating with the number of its reviews."""
     value = format_measure(column, row.get(column))
@@ -142,15 +149,18 @@ def list_changes(account: AccountData) -> list[Change]:
 
 def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
     """The median of earlier weeks, plus and minus twice their standard deviation, estimated as
-    1.4826 median absolute deviations, and at least as large as the median's square root. None with
-    less than four weeks."""
-    known = [value for value in values if value is not None]
+    1.4826 median absolute deviations, and at least as large as the median's square root. It
+    includes all weeks but the lowest and the highest one, since visits follow campaigns: most weeks
+    have none. None with less than four weeks."""
+    known = sorted(value for value in values if value is not None)
     if len(known) < _USUAL_WEEKS / 2:
         return None
     middle = statistics.median(known)
     spread = 1.4826 * statistics.median(abs(value - middle) for value in known)
     reach = 2 * max(spread, math.sqrt(middle), 1)
-    return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
+    least = min(middle - reach, known[1])
+    most = max(middle + reach, known[-2])
+    return max(math.floor(least), 0), math.ceil(most)
 
 
 #: Measures that need data of two nights.
@@ -169,12 +179,31 @@ def explain_unknown(changes: Sequence[Change]) -> list[str]:
 
 def _explain_column(column: str) -> str:
     if column in _NEED_TWO_NIGHTS:
-        return "Known from the second night on"
+        return "Known for weeks after the first sync"
     if column in ("open_rate", "click_rate"):
         return "No campaign was sent in these weeks"
     if column == "average_rating":
         return "No review was written in these weeks"
     return "No automation has sent a message" if column == "automation_count" else "Not read yet"
+
+
+def find_empty_sections(account: AccountData) -> dict[str, str]:
+    """Section without content → why: there is nothing, or not everything was read."""
+    is_week_known = any(change.is_known for change in list_changes(account))
+    empty = {
+        name: section
+        for name, section in SECTIONS.items()
+        if name != "data"
+        and not (
+            is_week_known if name == "changes" else any(map(account.rows.get, section["rows"]))
+        )
+    }
+    unread = [name for name, section in empty.items() if not account.is_read(*section["read"])]
+    names = ", ".join(SECTIONS[name]["name"] for name in unread)
+    return {
+        name: f"Not read completely yet: {names}." if name in unread else section["absent"]
+        for name, section in empty.items()
+    }
 
 
 def find_newest_campaign(account: AccountData) -> Row | None:
@@ -225,7 +254,7 @@ def _describe_week(account: AccountData) -> Iterator[str]:
     count = row.get("online_review_count")
     if count is not None:
         mean = (
-            f", {format_rating(row['average_rating'])} of 5"
+            f", average {format_rating(row['average_rating'])} of 5"
             if row["average_rating"] is not None
             else ""
         )
@@ -243,11 +272,11 @@ def _describe_messages(row: Row) -> list[str]:
             f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
         )
         messages = count_of(row["sent_count"], "message")
-        parts.append(f"{count_of(row['campaign_count'], 'campaign')} of {messages}{opened}")
+        parts.append(f"{count_of(row['campaign_count'], 'campaign')} with {messages}{opened}")
     elif row.get("campaign_count") == 0:
         parts.append("no campaign was sent")
     if row.get("automation_count"):
-        parts.append(f"{count_of(row['automation_count'], 'message')} of automations")
+        parts.append(f"{count_of(row['automation_count'], 'automation message')}")
     return parts
 
 
@@ -259,20 +288,16 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
         (change for change in known if change.surprise), key=lambda change: -change.surprise
     )[:2]
     after = (
-        " A campaign was sent in that week."
+        " A campaign was sent that week."
         if moved and account.rows["weeks"][1]["campaign_count"]
         else ""
     )
     for change in moved:
         least, most = change.usual or (0, 0)
-        usual = f"where {format_number(least)} to {format_number(most)} a week are usual"
+        usual = f"usually {format_number(least)} to {format_number(most)}"
         yield f"{change.name}: {change.last} last week, {usual}.{after}"
     if known and not moved:
-        counts = f"none of {count_of(len(known), 'count')}"
-        yield (
-            f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks "
-            "before."
-        )
+        yield f"Nothing unusual, compared with the {_USUAL_WEEKS} weeks before."
 
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
@@ -286,8 +311,8 @@ def _describe_newest(account: AccountData) -> Iterator[str]:
             against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
             against = against if abs(over) >= _LEAST_POINTS else "as usual"
             yield (
-                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}, was "
-                f"opened by {format_share(row['open_rate'])} so far: {against}."
+                f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}: "
+                f"{format_share(row['open_rate'])} opened so far, {against}."
             )
 
 
@@ -345,7 +370,7 @@ def _make_span_figures(account: AccountData) -> Iterator[Figure]:
         count = spans[0].get(count_column)
         trend = tuple(row[column] for row in weeks if row[column] is not None)
         trend_name = f"each week with a {unit}" if count_column else "each week"
-        earlier = {f"the {SPAN_WEEKS} weeks before": before, "a year before": year}
+        earlier = {f"{SPAN_WEEKS} weeks earlier": before, "a year earlier": year}
         yield Figure(
             MEASURES[column][0],
             now,
@@ -374,14 +399,12 @@ def _read_value(span: Row, column: str) -> float | None:
     return value
 
 
-def sum_column(rows: Rows, column: str) -> float:
-    return sum(row[column] or 0 for row in rows)
-
-
 def count_tiers(account: AccountData) -> dict[str, int]:
-    """Tier → number of addresses, the best tier first and unknown tiers last."""
+    """Tier → number of addresses, the best tier first and unknown tiers last; nobody needs to know
+    that no timeline is unread."""
     counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
-    return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
+    tiers = [tier for tier in TIERS if tier in counts or tier != "unread"]
+    return {tier: counts.get(tier, 0) for tier in [*tiers, *counts]} if counts else {}
 
 
 def is_lacking(row: Row) -> bool:

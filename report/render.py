@@ -101,7 +101,8 @@ def load_environment() -> Environment:
     environment.filters |= _FILTERS
     environment.filters |= {
         "measure": lambda column: figures.MEASURES[column][0],
-        "short_month": lambda value: f"{value:%b %y}",
+        "shown_in": lambda column, row: figures.show_measure(row, column),
+        "short_month": _format_short_month,
     }
     environment.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
     chart_functions = (
@@ -118,9 +119,10 @@ def load_environment() -> Environment:
         figures.describe_refusals,
         figures.list_changes,
         figures.explain_unknown,
+        figures.find_empty_sections,
         figures.find_newest_campaign,
         figures.last_week,
-        figures.show_measure,
+        figures.list_known_measures,
         figures.count_tiers,
         describe_data_age,
         describe_standstill,
@@ -131,12 +133,18 @@ def load_environment() -> Environment:
     environment.globals |= {
         "TIERS": figures.TIERS,
         "MEASURES": figures.MEASURES,
+        "SECTIONS": figures.SECTIONS,
         "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)
     }
     environment.globals["script_hash"] = base64.b64encode(
         hashlib.sha256(_SCRIPT.encode()).digest()
     ).decode()
     return environment
+
+
+def _format_short_month(value: dt.date) -> str:
+    """`Nov 26`."""
+    return f"{value:%b %y}"
 
 
 def rank_accounts(report: ReportData) -> list[tuple[AccountData, str]]:
@@ -182,13 +190,8 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
     ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.count_tiers(account).items()]
     months = _draw_months(account)
-    span = rows["spans"][0] if rows["spans"] else {}
-    issued, redeemed = (
-        figures.sum_column(rows["coupons"], name) for name in ("issued_count", "redeemed_count")
-    )
     return {
         "rates": _draw_rates(account),
-        "funnel": _draw_shares(f"Campaigns of {figures.describe_span(account)}", _list_steps(span)),
         "sent": charts.draw_columns(
             "Campaign messages sent and opened, by month of sending",
             months("sent_count", "opened_count"),
@@ -202,20 +205,15 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
         "visits": _draw_weeks(account, "Visits to your pages, by week", "visit_count"),
         "tiers": charts.draw_stack("People by tier", tiers),
         "reacting": charts.draw_columns(
-            "People who began and stopped to react, by week",
+            "People who started and stopped responding, by week",
             list(_make_week_columns(account, rows["lifecycle_weeks"], "gained", "lost")),
-            names=("began or came back", "turned at risk"),
+            names=("started or came back", "became at risk"),
         ),
         "regained": charts.draw_bars(
-            "Came back after a message, 13 weeks", regained, axis=format_number
+            "People won back in 13 weeks, by message", regained, axis=format_number
         ),
         "reviews": _draw_weeks(
             account, "Good and bad reviews on the feedback page, by week", "good_count", "bad_count"
-        ),
-        "online": charts.draw_columns(
-            "Reviews on review sites, by month",
-            months("online_review_count"),
-            names=["reviews on review sites"],
         ),
         "ratings": charts.draw_bars(
             "Average rating as each site states it, of 5", ratings, axis=format_number, top=5
@@ -224,9 +222,6 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
         "links": _draw_weeks(account, "Clicks on links in posts, by week", "social_click_count"),
         "redeemed": charts.draw_columns(
             "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
-        ),
-        "coupons": _draw_shares(
-            "Coupons of all time", [("Issued", issued, issued), ("Redeemed", redeemed, issued)]
         ),
     }
 
@@ -267,7 +262,7 @@ def _draw_months(account: AccountData) -> Callable[..., list[charts.Column]]:
         return [
             charts.Column(
                 format_month(row["begins_on"]),
-                f"{row['begins_on']:%b}",
+                _format_short_month(row["begins_on"]),
                 *_read_pair(row, columns),
                 not row["is_over"],
             )
@@ -286,7 +281,7 @@ def _draw_rates(account: AccountData) -> Markup:
     items = [
         charts.Column(
             f"{row['subject'] or '(no subject)'}, {format_day(row['sent_at'])}",
-            short_day(row["sent_at"]),
+            _format_short_month(row["sent_at"]),
             row["open_rate"],
             row["click_rate"],
         )

@@ -1,4 +1,4 @@
-// Tables are sorted by a click on a heading, and saved as CSV: all that the page's script does. Without it the page is complete.
+// A click on a heading sorts its table, and CSV saves it. The page is complete without this script.
 const text = cell => cell.innerText.trim().replace(/\s+/g, " ");
 const number = shown => {
   const found = /^([+−±]?)([\d,]+(\.\d+)?)( %| pts| days?)?\b/.exec(shown.replace(/\u00a0/g, " "));
@@ -7,7 +7,7 @@ const number = shown => {
 const rank = cell => {
   const shown = text(cell).replace(/ \([\d,]+\)$/, "");
   const value = number(shown) ?? (/\d{4}$/.test(shown) ? Date.parse(shown) : NaN);
-  return shown === "–" ? null : Number.isNaN(value) ? shown.toLowerCase() : value;
+  return /^–?$/.test(shown) ? null : Number.isNaN(value) ? shown.toLowerCase() : value;
 };
 const compare = (a, b) => a === null ? (b === null ? 0 : 1) : b === null ? -1 : a < b ? 1 : a > b ? -1 : 0;
 const field = cell => {

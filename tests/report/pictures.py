@@ -37,15 +37,16 @@ WIDTHS = {"desktop": 1400, "phone": 390}
 
 
 class ClockBehind:
-    """The module `time`, `days` ago."""
+    """The module `time`, `days` before it was made: like a sandbox's clock it stands still."""
 
-    days = 0
+    def __init__(self, days: int) -> None:
+        self.days, self.now = days, time.time()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
 
     def time(self) -> float:
-        return time.time() - self.days * 86_400
+        return self.now - self.days * 86_400
 
 
 def publish(home: Path) -> None:
@@ -55,9 +56,8 @@ def publish(home: Path) -> None:
 
 def read_nights(home: Path, nights: int, contacts: int) -> None:
     """Sync a sandbox each night up to now."""
-    machine = ClockBehind()
+    machine = ClockBehind(nights - 1)
     with patch.object(clock, "time", machine), patch.object(App, "respond", Dated.dated):
-        machine.days = nights - 1
         options = Options(contacts=contacts, rate_limit=0, now=int(machine.time()))
         with serve(options) as url:
             for left in reversed(range(nights)):

@@ -34,7 +34,7 @@ from warehouse.publish import Published
 
 NIGHT = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)  # a Friday
 PASSWORD = "unmistakable-password-77a1"
-HEADLINE = "“Spring & more”, sent 20 Mar 2026, was opened by 41.0 % so far: 11.0 points more than usual."
+HEADLINE = "“Spring & more”, sent 20 Mar 2026: 41.0 % opened so far, 11.0 points more than usual."
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_it_holds_the_headline_and_the_report(
     assert server.logins == [f"\0robot\0{PASSWORD}".encode()]
     text = part(message, "plain")
     assert text.startswith("Harbor")
-    assert f"\n\n{HEADLINE}\n\nActive contacts: –\n" in text, text
-    assert "Opened: – · 13 weeks to 15 Mar" in text
+    assert f"\n\n{HEADLINE}\n" in text, text
+    assert "Opened" not in text, "unknown"
     assert "\n\n\n" not in text
     assert HEADLINE.replace("&", "&amp;") in part(message, "html")
     [attached] = message.iter_attachments()

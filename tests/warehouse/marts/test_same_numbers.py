@@ -138,10 +138,9 @@ def of_words(account: AccountData, text: str) -> Iterator[Fact]:
 
 def of_mail(account: AccountData, text: str) -> Iterator[Fact]:
     for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
-        name, value, below = [
-            plain(cell.partition("<br>")[0]) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
-        ]
-        yield Fact(name, below, value, "mail")
+        told, value = re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        name, _, below = told.partition("<div")
+        yield Fact(plain(name), plain("<div" + below.partition("<br>")[0]), plain(value), "mail")
     yield from of_words(account, plain(text))
 
 

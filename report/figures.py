@@ -222,8 +222,8 @@ def describe_refusals(account: AccountData) -> str:
     hidden_count = len(names) - _NAMED_LISTINGS
     more = f" and {hidden_count} more" if hidden_count > 0 else ""
     return (
-        f"Most rows of {', '.join(names[:_NAMED_LISTINGS])}{more} were suddenly gone, so the rows "
-        "from before are still counted. Compare this with the service. If it is correct, run "
+        f"Most rows are suddenly missing: {', '.join(names[:_NAMED_LISTINGS])}{more}. The earlier "
+        "rows are still counted. Compare this with the service. If the rows are really gone, run "
         "marketing-sync sync --accept-shrink."
     )
 

@@ -156,15 +156,15 @@ def rank_accounts(report: ReportData) -> list[tuple[AccountData, str]]:
 
 def _find_attention(account: AccountData) -> str:
     if account.as_of is None:
-        return "no data yet"
+        return "No data yet"
     if describe_standstill(account.as_of, account.made_at):
-        return "syncing has stopped"
+        return "Syncing has stopped"
     if account.rows["refused"]:
-        return "not updated"
+        return "Not updated"
     if any(map(figures.is_mostly_unread, account.rows["freshness"])):
-        return "not all data is there"
+        return "Incomplete data"
     is_unusual = any(change.surprise for change in figures.list_changes(account))
-    return "unusual week" if is_unusual else ""
+    return "Unusual week" if is_unusual else ""
 
 
 def describe_data_age(account: AccountData) -> str:

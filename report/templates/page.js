@@ -1,7 +1,7 @@
 // A click on a heading sorts its table, and CSV saves it. The page is complete without this script.
 const text = cell => cell.innerText.trim().replace(/\s+/g, " ");
 const number = shown => {
-  const found = /^([+−±]?)([\d,]+(\.\d+)?)( %| pts| days?)?\b/.exec(shown.replace(/\u00a0/g, " "));
+  const found = /^([+−±]?)([\d,]+(\.\d+)?)( %| pts)?\b/.exec(shown.replace(/\u00a0/g, " "));
   return found && found[0].length > shown.length - 3 ? (found[1] === "−" ? -1 : 1) * found[2].replace(/,/g, "") : null;
 };
 const rank = cell => {

@@ -395,7 +395,7 @@ def test_accounts_that_need_attention_come_first_and_are_told_apart() -> None:
     html = page(*mark_namesakes(accounts))
     overview = html[: html.index('class="account"')]
     assert overview.index("(south)") < overview.index("(north)")
-    assert "not updated" in overview
+    assert "Not updated" in overview
 
 
 def test_why_something_is_not_known_is_said() -> None:

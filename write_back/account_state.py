@@ -1,8 +1,8 @@
-"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was
-sent since that was read.
+"""The state of an account before a push: its lists and contacts as the warehouse has them, overlaid
+with what was sent since they were read.
 
-Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is
-about; how a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
+Belongs here: queries for many contacts at once, with their rows as values; the person that a row is
+about; the state of a contact on a list. Not here: what a push makes of it (`kinds`)."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from write_back.item import Past
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
-#: From one night's reading to the next, and two hours to spare.
+#: From one night to the next, and two hours to spare.
 _NIGHT_S = 26 * 3600
 
-#: An id as a spreadsheet may show it.
+#: An id as a spreadsheet may display it.
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3}){1,6}", re.ASCII)
 
-# ---- lists and their custom fields, and how people name them in an input
+# ---- lists and their custom fields, and their names in an input
 
 
 @dataclass(frozen=True)
 class Lists:
-    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and
-    outer blanks aside → ids."""
+    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, without case
+    and outer blanks → ids."""
 
     names: Mapping[int, str]
     fields: Mapping[int, Mapping[str, str]]
@@ -62,7 +62,8 @@ class Lists:
         names = {list_id: name or str(list_id) for list_id, name in lists}
         by_name: dict[str, tuple[int, ...]] = {}
         for list_id, name in names.items():
-            by_name[_fold_name(name)] = (*by_name.get(_fold_name(name), ()), list_id)
+            folded = _fold_name(name)
+            by_name[folded] = (*by_name.get(folded, ()), list_id)
         labels: dict[int, dict[str, str]] = {list_id: {} for list_id in names}
         for list_id, field_id, label in fields:
             labels.setdefault(list_id, {})[field_id] = label or field_id
@@ -70,11 +71,13 @@ class Lists:
 
     def field_names(self) -> list[str]:
         """Labels, then ids, of all lists' fields, each once."""
-        many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
-        names = [name for labels in many for name in labels.values()] + [
-            name for ids in many for name in ids
-        ]
-        return list(dict.fromkeys(names))
+        labels: list[str] = []
+        ids: list[str] = []
+        for list_id, fields in self.fields.items():
+            if list_id in self.names:
+                labels += fields.values()
+                ids += fields
+        return list(dict.fromkeys([*labels, *ids]))
 
     def find_lists(self, cell: Cell) -> tuple[int, ...]:
         """The lists that a cell names by ids or names, each once: one, or several with commas
@@ -91,17 +94,16 @@ class Lists:
                 "between"
             )
         sign = ";" if ";" in text else ","
-        found = {
-            word: self._find_list(word) for word in filter(None, map(str.strip, text.split(sign)))
-        }
+        found: dict[int, None] = {}
+        for word in filter(None, map(str.strip, text.split(sign))):
+            list_id = self._find_list(word)
+            if list_id is None:
+                suggestion = suggest_names(word, self.names.values())
+                raise BadValue(f"there is no list {show_name(word)}{suggestion}")
+            found[list_id] = None
         if not found:
             raise BadValue("the list is missing")
-        for word, list_id in found.items():
-            if list_id is None:
-                raise BadValue(
-                    f"there is no list {show_name(word)}{suggest_names(word, self.names.values())}"
-                )
-        return tuple(dict.fromkeys(filter(None, found.values())))
+        return tuple(found)
 
     def _find_list(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word
@@ -116,24 +118,22 @@ class Lists:
         return found[0] if found else None
 
     def columns_of(self, list_id: int, titles: Iterable[str]) -> dict[str, str]:
-        """Column title → the list's field that it names, by id or label. BadValue when a label is
-        not the only one."""
-        named = _fields_by_name(self.fields.get(list_id, {}))
+        """Column title → the list's field that it names, by id or label. Raises BadValue when
+        several fields have the label."""
+        fields_by_name = _fields_by_name(self.fields.get(list_id, {}))
+        list_name = show_name(self.names[list_id])
         found: dict[str, str] = {}
         for title in titles:
-            same = named.get(fold_name(title), [])
+            same = fields_by_name.get(fold_name(title), [])
             if len(same) > 1:
-                name = show_name(self.names[list_id])
                 raise BadValue(
-                    f"list {name} has {len(same)} fields {show_name(title)}: name the column by "
-                    "the field's id"
+                    f"list {list_name} has {len(same)} fields {show_name(title)}: name the column "
+                    "by the field's id"
                 )
             if same:
                 found[title] = same[0]
         if len(set(found.values())) < len(found):
-            raise BadValue(
-                f"two columns name the same field of list {show_name(self.names[list_id])}"
-            )
+            raise BadValue(f"two columns name the same field of list {list_name}")
         return found
 
 
@@ -142,8 +142,8 @@ def _fold_name(name: str) -> str:
 
 
 def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels.
-    `labels`: field id → label."""
+    """The fields of a list by folded id or label; an id goes before a label. `labels`: field id →
+    label."""
     found: dict[str, list[str]] = {}
     for field_id, label in labels.items():
         found.setdefault(fold_name(label), []).append(field_id)
@@ -172,8 +172,9 @@ class Member(NamedTuple):
 @dataclass(frozen=True)
 class Known:
     """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in
-    the order of requests (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the
-    contacts of every list were read, so that an id that is not among them belongs to nobody."""
+    the order of requests (`exchange.order_of`); `read_at`: the same in unix seconds.
+    `is_all_known`: the contacts of every list were read, so an id that is missing belongs to
+    nobody."""
 
     settings: Settings
     account: str
@@ -186,16 +187,16 @@ class Known:
     def by_address(
         self, addresses: Iterable[str], *, with_fields: bool = False
     ) -> dict[str, list[Member]]:
-        """Contacts by the normal form of the address, those without any left out; of each address
-        active ones first, then the oldest."""
+        """Contacts by the normal form of the address; active ones first, then the oldest. Addresses
+        without contacts are left out."""
         return self._find_members("by_address", addresses, with_fields=with_fields)
 
     def find_gone(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
-        """Those who are on a list no more, as they were last seen there."""
+        """Contacts that were taken off a list, as they were last seen there."""
         return self._find_members("gone", addresses)
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
-        """Contacts by id, one entry per list, those that do not exist left out."""
+        """Contacts by id, one entry per list. Ids that do not exist are left out."""
         return self._find_members("by_id", ids)
 
     def _find_members(
@@ -207,8 +208,7 @@ class Known:
         return found
 
     def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
-        """List → the keys under which the service shows values of custom fields for any of its
-        contacts."""
+        """List → the keys under which any of its contacts shows custom fields."""
         return {list_id: set(keys) for list_id, keys in self._query_rows("shown_fields", list_ids)}
 
     def find_events(
@@ -217,24 +217,22 @@ class Known:
         """What timelines show in these minutes (contact id, unix minute)."""
         found: dict[tuple[int, int], list[TimelineEntry]] = {}
         for contact_id, at, texts in self._query_rows("timelines", minutes):
-            found.setdefault((contact_id, at // 60), []).append(
-                TimelineEntry(tuple(texts), at, None)
-            )
+            entry = TimelineEntry(tuple(texts), at, None)
+            found.setdefault((contact_id, at // 60), []).append(entry)
         return found
 
     def timelines_read_lately(self, contact_ids: Iterable[int]) -> set[int]:
-        """Those whose timeline was read in this night, or the last."""
-        return {
-            contact_id
-            for contact_id, at in self._query_rows("timelines_read", dict.fromkeys(contact_ids))
-            if unix_now() - at < _NIGHT_S
-        }
+        """The contacts whose timeline was read this night or last night."""
+        rows = self._query_rows("timelines_read", dict.fromkeys(contact_ids))
+        earliest = unix_now() - _NIGHT_S
+        return {contact_id for contact_id, read_at in rows if read_at > earliest}
 
     def _query_rows(
         self, statement: str, keys: Iterable[Any], **params: object
     ) -> Iterable[tuple[Any, ...]]:
-        """The rows for these `keys`, none without any. They go as JSON: for a table of Python's,
-        DuckDB imports pandas where it is installed, which takes longer than the query."""
+        """The rows for these `keys`; without keys, no rows. The keys are passed as JSON: for a
+        Python table, DuckDB imports pandas if it is installed, and that takes longer than the
+        query."""
         several = list(keys)
         if not several:
             return ()
@@ -244,10 +242,12 @@ class Known:
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     def read_on(self) -> str:
-        """When contacts were last read (the oldest reading of a list), in the account's time."""
+        """When contacts were last read (the list that was read longest ago), in the account's
+        time."""
         if not self.read_at:
             return "never"
-        return f"{dt.datetime.fromtimestamp(min(self.read_at.values()), self.zone):%Y-%m-%d %H:%M}"
+        oldest = min(self.read_at.values())
+        return f"{dt.datetime.fromtimestamp(oldest, self.zone):%Y-%m-%d %H:%M}"
 
 
 def load_known(settings: Settings, account: str) -> Known:
@@ -277,7 +277,7 @@ def load_known(settings: Settings, account: str) -> Known:
 
 
 def _first_zone(*names: str | None) -> ZoneInfo:
-    """The first that is one: an account may name a zone that nobody knows."""
+    """The first known zone; an account may name an unknown one."""
     for name in filter(None, names):
         try:
             return ZoneInfo(name)
@@ -286,11 +286,11 @@ def _first_zone(*names: str | None) -> ZoneInfo:
     return ZoneInfo("UTC")
 
 
-# ---- who a row is about
+# ---- the person that a row is about
 
 
 class Who(NamedTuple):
-    """What a row says: the address as written (`key`: its normal form), or the contact's id, or
+    """The address in a row as it is written (`key`: its normal form), or the contact's id, or
     both."""
 
     email: str | None
@@ -299,9 +299,9 @@ class Who(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the
-    oldest; empty for an address that has to be looked up. `email`: whenever the warehouse or the
-    row says it, `address`: its normal form."""
+    """A person with their known contacts. `ids`: the contacts, active ones first, then the oldest;
+    empty for an address that has to be looked up. `email`: from the row or the warehouse; None if
+    neither has it; `address`: its normal form."""
 
     who: Who
     members: list[Member]
@@ -311,16 +311,18 @@ class Person(NamedTuple):
 
     @property
     def contacts(self) -> list[int | None]:
-        """The contacts meant; None stands for those that have to be looked up."""
+        """The contacts; None means that they have to be looked up."""
         return [*self.ids] or [None]
 
     def name_of(self, contact_id: int | None) -> str:
-        """What effects call the contact, or whoever has the address."""
+        """The name in effects: the contact's id, or the address."""
         return str(contact_id or self.address)
 
     def list_subjects(self, things: Iterable[object]) -> list[str]:
-        """All that effects may call them, with each of the things that happen to them."""
-        names = [*map(str, self.ids), *([self.address] if self.address else [])]
+        """Every subject that effects may have for this person and one of the things."""
+        names = [str(contact_id) for contact_id in self.ids]
+        if self.address:
+            names.append(self.address)
         return [f"{name}|{thing}" for thing in things for name in names]
 
     @property
@@ -329,10 +331,9 @@ class Person(NamedTuple):
 
 
 def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
-    """BadValue when neither is given, or one of them cannot be."""
-    email, number = (
-        cells[name][index] if name in cells else None for name in ("email", "contact_id")
-    )
+    """Raises BadValue when both are missing or one is invalid."""
+    email = cells["email"][index] if "email" in cells else None
+    number = cells["contact_id"][index] if "contact_id" in cells else None
     if email is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
     address = None if email is None else values.read_address(email)
@@ -340,12 +341,12 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     return Who(address, contact_id, normal_form(address or ""))
 
 
-# ---- how a contact stands on a list
+# ---- the state of a contact on a list
 
 
 class Content(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it
-    leaves it as it is."""
+    """What a sync sends about one contact on one list, as an effect remembers it. `status` None:
+    the status stays."""
 
     status: int | None = None
     fields: dict[str, str] = {}
@@ -361,9 +362,10 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Present(NamedTuple):
-    """`status`: code, None when not known for sure, or not the same for all. `fields`: also those
-    of our last sync that the service does not show. `is_ours`: some of it we sent and did not read
-    yet; `is_queued`: some of it is still to be sent."""
+    """The state of the contacts with an address on a list. `status`: code; None when it is
+    uncertain or differs between them. `fields`: field id → value, including sent ones that the
+    service does not show. `is_ours`: a part was sent and not read yet; `is_queued`: a part is still
+    to be sent."""
 
     exists: bool
     status: int | None = None
@@ -377,82 +379,85 @@ class ListReader:
     any contact shows values."""
 
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
-        ids = {name: same[0] for name, same in _fields_by_name(labels).items() if len(same) == 1}
-        #: The field that a key of a response stands for: its id, or its label where only one has
-        #: it.
+        fields_by_name = _fields_by_name(labels)
+        ids = {name: same[0] for name, same in fields_by_name.items() if len(same) == 1}
+        #: Key of a response → field: the key is its id, or a label that only this field has.
         self._field_of = cache(lambda key: ids.get(fold_name(key)))
         self._readable = set(map(self._field_of, shown_keys))
 
     def find_present(
         self, members: list[Member], past: Past | None, as_of: float | None
     ) -> Present:
+        """The state that was read at `as_of`, overlaid with the last sync."""
         status, fields = self._read_common(members)
-        is_newer = past is not None and past.is_newer(as_of)
-        if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):
-            return Present(bool(members), status, fields)
-        return self._overlay_past(Present(bool(members), status, fields), past, is_newer=is_newer)
+        read = Present(bool(members), status, fields)
+        if past is None:
+            return read
+        is_newer = past.is_newer(as_of)
+        if past.is_in_force or (past.is_drifted and is_newer):
+            return self._overlay_past(read, past, is_newer=is_newer)
+        return read
 
     def _overlay_past(self, read: Present, past: Past, *, is_newer: bool) -> Present:
-        """What was read, with what was sent over it."""
         sent = Content.from_text(past.content)
-        fields = dict(read.fields)
-        if past.is_drifted:  # neither as it was before, nor as it was sent
-            left = {
-                field_id: text for field_id, text in fields.items() if field_id not in sent.fields
-            }
-            return read._replace(
-                status=None if sent.status is not None else read.status, fields=left
-            )
+        if past.is_drifted:  # the values are neither the earlier ones nor those that were sent
+            left = {name: text for name, text in read.fields.items() if name not in sent.fields}
+            status = read.status if sent.status is None else None
+            return read._replace(status=status, fields=left)
         if not is_newer:
-            hidden = {
-                field_id: text
-                for field_id, text in sent.fields.items()
-                if field_id not in self._readable
-            }
-            return read._replace(fields=hidden | fields)
+            unreadable = sent.fields.keys() - self._readable
+            hidden = {name: text for name, text in sent.fields.items() if name in unreadable}
+            return read._replace(fields={**hidden, **read.fields})
         status = read.status if sent.status is None else sent.status
-        return Present(True, status, fields | sent.fields, is_ours=True, is_queued=past.is_open)
+        fields = {**read.fields, **sent.fields}
+        return Present(True, status, fields, is_ours=True, is_queued=past.is_open)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
-        """Whether the field is known to have this value; what is shown for others and not here is
+        """Whether the field is known to have this value. A field that only other contacts show is
         empty."""
         value = now.fields.get(field_id)
-        return value == text if value is not None else not text and field_id in self._readable
+        if value is None:
+            return not text and field_id in self._readable
+        return value == text
 
     def find_empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
-        """Of these, those that are known to have no value yet."""
-        return {
-            field_id: text for field_id, text in fields.items() if self.is_so(now, field_id, "")
-        }
+        """The fields that are known to be empty."""
+        return {name: text for name, text in fields.items() if self.is_so(now, name, "")}
 
     def _read_common(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
-        """Status and fields that all the contacts have alike (a sync changes every contact with the
-        address on the list)."""
+        """The status and the fields that are equal for all contacts, since a sync changes every
+        contact with the address on the list."""
+        if not members:
+            return None, {}
         statuses = {member.status_code for member in members}
-        first, *other_contacts = [self._read_fields(member.fields) for member in members] or [{}]
-        alike = {
-            field_id: text
-            for field_id, text in first.items()
-            if all(other.get(field_id) == text for other in other_contacts)
-        }
-        return statuses.pop() if len(statuses) == 1 else None, alike
+        status = statuses.pop() if len(statuses) == 1 else None
+        common, *others = [self._read_fields(member.fields) for member in members]
+        for other in others:
+            common = {name: text for name, text in common.items() if other.get(name) == text}
+        return status, common
 
     def _read_fields(self, text: str | None) -> dict[str, str]:
-        values = _decode(text) if text else None
-        if not isinstance(values, dict):
+        """Field id → value."""
+        shown = _decode(text) if text else None
+        if not isinstance(shown, dict):
             return {}
-        pairs = ((self._field_of(key), _comparable_text(value)) for key, value in values.items())
-        return {
-            field_id: text for field_id, text in pairs if field_id is not None and text is not None
-        }
+        fields: dict[str, str] = {}
+        for key, value in shown.items():
+            field_id = self._field_of(key)
+            comparable = _comparable_text(value)
+            if field_id is not None and comparable is not None:
+                fields[field_id] = comparable
+        return fields
 
 
 def _comparable_text(value: Any) -> str | None:
-    """None for what cannot be compared."""
+    """None for a value that cannot be compared."""
     if type(value) is str:
         return value.strip()
     if isinstance(value, dict):
         return _comparable_text(value["value"]) if "value" in value else None
     if value is None or value == []:
         return ""
-    return None if isinstance(value, list) else text_of(cell_of(value)) or ""
+    if isinstance(value, list):
+        return None
+    return text_of(cell_of(value)) or ""

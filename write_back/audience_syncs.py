@@ -1,16 +1,17 @@
-"""Audience syncs (reverse ETL, `activations.toml`): entries that say how things should be.
+"""Audience syncs (reverse ETL, `activations.toml`): each entry declares a desired state.
 
-    entries → queries → who is to have what, over all entries of an account → rows of everybody →
-    the plan, which compares them with the warehouse and the outbox → the push of the difference;
-    with it the claims: what each entry wants or has yet to take away
+1. Each entry's query finds its people.
+2. Everybody in the result becomes a row. A tag that no entry of the account wants any more becomes
+   a row that removes it.
+3. The plan compares the rows with the warehouse and the outbox, and the push sends the difference.
+4. With the push, the outbox stores the claims: what the entry wants, or still has to remove.
 
-Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push
-works (`push_service`), the step of a night (`push_jobs`)."""
+Belongs here: the file, the people of each entry, and what changes since its last push. Not here:
+how a push works (`push_service`), the step of a night (`push_jobs`)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +33,19 @@ from write_back.kinds.tags import ADD, REMOVE
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claim, Outbox, open_outbox
 from write_back.push_service import Watch, enqueue_push, finish_push, plan_push
-from write_back.tag_claims import SOURCE, sort_unwanted
+from write_back.tag_claims import SOURCE, sort_unwanted, split_subject
 
 FILE = "activations.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class AudienceSync:
-    """One segment, kept in step with the service: who is in the result of `query` has `tag`, or is
-    on `list` (an id or a name).
+    """One segment: everybody in the result of `query` gets `tag`, or is put on `list` (an id or a
+    name).
 
-    `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns
-    of the query beside `email` are the status and custom fields of the list, with `fill_only` sent
-    where they are empty. `account` None: the only one there is."""
+    `untag_when_gone`: a tag that no entry wants any more for a person is removed. Other columns of
+    the query than `email` are the status and custom fields of the list; with `fill_only`, fields
+    are sent only where they are empty. `account` None: the only one."""
 
     name: str
     query: str
@@ -58,18 +59,18 @@ class AudienceSync:
 
 
 def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
-    """Those of `folder`/activations.toml by name, in its order; none without the file. Raises
+    """The entries of `folder`/activations.toml by name, in its order; none without the file. Raises
     SettingsError."""
     path = folder / FILE
-    tables = (
-        declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
-    )
-    return {name: _audience_sync(name, table) for name, table in tables.items()}
+    if not path.exists():
+        return {}
+    tables = declared_tables(path, "activations", _TAKES, needed=("query",))
+    return {name: _make_sync(name, table) for name, table in tables.items()}
 
 
 def check_nightly(settings: Settings) -> int:
-    """How many every night pushes. Raises SettingsError when the file is wrong, or missing although
-    they are switched on."""
+    """How many entries every night pushes. Raises SettingsError when the file is wrong, or missing
+    although `MARKETING_ACTIVATIONS` is on."""
     if settings.activations and not (settings.folder / FILE).exists():
         raise SettingsError(
             f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: "
@@ -79,15 +80,15 @@ def check_nightly(settings: Settings) -> int:
 
 
 def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
-    """Those named, whether enabled or not; all enabled ones when none is named. Raises
+    """The named entries, whether enabled or not; without names, all enabled ones. Raises
     SettingsError."""
     unknown = [name for name in names if name not in syncs]
     if unknown:
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
         raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
-    return [syncs[name] for name in dict.fromkeys(names)] or [
-        sync for sync in syncs.values() if sync.enabled
-    ]
+    if not names:
+        return [sync for sync in syncs.values() if sync.enabled]
+    return [syncs[name] for name in dict.fromkeys(names)]
 
 
 #: Key of a table → what it takes.
@@ -98,7 +99,7 @@ _TAKES = {
 }
 
 
-def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
+def _make_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
     where = f"{FILE}, [activations.{name}]"
     if table.get("verify", "all") not in VERIFY:
         raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
@@ -111,15 +112,16 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
     return AudienceSync(name, **table)
 
 
-# ---- the entries, and whom their queries find
+# ---- the entries, and the people that their queries find
 
 
 @dataclass(frozen=True)
 class Audience:
     """An entry with everybody in its result, each once. `who`: their addresses in normal form;
     `cells`: the columns of the push; `faults`: place → why it cannot be sent; `claims`: what it
-    wanted when it was pushed last. An entry that `is_gone` from the file has nobody. `error`: why
-    nothing is pushed of it; what it claimed stays. `desired`: what entries of its account want."""
+    wanted when it was pushed last. An entry that `is_gone` from the file has no people. `error`:
+    why nothing is pushed for it; its claims stay. `desired`: what all entries of its account
+    want."""
 
     sync: AudienceSync
     account: str
@@ -148,22 +150,23 @@ class Audience:
 def read_audiences(
     settings: Settings, names: Sequence[str] = (), *, accept_shrink: bool = False
 ) -> list[Audience]:
-    """Every entry whose query is to be run, and, unless some are named, those that are gone from
-    the file. What is wrong with one stands in it. Raises SettingsError, OutboxError."""
+    """The chosen entries with the results of their queries. Without names, also the entries that
+    are gone from the file. The error of one entry is in its `error`. Raises SettingsError,
+    OutboxError."""
     syncs = read_audience_syncs(settings.folder)
     with open_outbox(settings.home) as outbox:
-        resting = {name: _as_pushed(settings, outbox, sync) for name, sync in syncs.items()}
+        resting = {name: _load_claims(settings, outbox, sync) for name, sync in syncs.items()}
         here = {(audience.account, name) for name, audience in resting.items()}
-        gone = [
-            _gone_audience(outbox, account, name)
-            for account, name in outbox.list_claimers()
-            if not here & {(account, name), ("", name)}
-        ]
-    read = [
-        _read_audience(settings, resting.pop(sync.name), accept_shrink)
-        for sync in choose_syncs(syncs, names)
-    ]
-    audiences = read if names or not syncs else [*read, *gone]
+        gone: list[Audience] = []
+        for account, name in outbox.list_claimers():
+            if (account, name) not in here and ("", name) not in here:
+                gone.append(_make_gone_audience(outbox, account, name))
+    audiences: list[Audience] = []
+    for sync in choose_syncs(syncs, names):
+        audience = resting.pop(sync.name)
+        audiences.append(_read_audience(settings, audience, accept_shrink))
+    if syncs and not names:
+        audiences += gone
     everybody = [*audiences, *resting.values()]
     return [
         replace(audience, desired=_find_claimed_subjects(audience.account, everybody))
@@ -171,8 +174,8 @@ def read_audiences(
     ]
 
 
-def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
-    """What it claims. No account: it is not clear which one is meant."""
+def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
+    """The entry with its claims. Its account is empty if it is unclear which one is meant."""
     try:
         account = _find_account(settings, sync)
     except InputError as error:
@@ -181,14 +184,15 @@ def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audien
 
 
 def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
-    """With everybody in its result. Whatever is wrong with it is its own."""
+    """The entry with everybody in its result, or with its error."""
     if audience.error is not None:
         return audience
     try:
         known = load_known(settings, audience.account)
         if audience.sync.list:
             known.lists.find_lists(audience.sync.list)
-        found = _group_people(audience, read_query(settings, audience.sync.query, known.zone.key))
+        people = read_query(settings, audience.sync.query, known.zone.key)
+        found = _group_people(audience, people)
         if not accept_shrink:
             _check_shrink(settings, found)
     except BadValue as error:
@@ -198,7 +202,7 @@ def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) 
     return found
 
 
-def _gone_audience(outbox: Outbox, account: str, name: str) -> Audience:
+def _make_gone_audience(outbox: Outbox, account: str, name: str) -> Audience:
     claims = outbox.find_claims(account, name)
     takes_away = any(claim.takes_away for claim in claims.values())
     sync = AudienceSync(name, "", untag_when_gone=takes_away)
@@ -214,32 +218,37 @@ def _find_account(settings: Settings, sync: AudienceSync) -> str:
 
 
 def _group_people(audience: Audience, people: Rows) -> Audience:
-    """With each person of the result once. Whoever has rows that disagree is rejected."""
+    """The entry with each person of the result once. A person whose rows disagree is rejected."""
     sync = audience.sync
-    (title, *more) = _find_columns(audience.sync, people)
-    keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
+    names = _find_columns(sync, people)
+    email, *others = names
+    keys = [normal_form(text_of(cell) or "") for cell in people.cells[email]]
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, place)
-    faults = _find_unread(people, keys, (title, *more)) | _find_disagreeing(
-        people, keys, places, more
-    )
-    left = people.take_rows(places.values()).cells
+    unread = _find_unread(people, keys, names)
+    disagreeing = _find_disagreeing(people, keys, places, others)
+    faults = unread | disagreeing
+    first_rows = people.take_rows(places.values()).cells
+    if sync.tag:
+        cells = _make_tag_columns((name, sync.tag, ADD) for name in first_rows[email])
+    else:
+        cells = {name: first_rows[name] for name in names}
+        cells["list_id"] = [sync.list] * len(places)
     return replace(
         audience,
         who=list(places),
-        cells=_of_tags((name, sync.tag, ADD) for name in left[title])
-        if sync.tag
-        else {name: left[name] for name in (title, *more)} | {"list_id": [sync.list] * len(places)},
+        cells=cells,
         faults={place: faults[key] for place, key in enumerate(places) if key in faults},
-        tags=_tags_of(sync),
+        tags=_read_sync_tags(sync),
     )
 
 
 def _find_unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
-    """Why a person's rows could not be read."""
-    faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in names)]
-    reasons = {number: reason for faults in faulty for number, reason in faults.items()}
+    """Person → why a row could not be read."""
+    reasons = dict(people.faults)
+    for name in names:
+        reasons |= people.cell_faults.get(name, {})
     return {
         key: reasons[number]
         for key, number in zip(keys, people.numbers, strict=True)
@@ -250,16 +259,18 @@ def _find_unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dic
 def _find_disagreeing(
     people: Rows, keys: Sequence[str], places: Mapping[str, int], names: Iterable[str]
 ) -> dict[str, str]:
-    """Of whom a row says something else than the first one."""
-    return {
-        key: f"rows of this person disagree about {show_name(name)}: let the query say one value"
-        for name in names
-        for key, cell in zip(keys, people.cells[name], strict=True)
-        if key in places and people.cells[name][places[key]] != cell
-    }
+    """Person → which column differs from the person's first row."""
+    found: dict[str, str] = {}
+    for name in names:
+        column = people.cells[name]
+        what = f"rows of this person disagree about {show_name(name)}"
+        for key, cell in zip(keys, column, strict=True):
+            if column[places[key]] != cell:
+                found[key] = f"{what}: let the query say one value"
+    return found
 
 
-def _tags_of(sync: AudienceSync) -> Sequence[str]:
+def _read_sync_tags(sync: AudienceSync) -> Sequence[str]:
     found = values.read_tags(sync.tag) if sync.tag else ()
     if len(found) > 1:
         names = ", ".join(map(show_name, found))
@@ -269,29 +280,26 @@ def _tags_of(sync: AudienceSync) -> Sequence[str]:
     return found
 
 
-#: Columns of a list's query that are not sent, folded: the entry says which list, the address says
-#: who.
+#: Columns of a list's query that are not sent, as folded names: the entry names the list, and the
+#: address the person.
 _NOT_SENT = ("list", "listid", "contactid")
 
 
 def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
-    """The column of addresses; then what is said on a list."""
+    """The column of addresses; for a list, then the columns that are sent."""
     found = [column for column in people.columns if fold_name(column) == "email"][:1]
     if not found:
         raise InputError("its query has no column email")
-    if sync.list:
-        found += [
-            name
-            for name in people.columns
-            if name not in found and fold_name(name) not in _NOT_SENT
-        ]
-    return found
+    if not sync.list:
+        return found
+    others = [name for name in people.columns if name not in found]
+    return found + [name for name in others if fold_name(name) not in _NOT_SENT]
 
 
-def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
-    """Columns that say who, by address or contact id, which tag, and what of it."""
+def _make_tag_columns(changes: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
+    """Columns of a tag push: the person by address or contact id, the tag, and the action."""
     columns: dict[str, list[Cell]] = {"email": [], "contact_id": [], "tag": [], "action": []}
-    for name, tag, action in wanted:
+    for name, tag, action in changes:
         is_id = (text_of(name) or "").isdecimal()
         row = (None, name, tag, action) if is_id else (name, None, tag, action)
         for column, cell in zip(columns.values(), row, strict=True):
@@ -299,31 +307,31 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
     return columns
 
 
-# ---- what is wanted, over all entries, and what is not any more
+# ---- what all entries want
 
 
 def _find_claimed_subjects(account: str, audiences: Iterable[Audience]) -> Collection[str]:
-    """Subjects (`who|tag`) that entries of the account want, in lower case: what differs in nothing
-    else may be one tag at the service."""
-    own_audiences = [
-        audience for audience in audiences if audience.account == account and not audience.is_gone
-    ]
-    subjects = chain(
-        *(audience.subjects if audience.tags else audience.claimed for audience in own_audiences)
-    )
-    return set(map(str.casefold, subjects))
+    """Subjects (`who|tag`) that entries of the account want, in lower case: the service may treat
+    tags that differ only in case as one."""
+    found: set[str] = set()
+    for audience in audiences:
+        if audience.account == account and not audience.is_gone:
+            subjects = audience.subjects if audience.tags else audience.claimed
+            found.update(map(str.casefold, subjects))
+    return found
 
 
 def _check_shrink(settings: Settings, found: Audience) -> None:
-    """InputError when nobody is left, or too many would lose their tag at once. A tag that is
-    renamed is no loss of people."""
+    """Raises InputError when nobody is left, or too many people would lose their tag at once. A tag
+    that is renamed is not a loss of people."""
     if not found.sync.untag_when_gone:
         return
     now = set(found.who)
     before = {subject.partition("|")[0] for subject in found.claimed}
     lost = len(before - now)
     limit = settings.shrink_limit
-    if lost > limit * len(before) and (lost > FEW or not now):
+    is_many = lost > FEW or not now
+    if is_many and lost > limit * len(before):
         raise InputError(
             f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the "
             f"last one, more than {100 * limit:g} %: nothing was pushed. Look at the query and the "
@@ -337,8 +345,8 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """What an entry wants to be changed. `claims`: those that change (None: no more). `removed`:
-    how many tags nobody wants any more."""
+    """What an entry changes. `claims`: the claims that change; None: the claim ends.
+    `removed`: how many tags are removed because no entry wants them any more."""
 
     audience: Audience
     planned: Planned
@@ -354,23 +362,21 @@ def find_difference(
     reject_limit: float = 0.05,
     if_plan: Sequence[str] = (),
 ) -> Difference:
-    """What is not yet as the entry says. No request. Raises its `error`, InputError,
-    WarehouseError, OutboxError."""
+    """What differs from the desired state. Sends no request. Raises the entry's `error`,
+    InputError, WarehouseError, OutboxError."""
     if audience.error is not None:
         raise audience.error
     sync = audience.sync
-    removable, left = _find_unwanted(settings, audience)
-    removed = removable if sync.untag_when_gone else []
-    now = dict.fromkeys(
-        left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False)
-    )
+    removed, left = _find_unwanted(settings, audience)
+    if not sync.untag_when_gone:
+        removed, left = [], []
+    now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
     now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
+    options = Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan)
     order = Order(
         CONTACTS if sync.list else TAGS,
         audience.account,
-        options=Options(
-            send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan
-        ),
+        options=options,
         reject_limit=reject_limit,
         verify=sync.verify,
     )
@@ -379,12 +385,17 @@ def find_difference(
 
 
 def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
-    """What it claims and does not want any more, as `sort_unwanted` has it."""
-    wants = audience.subjects
-    gone = {subject: claim for subject, claim in audience.claims.items() if subject not in wants}
-    kept = list(filter(audience.is_wanted, gone))
-    for subject in kept:
-        del gone[subject]
+    """What the entry claims and does not want any more (`sort_unwanted`)."""
+    desired = audience.subjects
+    gone: dict[str, Claim] = {}
+    kept: list[str] = []
+    for subject, claim in audience.claims.items():
+        if subject in desired:
+            continue
+        if audience.is_wanted(subject):
+            kept.append(subject)
+        else:
+            gone[subject] = claim
     if not gone:
         return [], kept
     known = load_known(settings, audience.account)
@@ -396,20 +407,22 @@ def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], l
 def _find_changed_claims(
     before: Mapping[str, Claim], now: Mapping[str, Claim]
 ) -> dict[str, Claim | None]:
-    """The claims that differ; None: no more."""
-    return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
+    """The claims that differ; None: the claim ends."""
+    subjects = {**now, **before}
+    return {one: now.get(one) for one in subjects if now.get(one) != before.get(one)}
 
 
 def _make_rows(audience: Audience, removed: Sequence[str]) -> Rows:
-    """Of everybody, and of tags that are taken away."""
+    """A row for everybody, and for each tag that is removed."""
     cells = audience.cells
     if not audience.sync.list:
-        parts = (subject.partition("|") for subject in removed)
-        away = _of_tags((who, tag, REMOVE) for who, _, tag in parts)
-        cells = {name: [*cells.get(name, ()), *column] for name, column in away.items()}
+        pairs = map(split_subject, removed)
+        removals = _make_tag_columns((who, tag, REMOVE) for who, tag in pairs)
+        cells = {name: [*cells.get(name, ()), *column] for name, column in removals.items()}
+    count = len(audience.who) + len(removed)
     return Rows(
         cells,
-        list(range(2, 2 + len(audience.who) + len(removed))),
+        list(range(2, 2 + count)),
         Source(f"{SOURCE}{audience.sync.name}", ""),
         {place + 2: reason for place, reason in audience.faults.items()},
     )
@@ -418,8 +431,8 @@ def _make_rows(audience: Audience, removed: Sequence[str]) -> Rows:
 def push_difference(
     settings: Settings, found: Difference, watch: Watch = nullcontext
 ) -> list[PushResult]:
-    """Push it; with it goes what the entry claims from now on. InputError when too many rows are
-    bad."""
+    """Push the difference, and store the entry's new claims with it. Raises InputError when too
+    many rows are invalid."""
     account = found.audience.account
     name = found.audience.sync.name
     with open_outbox(settings.home) as outbox:

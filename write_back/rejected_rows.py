@@ -1,8 +1,8 @@
 """`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused,
 as in the input and with the reason.
 
-Beside it stands what is needed to write it again when more is known: the input's rows that were to
-be sent. Not here: why a row is rejected (`kinds`, `sending`)."""
+The rows that were to be sent are stored beside it, so that it can be written again when the service
+refuses more of them. Not here: why a row is rejected (`kinds`, `sending`)."""
 
 import csv
 import io
@@ -25,8 +25,8 @@ from write_back.outbox.outbox import Outbox, Push
 
 log = logging.getLogger(__name__)
 
-#: In front of the columns of the input. They name nothing that a push knows, so that the corrected
-#: file can be pushed as it is.
+#: Columns before those of the input. No kind of push has columns with these names, so the corrected
+#: file can be pushed unchanged.
 INFORMATION = ROW, PLACE, REASON, PUSH = (
     "rejected row",
     "rejected from",
@@ -34,7 +34,7 @@ INFORMATION = ROW, PLACE, REASON, PUSH = (
     "rejected in push",
 )
 
-#: What was chosen of a push, and is chosen again for its corrected rows.
+#: Options of a push that apply to its corrected rows, too.
 _REPEATED = ("map", "ignore", "clear_empty", "fill_only")
 
 #: Key of the file of kept rows: names of columns have no checksum of their own.
@@ -45,12 +45,12 @@ _ENDS_CELL = ("\t", "\r", "\n")
 
 
 def folder_of(home: Path, push_id: int | None) -> Path:
-    """Where the files of a push are; None: those of a plan that was not applied."""
+    """The folder of a push; None: of plans that were not applied."""
     return pushes_of(home) / ("plan" if push_id is None else str(push_id))
 
 
 class RejectedRow(NamedTuple):
-    """A row as it was given; `push_id` None: of a plan."""
+    """A row as in the input; `push_id` None: of a plan."""
 
     push_id: int | None
     why: Reason  # of this row alone
@@ -59,7 +59,7 @@ class RejectedRow(NamedTuple):
 
 
 class RejectedRows(NamedTuple):
-    """What a file of rejected rows has, with the kind and `options` of their push."""
+    """The content of a file of rejected rows, with the kind and `options` of their push."""
 
     columns: tuple[str, ...]
     rows: list[RejectedRow]
@@ -68,44 +68,43 @@ class RejectedRows(NamedTuple):
 
 
 def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
-    """The rows of the push that are rejected and that no later push has corrected; numbers and
-    reasons where its rows are lost."""
+    """The rejected rows of the push that no later push has corrected. If the stored rows are lost,
+    only their numbers and reasons."""
     reasons = [entry.why for entry in outbox.list_entries(push.push_id, [State.REJECTED])]
     if not reasons:
         return RejectedRows((), [])
-    lost = Rows({}, sorted({row for reason in reasons for row in reason.rows}), Source("", ""))
-    kept = kept_rows(folder_of(home, push.push_id) / "rows.parquet") or lost
-    options = {name: value for name in _REPEATED if (value := push.options.get(name))}
-    kept = replace(kept, source=Source(push.source, ""))
-    return _make_rejected(kept, reasons, push.push_id)._replace(kind=push.kind, options=options)
+    rows = kept_rows(folder_of(home, push.push_id) / "rows.parquet")
+    if rows is None:
+        numbers = {row for reason in reasons for row in reason.rows}
+        rows = Rows({}, sorted(numbers), Source("", ""))
+    rows = replace(rows, source=Source(push.source, ""))
+    chosen = {name: push.options.get(name) for name in _REPEATED}
+    options = {name: value for name, value in chosen.items() if value}
+    rejected = _make_rejected(rows, reasons, push.push_id)
+    return rejected._replace(kind=push.kind, options=options)
 
 
 def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
     why = {row: replace(reason, rows=(row,)) for reason in reasons for row in reason.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
-    found = [
-        RejectedRow(
-            push_id,
-            why[number],
-            rows.find_place(number),
-            tuple(kept_text(rows.cells[name][place]) or "" for name in columns),
-        )
-        for place, number in enumerate(rows.numbers)
-        if number in why
-    ]
+    found: list[RejectedRow] = []
+    for place, number in enumerate(rows.numbers):
+        if number in why:
+            cells = [kept_text(rows.cells[name][place]) or "" for name in columns]
+            source_place = rows.find_place(number)
+            found.append(RejectedRow(push_id, why[number], source_place, tuple(cells)))
     return RejectedRows(columns, found)
 
 
 def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Of a file of rejected rows: the number of each row in it, and the push and row that it
-    names."""
+    """The number of each row in a file of rejected rows, with the push and row that it names."""
     if PUSH in rows.columns and ROW in rows.columns:
         for number, push, row in zip(rows.numbers, rows.cells[PUSH], rows.cells[ROW], strict=True):
             yield number, (text_of(push) or "", text_of(row) or "")
 
 
 def write_copy(path: Path, rejected: RejectedRows) -> Path:
-    """Write the rows over no file that is there; where they are."""
+    """Write the rows to the path, or to a free name like it; returns the path."""
     numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     free = next(candidate for candidate in chain([path], numbered) if not candidate.exists())
     _write_rows(free, rejected)
@@ -120,13 +119,13 @@ def _write_rows(path: Path, rejected: RejectedRows) -> Path | None:
     stream = io.StringIO()
     write_csv(stream, rejected)
     make_folder(path.parent)
-    # the mark: spreadsheets guess otherwise
+    # with a byte-order mark, because spreadsheets guess the encoding without it
     write_file(path, stream.getvalue().encode("utf-8-sig"))
     return path
 
 
 def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
-    """The rows behind what is said of each; no spreadsheet runs any of it."""
+    """The rows after their information, with cells that no spreadsheet runs as formulas."""
     writer = csv.writer(stream)
     writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
     for row in rejected.rows:
@@ -136,21 +135,23 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
-    """Write what a plan that is not sent rejects, in a file of its own for each input."""
+    """Write the rows that a plan rejects, to a separate file for each input."""
     name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
-    return _write_rows(folder_of(home, None) / name, _make_rejected(rows, plan.bad, None))
+    rejected = _make_rejected(rows, plan.bad, None)
+    return _write_rows(folder_of(home, None) / name, rejected)
 
 
 def write_rejections(home: Path, outbox: Outbox, push: Push) -> Path | None:
-    """Write the push's rejected.csv anew; None when no row of it is rejected."""
+    """Write the push's rejected.csv again; None when no row is rejected."""
     path = folder_of(home, push.push_id) / "rejected.csv"
     return _write_rows(path, find_rejected(home, outbox, push))
 
 
 def defuse_cell(text: str) -> str:
-    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away
-    again. Numbers stay numbers."""
-    if text[:1] in _ENDS_CELL or (text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)):
+    """The cell with an apostrophe in front if a spreadsheet would run it. Reading removes the
+    apostrophe. Numbers stay numbers."""
+    is_formula = text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)
+    if is_formula or text[:1] in _ENDS_CELL:
         return f"'{text}"
     return text
 
@@ -174,7 +175,7 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
 
 
 def kept_rows(path: Path) -> Rows | None:
-    """What was kept; None when it is gone or damaged."""
+    """The stored rows; None when they are gone or damaged."""
     if not path.is_file():
         return None
     try:

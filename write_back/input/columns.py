@@ -1,8 +1,8 @@
-"""Finding the columns that a kind of push declares in an input whatever their spelling.
+"""Finding a push's columns in an input, in any usual spelling.
 
-What `--map` and `--ignore` say goes first, then exact names, then usual spellings of our columns
-(`spellings.toml`). Belongs here: names of columns. Not here: their values (`values`), which custom
-fields there are (`account_state`)."""
+`--map` and `--ignore` go first, then exact names, then usual spellings (`spellings.toml`). Belongs
+here: names of columns. Not here: their values (`values`), which custom fields there are
+(`account_state`)."""
 
 import difflib
 import shlex
@@ -26,15 +26,14 @@ class Spec:
     takes_fields: bool = False
 
 
-#: Our column → its spellings beside its own names.
+#: Our column → its usual spellings, without its own names.
 SPELLINGS: Mapping[str, Sequence[str]] = tomllib.loads(
     Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8")
 )
 #: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell
 #: names apart, like `C` and `C#`.
 _FILLERS = str.maketrans("", "", "-‐‑–_.:*()")
-#: Letters of a name that are compared with others to see whether it was meant: that takes their
-#: product.
+#: Letters of a name that are compared to suggest another name: the time grows with their product.
 _LONGEST_NAME = 100
 
 
@@ -54,22 +53,21 @@ class Picked:
 
 
 def fold_name(name: str) -> str:
-    """Case, blanks, underscores and what is not seen do not tell names apart."""
+    """Names that differ only in case, blanks, underscores or invisible characters are equal."""
     return "".join(as_seen(name).split()).replace("_", "").casefold()
 
 
 def _fold_title(name: str) -> str:
-    """As usual spellings are compared."""
+    """For the comparison with usual spellings."""
     return fold_name(name.translate(_FILLERS))
 
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
-    """Whether the column holds contacts' ids, by its title or by what --map says."""
+    """Whether the column has contact ids, by its title or by --map."""
     names = {fold_name(mapped): name for name, mapped in mapping.items()}
     name = names.get(fold_name(title), title)
-    return _fold_title(name) in {
-        _fold_title(name) for name in ("contact_id", *SPELLINGS["contact_id"])
-    }
+    id_names = map(_fold_title, ("contact_id", *SPELLINGS["contact_id"]))
+    return _fold_title(name) in id_names
 
 
 def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
@@ -96,7 +94,7 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
 
 
 def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str | None]:
-    """The input's titles that are not ignored → our column or the custom field, None: unknown."""
+    """Titles that are not ignored → our column or the custom field; None: unknown."""
     titles = {fold_name(title): title for title in rows.columns}
     ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
     mapped = dict(_map_titles(titles, options.mapping, names))
@@ -108,7 +106,7 @@ def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str
 
 
 def _find_titles(called: Mapping[str, str | None]) -> dict[str, str]:
-    """Our column or the custom field → the title that it is. `called`: as of `_name_titles`."""
+    """Our column or the custom field → its title. `called`: the result of `_name_titles`."""
     found: dict[str, str] = {}
     for title, name in called.items():
         if name is not None and found.setdefault(name, title) != title:
@@ -139,58 +137,58 @@ def _find_stored(rows: Rows, titles: Collection[str]) -> Iterator[str]:
 
 
 class _Names:
-    """What the columns of an input may be called. `fields`: ids and labels of custom ones."""
+    """The names that columns of an input may have. `fields`: ids and labels of custom fields."""
 
     def __init__(self, spec: Spec, fields: Collection[str]) -> None:
-        self.spec, own = spec, list(fields) if spec.takes_fields else []
+        self.spec = spec
+        own = list(fields) if spec.takes_fields else []
         self.all = [several[0] for several in spec.names.values()] + own
         self._exact = {fold_name(name): name for name in reversed(own)}
-        self._exact |= {
-            fold_name(name): column for column, several in spec.names.items() for name in several
-        }
-        self._usual = {
-            _fold_title(name): column
-            for column, several in spec.names.items()
-            for name in (*several, *SPELLINGS.get(column, ()))
-        }
+        self._usual: dict[str, str] = {}
+        for column, several in spec.names.items():
+            for name in several:
+                self._exact[fold_name(name)] = column
+            for name in (*several, *SPELLINGS.get(column, ())):
+                self._usual[_fold_title(name)] = column
 
     def has_name(self, title: str, name: str | None = None) -> bool:
-        """Whether the title is an exact name, of the column or field `name` if that is given."""
+        """Whether the title is an exact name (of the column or field `name`, if given)."""
         found = self._exact.get(fold_name(title))
         return found is not None and name in (None, found)
 
     def find_name(self, title: str) -> str | None:
-        """The column or field of its name, else the column that it usually means."""
+        """The column or field with this exact name, else the column with this usual spelling."""
         return self._exact.get(fold_name(title)) or self._usual.get(_fold_title(title))
 
 
 def _map_titles(
     titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
 ) -> Iterator[tuple[str, str]]:
-    """The input's title → our column or the custom field that --map says it is."""
+    """Pairs of a title and the column or custom field to which --map assigns it."""
     for column, title in mapping.items():
         name = names.find_name(column) if names.has_name(column) else None
         if name is None:
+            suggestion = suggest_names(column, names.all)
             raise InputError(
-                f"--map {column}=…: there is no column "
-                f"{show_name(column)}{suggest_names(column, names.all)}; it is --map ours=theirs"
+                f"--map {column}=…: there is no column {show_name(column)}{suggestion}; it is "
+                "--map ours=theirs"
             )
         yield _find_title(titles, title, "--map"), name
 
 
 def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
-    title = name if name in titles.values() else titles.get(fold_name(name))
+    known = titles.values()
+    title = name if name in known else titles.get(fold_name(name))
     if title is None:
         raise InputError(
-            f"{option}: the input has no column "
-            f"{show_name(name)}{suggest_names(name, titles.values())}; it has "
-            f"{_list_names(titles.values())}"
+            f"{option}: the input has no column {show_name(name)}{suggest_names(name, known)}; it "
+            f"has {_list_names(known)}"
         )
     return title
 
 
 def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
-    """InputError when a column is missing, or `unknown`."""
+    """Raises InputError when a column is missing or `unknown`."""
     if any("@" in title for title in unknown):
         raise InputError(
             "the first row looks like data: the input needs a first row with the columns' names, "
@@ -209,10 +207,8 @@ def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) 
         parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
         advice += ", or add it to the input"
     if unknown:
-        several = ", ".join(
-            f"{show_name(title)}{suggest_names(title, names.all)}" for title in unknown[:10]
-        )
-        parts.append(f"unknown {_columns(unknown)} {several}")
+        listed = [f"{show_name(name)}{suggest_names(name, names.all)}" for name in unknown[:10]]
+        parts.append(f"unknown {_columns(unknown)} {', '.join(listed)}")
         parts.append(f"known are {_list_names(dict.fromkeys(names.all))}")
         option = shlex.join(["--map", f"OURS={show_name(unknown[0])[1:-1]}"])
         advice = f"say which it is with {option}, or leave it out with --ignore"
@@ -224,14 +220,14 @@ def _columns(names: Collection[str]) -> str:
 
 
 def suggest_names(name: str, known: Iterable[str]) -> str:
-    """Which of them may be meant, as an end of what is said of it."""
+    """` (did you mean NAME?)`, or nothing if no known name is similar."""
     by_fold = {fold_name(title[:_LONGEST_NAME]): title for title in reversed(list(known))}
-    nearest = difflib.get_close_matches(fold_name(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
-    return "".join(f" (did you mean {show_name(by_fold[title])}?)" for title in nearest)
+    folded = fold_name(name[:_LONGEST_NAME])
+    nearest = difflib.get_close_matches(folded, by_fold, n=1, cutoff=0.6)
+    return f" (did you mean {show_name(by_fold[nearest[0]])}?)" if nearest else ""
 
 
 def _list_names(names: Iterable[str]) -> str:
     many = list(names)
-    return ", ".join(show_name(name)[1:-1] for name in many[:20]) + (
-        f" and {len(many) - 20} more" if len(many) > 20 else ""
-    )
+    listed = ", ".join(show_name(name)[1:-1] for name in many[:20])
+    return f"{listed} and {len(many) - 20} more" if len(many) > 20 else listed

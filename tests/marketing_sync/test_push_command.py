@@ -259,8 +259,8 @@ def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
     assert ran.code == 1, ran.text
     assert "2 rows not done" in ran.out
     (row, by_us), (other, by_service) = _rejected(home / "pushes" / "1" / "rejected.csv")
-    assert row == ["32", by_us, "1", "no address", "'=cmd()", "add"]
-    assert other == ["33", by_service, "1", "who@example.com", "vip", "remove"]
+    assert row == ["32", "tags.csv, line 32", by_us, "1", "no address", "'=cmd()", "add"]
+    assert other == ["33", "tags.csv, line 33", by_service, "1", "who@example.com", "vip", "remove"]
     assert (home / "pushes" / "1" / "rejected.csv").stat().st_mode & 0o077 == 0
 
     before = service.count
@@ -296,7 +296,7 @@ def _tag_lines(home: Path, count: int) -> list[str]:
 
 def _rejected(path: Path) -> list[tuple[list[str], str]]:
     _, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig")))
-    return [(row, row[1]) for row in rows]
+    return [(row, row[2]) for row in rows]
 
 
 def test_more_bad_rows_than_allowed_send_nothing(

@@ -34,27 +34,17 @@ def _received(tmp_path: Path, response: bytes, most_bytes: int = BODY_LIMIT) -> 
 
 
 def _packed(size: int, wbits: int) -> bytes:
-    packer = zlib.compressobj(9, wbits=wbits)
-    return b"".join([*(packer.compress(b" " * 1_000_000) for _ in range(size // 1_000_000)), packer.flush()])
+    packer = zlib.compressobj(wbits=wbits)
+    return packer.compress(bytes(size)) + packer.flush()
 
 
-BOMB = _packed(100_000_000, 31)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "body"),
-    [
-        ("gzip", BOMB),
-        ("X-GZIP", BOMB),
-        ("deflate", _packed(100_000_000, 15)),
-        ("gzip, gzip", gzip.compress(BOMB)),
-        ("gzip,identity", BOMB),
-    ],
-    ids=["gzip", "X-GZIP", "deflate", "gzip twice", "gzip and identity"],
-)
+@pytest.mark.parametrize("encoding", ["gzip", "X-GZIP", "deflate", "gzip, gzip", "gzip,identity"])
 def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(
-    tmp_path: Path, encoding: str, body: bytes
+    tmp_path: Path, encoding: str
 ) -> None:
+    body = _packed(100_000_000, 15 if encoding == "deflate" else 31)
+    if encoding == "gzip, gzip":
+        body = gzip.compress(body)
     received = _received(tmp_path, http(body, "200 OK", f"Content-Encoding: {encoding}"))
     assert isinstance(received.error, BrokenResponse)
     assert f"more than {MOST_RATIO} times" in str(received.error)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from home import formatting
@@ -39,6 +40,7 @@ HOSTILE = (
 
 COUNTS = ("left_count", "visit_count", "good_count", "bad_count", "mention_count", "social_click_change")
 SUMMED = ("joined_count", "online_review_count", "redeemed_count", "sent_count", "opened_count")
+DAYS = pa.schema([("day_on", pa.date32()), *((name, pa.int64()) for name in (*COUNTS, *SUMMED))])
 
 
 def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -46,12 +48,8 @@ def weeks_of(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
     them."""
     with duckdb.connect() as connection:
         connection.execute("create schema marts")
-        columns = ", ".join(f"{name} bigint" for name in (*COUNTS, *SUMMED))
-        connection.execute(f"create table marts.account_daily (account text, day_on date, {columns})")
-        if days:
-            marks = ", ".join("?" for _ in range(2 + len(COUNTS) + len(SUMMED)))
-            rows = [["main", row["day_on"], *(row.get(name) for name in (*COUNTS, *SUMMED))] for row in days]
-            connection.executemany(f"insert into marts.account_daily values ({marks})", rows)
+        connection.register("days", pa.Table.from_pylist(days, schema=DAYS))
+        connection.execute("create table marts.account_daily as select 'main' as account, * from days")
         connection.execute(
             "create table marts.period_summary as select account, 'week' as period, "
             "date_trunc('week', day_on)::date as begins_on, 1 as campaign_count, 0.5 as open_rate, "

@@ -41,7 +41,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with everything that a backup has; `home` is a copy of it."""
     folder = tmp_path_factory.mktemp("made")
     made = Home(folder)
-    fill(made, 1)
+    with made.kept_open():
+        fill(made, 1)
     with made.warehouse.open_for_writing() as connection:
         connection.execute("create table history.contacts as select 1 as contact_id")
         connection.execute("insert into sync.runs by name select 'r1' as run_id, now() as started_at")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ class Home:
 
     def close(self) -> None:
         self.archive.close()
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """A reader that joins a writer keeps the file open for later writers of this process, too."""
+        with ExitStack() as stack:
+            with self.warehouse.open_for_writing():
+                stack.enter_context(self.warehouse.open_for_reading())
+            yield
 
     def answer(
         self,

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.conftest import Once
 from tests.simulators.model_data import make
 from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
@@ -27,15 +28,24 @@ def home(tmp_path: Path, empty_tables: Path) -> Iterator[Home]:
     home.close()
 
 
+@pytest.fixture
+def kept_open(home: Home) -> Iterator[None]:
+    """The file of `home` stays open during a test: opening it takes longer than most of what is done with it."""
+    with home.kept_open():
+        yield
+
+
 @pytest.fixture(scope="session")
-def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first_night(once: Once) -> Path:
     """A file with all models over 300 contacts of two accounts."""
-    path = tmp_path_factory.mktemp("models") / "warehouse.duckdb"
-    make(path, 300, 1500)
-    report = build_models(path)
-    assert not report.failure_summary, report.failure_summary
-    assert report.is_full
-    return path
+
+    def build(folder: Path) -> None:
+        make(folder / "warehouse.duckdb", 300, 1500)
+        report = build_models(folder / "warehouse.duckdb")
+        assert not report.failure_summary, report.failure_summary
+        assert report.is_full
+
+    return once("models", build) / "warehouse.duckdb"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from assets.planning.candidates import ACTIVE
 from marketing_api.operations import campaigns, contacts
@@ -14,6 +15,8 @@ from tests.warehouse.loads.test_contact_coverage import add_contacts, coupons
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.bookkeeping import Planned, write_plan
+
+pytestmark = pytest.mark.usefixtures("kept_open")
 
 
 def people(home: Home) -> dict[int, dict[str, Any]]:

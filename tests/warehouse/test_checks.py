@@ -10,6 +10,8 @@ from tests.warehouse.answering import START, Home
 from warehouse import tables
 from warehouse.sql import fetch_rows
 
+pytestmark = pytest.mark.usefixtures("kept_open")
+
 
 def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, account: str = "main") -> Response:
     items = [{"id": number, "email": f"c{number}|@x.com"} for number in numbers]

@@ -20,6 +20,8 @@ from warehouse.loads.load import Load
 DAY = 24 * 60
 AHEAD = 10 * DAY  # minutes
 
+pytestmark = pytest.mark.usefixtures("kept_open")
+
 
 def people(home: Home, *ids: int, minutes: float = 0, clock_ahead: float = 0) -> dict[str, list[str]]:
     data = {"contacts": {"items": [{"id": id_, "email": f"{id_}@x.com", "status": "1"} for id_ in ids]}}

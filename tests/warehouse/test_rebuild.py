@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from marketing_api.operations import campaigns, contacts, goals, lists, reputation, social
+from tests.conftest import Once
 from tests.warehouse.answering import Home
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
@@ -96,15 +97,20 @@ def fill(home: Home, nights: int) -> None:
     home.warehouse.finish_assets([("main", "contacts")])
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """The folders of homes that are filled and closed, by the number of their nights."""
-    paths = {nights: tmp_path_factory.mktemp(f"nights{nights}") for nights in (1, 2)}
-    for nights, path in paths.items():
-        home = Home(path)
-        fill(home, nights)
-        home.close()
-    return paths
+@pytest.fixture
+def filled(once: Once) -> Callable[[int], Path]:
+    """Call it with a number of nights: the folder of a home that is filled with them and closed."""
+
+    def find_filled(nights: int) -> Path:
+        def make(folder: Path) -> None:
+            home = Home(folder)
+            with home.kept_open():
+                fill(home, nights)
+            home.close()
+
+        return once(f"filled-{nights}", make)
+
+    return find_filled
 
 
 @contextmanager
@@ -116,16 +122,16 @@ def copied(path: Path, copy: Path) -> Iterator[Home]:
 
 
 @pytest.fixture
-def full_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
+def full_home(filled: Callable[[int], Path], tmp_path: Path) -> Iterator[Home]:
     """A copy of two nights to work with."""
-    with copied(filled[2], tmp_path / "home") as home:
+    with copied(filled(2), tmp_path / "home") as home:
         yield home
 
 
 @pytest.fixture
-def small_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
+def small_home(filled: Callable[[int], Path], tmp_path: Path) -> Iterator[Home]:
     """A copy of one, for many cases of what depends on no other."""
-    with copied(filled[1], tmp_path / "home") as home:
+    with copied(filled(1), tmp_path / "home") as home:
         yield home
 
 
@@ -302,3 +308,19 @@ def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
     home.archive.ledger.log_loads(home.event([answer], tables.AUDIENCES).to_event())
     report = rebuild_warehouse(home.path, archive=home.archive)
     assert (report.loads, report.rows) == (1, 1)
+
+
+def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
+    items = [{"id": number, "date": "03/02/2026"} for number in range(20)]
+    for minutes, reviews_ in enumerate(
+        ({"count": 20, "items": items}, {"count": 20, "items": None}, {"count": 20, "items": items[:12]})
+    ):
+        home.load(
+            [home.answer(reputation.DIRECT, {"reviews": reviews_}, minutes)],
+            tables.DIRECT_REVIEWS,
+            scope={"from_on": "2026-03-01", "to_on": "2026-03-31"},
+        )
+    with home.warehouse.open_for_writing() as connection:  # what the version before made of it
+        fetch_rows(connection, "delete from source.direct_reviews where review_id > 4")
+    rebuild_warehouse(home.path, archive=home.archive)
+    assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == list(range(20))

@@ -15,6 +15,8 @@ from warehouse import bookkeeping as module
 from warehouse.sql import fetch_rows as sql_rows
 from warehouse.warehouse import CONTRADICTING, FEWEST, SHARE
 
+pytestmark = pytest.mark.usefixtures("kept_open")
+
 
 def load(home: Home) -> int:
     """How many requests are new."""

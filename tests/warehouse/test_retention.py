@@ -42,7 +42,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nights of everything in March, a checkpoint of April 10, and one timeline in May that says what it said
     in March."""
     home = Home(tmp_path_factory.mktemp("filled"))
-    fill(home, 2)
+    with home.kept_open():
+        fill(home, 2)
     home.archive.seal_requests()
     compact_archive(home.path, KEPT, later(40))
     load(

@@ -13,7 +13,7 @@ from marketing_api.sandbox.seeded_account import list_id
 from tests.marketing_api.sandbox.asking import DAY, NOW, asking
 
 
-@pytest.mark.parametrize("contacts", [100, 700, 20_000])
+@pytest.mark.parametrize("contacts", [100, 700, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("days", [-600, 0, 75])
 def test_listing_equals_the_contacts_one_by_one(contacts: int, days: int) -> None:
     ask = asking(contacts=contacts, timezone="America/New_York", now=NOW)

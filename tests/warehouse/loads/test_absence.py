@@ -23,7 +23,6 @@ from tests.marketing_api.samples import SAMPLES
 from tests.warehouse.answering import START, Home
 from tests.warehouse.in_memory import Tables, answer
 from warehouse import tables
-from warehouse.rebuild import rebuild_warehouse
 from warehouse.schema import SCHEMA_VERSION
 from warehouse.sql import fetch_rows
 from warehouse.tables import TABLES, Table
@@ -308,22 +307,6 @@ def test_a_list_that_is_not_read_completely_protects_coupons(home: Home, is_know
         _listed(home, 3, 1, 2, 3)
     _members(home, 4, 1, "bob")
     assert _night(home, 5) == ["ann", "bob", "cyd"]
-
-
-def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
-    items = [{"id": number, "date": "03/02/2026"} for number in range(20)]
-    for minutes, reviews_ in enumerate(
-        ({"count": 20, "items": items}, {"count": 20, "items": None}, {"count": 20, "items": items[:12]})
-    ):
-        home.load(
-            [home.answer(reputation.DIRECT, {"reviews": reviews_}, minutes)],
-            tables.DIRECT_REVIEWS,
-            scope=ALL_DAYS,
-        )
-    with home.warehouse.open_for_writing() as connection:  # what the version before made of it
-        fetch_rows(connection, "delete from source.direct_reviews where review_id > 4")
-    rebuild_warehouse(home.path, archive=home.archive)
-    assert home.values(tables.DIRECT_REVIEWS, "review_id", "_deleted_at is null") == list(range(20))
 
 
 def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:

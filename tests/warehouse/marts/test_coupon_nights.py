@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from marketing_api.operations import account, contacts, lists
 from tests.warehouse.answering import Home
 from tests.warehouse.selected import selected
@@ -11,6 +13,8 @@ from warehouse import tables
 from warehouse.models import build_models
 
 _DAY = 24 * 60
+
+pytestmark = pytest.mark.usefixtures("kept_open")
 
 
 def _list(home: Home, night: int, *people: tuple[int, str]) -> None:

@@ -16,6 +16,7 @@ import duckdb
 import pytest
 
 from tests.warehouse.marts.rows import Row, write
+from tests.warehouse.selected import selected
 from warehouse.connection import open_database
 from warehouse.models import ModelSettings, build_models
 
@@ -24,6 +25,7 @@ _ASKED, _LATER = (
     dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC),
     dt.datetime(2026, 3, 22, 2, 30, tzinfo=dt.UTC),
 )  # the 19th and 21st there
+_MARTS = selected("+attribution", "+goal_conversions", "+cohort_retention", "+contact_lifecycle")
 _SETTINGS = ModelSettings(attribution_hours="48,visit=24", timezone="America/New_York")
 
 
@@ -100,14 +102,14 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     """Built on two nights, between which Ann unsubscribed."""
     path: Path = tmp_path_factory.mktemp("known") / "warehouse.duckdb"
     write(path, ACCOUNT)
-    assert not build_models(path, _SETTINGS).failure_summary
+    assert not build_models(path, _SETTINGS, select=_MARTS).failure_summary
     with open_database(path) as connection:
         connection.execute(
             "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1",
             [_LATER],
         )
         connection.execute("update sync.coverage set as_of = ?", [_LATER])
-    assert not build_models(path, _SETTINGS).failure_summary
+    assert not build_models(path, _SETTINGS, select=_MARTS).failure_summary
     return duckdb.connect(str(path), read_only=True)
 
 

@@ -1,0 +1,11 @@
+"""Every test of loading keeps its file open."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _file_stays_open(request: pytest.FixtureRequest) -> None:
+    if "home" in request.fixturenames:
+        request.getfixturevalue("kept_open")

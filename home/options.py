@@ -140,15 +140,14 @@ JSON = Option(
 #: Of every command that uses a home.
 SANDBOX = Option(
     "sandbox",
-    "use the sandbox where no key is configured (default: only on a terminal, where its notice "
-    "is seen)",
+    "use the sandbox if no key is configured (on a terminal this is the default)",
     in_ui="a sandbox that `ui` has started",
 )
 
 # -- sync
 
 _MOST = (
-    "send at most this many requests, the most valuable first; the next run resumes (default: "
+    "send at most N requests, the most valuable first; the next run resumes (default: "
     "MARKETING_MAX_REQUESTS)"
 )
 #: How many requests, and about whom.
@@ -156,18 +155,18 @@ LIMITS = (
     Option("max_requests", _MOST, int, count, metavar="N"),
     Option(
         "until",
-        "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)",
+        "send no request after this time, in the schedule's time zone (default: MARKETING_UNTIL)",
         str,
         clock_time,
         metavar="HH:MM",
     ),
-    Option("all", "request every contact and campaign, due or not"),
+    Option("all", "request every contact and campaign, even if not due"),
 )
 _PARTITIONS = "the partitions of the run: choose a range of days when you launch it"
 _SELECTION = "the selection of the run: choose assets when you launch it"
 ONLY = Option(
     "only",
-    "these assets or tables only, and what they need and was never read",
+    "read only these assets or tables, and unread ones that they need",
     list,
     metavar="ASSET",
     in_ui=_SELECTION,
@@ -176,7 +175,7 @@ SYNC = (
     ONLY,
     Option(
         "from",
-        "first day of date-ranged reads, e.g. 2026-01-31",
+        "first day to read of tables with a date range, e.g. 2026-01-31",
         str,
         day,
         metavar="DAY",
@@ -184,7 +183,7 @@ SYNC = (
     ),
     Option(
         "to",
-        "last day (default: each account's own today)",
+        "last day to read (default: today in the account's time zone)",
         str,
         day,
         metavar="DAY",
@@ -193,22 +192,21 @@ SYNC = (
     *LIMITS,
     Option(
         "reads_only",
-        "read and load, build no models, push no activations",
+        "read and load only; build no models, push no activations",
         in_ui=f"{_SELECTION}; those of `source` are the reads",
     ),
     Option(
         "accept_shrink",
-        "load listings that lost most of their rows or have others in their place (overrides the "
-        "shrink check)",
+        "load listings that lost or replaced most of their rows (overrides the shrink check)",
     ),
     Option(
         "dry_run",
-        "show what would be requested and how long it takes, and send nothing",
+        "show what would be requested and how long it takes; send nothing",
         in_ui="nothing: only the command line plans a sync without running it",
     ),
     Option(
         "quiet",
-        "print nothing unless something could not be read or built",
+        "print only failures",
         in_ui="nothing: the UI prints nothing",
     ),
 )
@@ -225,12 +223,12 @@ SOURCE = (
         Path,
         metavar="FILE",
     ),
-    Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
+    Option("sql", "one SELECT on the warehouse", str, metavar="QUERY"),
 )
-ACCOUNT = Option("account", "which account, when several are configured", str, metavar="ACCOUNT")
+ACCOUNT = Option("account", "the account, if several are configured", str, metavar="ACCOUNT")
 _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
 APPLY = Option(
-    "apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN
+    "apply", "send the push (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN
 )
 CONFIRM_WORD = "send"
 CONFIRM = Option(
@@ -242,7 +240,7 @@ CONFIRM = Option(
 )
 REJECT_LIMIT = Option(
     "reject_limit",
-    "send nothing when a larger share of the rows is bad (default: 5%)",
+    "send nothing if a larger share of the rows is invalid (default: 5%)",
     float,
     share,
     0.05,
@@ -250,7 +248,7 @@ REJECT_LIMIT = Option(
 )
 IF_PLAN = Option(
     "if_plan",
-    "send nothing unless it is still this plan, by the id that the dry run displays",
+    "send only this plan, with the id from the dry run; stop if the plan has changed",
     list,
     metavar="ID",
     in_ui="nothing: the UI has no plan that waits to be sent",
@@ -258,7 +256,7 @@ IF_PLAN = Option(
 PUSH = (
     Option(
         "map",
-        "what our columns are called in the input, like email=E-Mail",
+        "name of our column = name in the input, like email=E-Mail",
         list,
         _read_pair,
         metavar="OURS=THEIRS",
@@ -286,17 +284,17 @@ PUSH = (
         in_command="--apply, which is its opposite",
     ),
     CONFIRM,
-    Option("all", "send unchanged rows, too; activities never twice"),
+    Option("all", "send unchanged rows, too; activities are never sent twice"),
     Option(
         "first",
-        "take only the first N rows of the input, and read all of them back",
+        "send only the first N rows of the input, and read all of them back",
         int,
         count,
         metavar="N",
     ),
     Option(
         "verify",
-        "how much is read back after sending (default: a sample)",
+        "how many rows to read back after sending (default: a sample)",
         str,
         default="sample",
         choices=VERIFY,
@@ -327,25 +325,27 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
     "contacts": _of_kind(
         (
             "add contacts to lists, or change their status and custom fields: columns email, "
-            "list_id (or list), status, ip_address, and any custom field by its label or id"
+            "list_id (or list), status, ip_address, and custom fields by label or id"
         ),
         (
             "/* change the address and the list */ select 'ada@example.com' as email, list_id, "
             "'active' as status from source.lists where name = 'Newsletter'"
         ),
-        Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
-        Option("fill_only", "send custom fields only where they are empty, as of the last sync"),
+        Option(
+            "clear_empty", "clear custom fields with an empty cell (default: leave them unchanged)"
+        ),
+        Option("fill_only", "send a custom field only if it was empty at the last sync"),
         Option(
             "keep",
-            "of rows that contradict each other about a person, take the last one (default: none)",
+            "which of several contradicting rows about a person to send (default: none)",
             str,
             default="none",
             choices=("none", "last"),
         ),
         Option(
             "resubscribe",
-            "a column status may make people active who are unsubscribed, bounced or unconfirmed "
-            "(default: leaves them)",
+            "let a status column make unsubscribed, bounced or unconfirmed people active (default: "
+            "leave their status unchanged)",
         ),
     ),
     "tags": _of_kind(
@@ -359,7 +359,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         ),
     ),
     "activities": _of_kind(
-        "write into contacts' timelines: columns email or contact_id, description, datetime",
+        "add entries to contacts' timelines: columns email or contact_id, description, datetime",
         (
             "/* change the address and the text */ select distinct email, 'In the shop' as "
             "description, '2026-01-31 10:00' as datetime from source.contacts where email = "
@@ -371,7 +371,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
 ACTIVATIONS = (
     Option(
         "names",
-        "these only (default: all that are enabled)",
+        "push only these entries (default: all enabled ones)",
         list,
         metavar="ACTIVATION",
         is_positional=True,
@@ -380,11 +380,10 @@ ACTIVATIONS = (
     CONFIRM,
     Option(
         "accept_shrink",
-        "accept a result that is empty or has lost most of its contacts (overrides the shrink "
-        "check)",
+        "accept an empty result, or one that lost most of its people (overrides the shrink check)",
     ),
     IF_PLAN,
-    Option("resync", "send everything again, also what was sent before"),
+    Option("resync", "send everything again"),
     REJECT_LIMIT,
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
@@ -403,13 +402,13 @@ AFTERWARDS = (
 )
 TAGS_TOO = Option(
     "tags",
-    "also remove the tags that the push gave, and restore the tags that it removed (default: lists "
-    "them)",
+    "also remove the tags that the push gave, and restore the tags that it removed (default: only "
+    "list them)",
     in_ui=_MAINTENANCE,
 )
 RESUBSCRIBE = Option(
     "resubscribe",
-    "set people to active again whom the push unsubscribed (default: leaves them)",
+    "resubscribe people whom the push unsubscribed (default: leave their status unchanged)",
     in_ui=_MAINTENANCE,
 )
 #: Of `push revert`.
@@ -431,23 +430,21 @@ REVERT: tuple[Option, ...] = (
 )
 REJECTED = Option(
     "rejected",
-    "write the rejected rows of the push (default: the last) to a CSV, to be corrected and "
-    "pushed again",
+    "write the rejected rows of the push (default: the last) to a CSV file that you can correct "
+    "and push",
     in_ui=_MAINTENANCE,
 )
 OUT = Option(
     "out",
-    "with --rejected: file to write (default: one in the home; - or a pipe: standard output)",
+    "with --rejected: the file (default: one in the home; in a pipe, or with -, standard output)",
     str,
     Path,
     metavar="FILE",
     in_ui=_MAINTENANCE,
 )
-PERMANENT = Option(
-    "permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE
-)
+PERMANENT = Option("permanent", "also resend permanently refused requests", in_ui=_MAINTENANCE)
 UNKNOWN = Option(
     "unknown",
-    "unknown outcomes, too: you have checked whether they took effect",
+    "also close unknown outcomes; check first whether they took effect",
     in_ui=_MAINTENANCE,
 )

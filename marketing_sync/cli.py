@@ -29,16 +29,16 @@ GROUPS = {
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 _FOLDER = Path(__file__).with_name("commands")
-_PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
+_PURPOSE = "Copy a marketing-automation account into DuckDB every night, and send lists back."
 #: What is printed when only the program's name is typed: the commands that most people need.
 _FIRST_STEPS = f"""
 {_PURPOSE}
 
-  marketing-sync init                        connect an account; without one, a sandbox is used
+  marketing-sync init                        connect an account (without one, you use a sandbox)
   marketing-sync sync                        read everything, build the marts, publish, report
-  marketing-sync status                      how fresh and complete it is
-  marketing-sync ui                          runs, tables and the schedule in the browser
-  marketing-sync push contacts --from FILE   what would be sent back; with --apply it is sent
+  marketing-sync status                      show how fresh and complete the data is
+  marketing-sync ui                          open runs, tables and the schedule in the browser
+  marketing-sync push contacts --from FILE   show what would be sent; add --apply to send it
 
 marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
 _EPILOG = """

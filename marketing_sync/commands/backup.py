@@ -1,4 +1,4 @@
-"""Copy the home to a folder now, as every run does where MARKETING_BACKUP_DIR is set.
+"""Back up the home to a folder now. With MARKETING_BACKUP_DIR, every run does.
 
 Not here: how the copy is made (`upkeep.backup`)."""
 
@@ -23,8 +23,8 @@ from upkeep.backup import back_up, backup_folder
     needs_keys=False,
 )
 def backup(arguments: Arguments, settings: Settings) -> int:
-    """The snapshot replaces the previous one once all its files are checked. Safe while a sync
-    runs."""
+    """The new backup replaces the previous one after all its files were checked. You can run it
+    during a sync."""
     prepare_home(settings.home, settings.lock_seconds)
     snapshot = back_up(settings, arguments.dir or "")
     print(

@@ -1,4 +1,4 @@
-"""Call any operation of the service, validated; writes ask first.
+"""Call one operation of the service; asks before a write.
 
 Manual requests are paced like all others, and aren't archived."""
 
@@ -37,21 +37,20 @@ _FIRST_PAUSE_S = 0.03
 
 @declare_command(
     click.Argument(
-        ["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"
+        ["operation"], help="e.g. emailmarketing/getcontact; docs/operations.md lists them all"
     ),
     click.Argument(
         ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
     ),
     ACCOUNT,
-    Option("yes", "do not ask before a write"),
+    Option("yes", "don't ask before a write"),
     Option(
         "resubscribe",
-        "with --yes: a status may also make somebody active who is unsubscribed, bounced or "
-        "unconfirmed",
+        "with --yes: let a status make an unsubscribed, bounced or unconfirmed person active",
     ),
 )
 def call(arguments: Arguments, settings: Settings) -> int:
-    """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
+    """Prints the response as JSON. Exit code 1 if you don't confirm a write: it isn't sent."""
     call = operations.find(arguments.operation).bind(**_read_parameters(arguments.parameters))
     with in_use(settings.home), open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, arguments.account)

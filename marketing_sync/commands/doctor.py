@@ -1,4 +1,4 @@
-"""Check everything that could keep a sync from working, and say what to do about it.
+"""Check settings, disk, accounts and everything else a sync needs, and say what to fix.
 
 It creates a missing home, and changes nothing else."""
 
@@ -56,9 +56,9 @@ _WAIT_S = 2
     is_for_all_shards=True,
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than the
-    settings name. Of shards, unless MARKETING_SHARD picks one, it only checks that every account is
-    read in time."""
+    """Exit code 1 if a line is not `ok`, 2 if the home has the data of another business than the
+    settings. With shards, set MARKETING_SHARD to check one of them; otherwise it only checks that
+    every account was read in time."""
     if arguments.accept_business is not None:
         return accept_business(
             settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes

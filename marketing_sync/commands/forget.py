@@ -1,4 +1,4 @@
-"""Erase people from everything that is stored about them; a dry run without --apply.
+"""Erase people from the home (GDPR); a dry run without --apply.
 
 Nothing is requested of the service."""
 
@@ -38,9 +38,9 @@ _NOT_REACHED = (
     needs_keys=False,
 )
 def forget(arguments: Arguments, settings: Settings) -> int:
-    """Rows about them are deleted, and keyed fingerprints keep them from coming back. Figures of
-    the past lose them. Stored responses are dropped: a checkpoint of the tables replaces them. An
-    interrupted erasure is finished first. Exit code 1 when a place was not reached."""
+    """Deletes their rows, also from earlier figures, and all stored responses: a checkpoint of the
+    tables replaces them. Keyed hashes keep people from coming back. An interrupted erasure is
+    completed first. Exit code 1 if a place was not reached."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.lift and arguments.apply:
         raise click.UsageError("--lift and --apply exclude each other; use one of them")

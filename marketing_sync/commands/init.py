@@ -1,4 +1,4 @@
-"""Connect an account: asks for address and key, checks them, writes .env, offers a schedule."""
+"""Connect an account: asks for address and key, checks them, writes .env."""
 
 import shlex
 import sys
@@ -27,16 +27,15 @@ every night   one of these three:
 @declare_command(
     Option(
         "url",
-        "address of the service, up to and including /1 (default: you are asked)",
+        "address of the service, up to and including /1 (default: asks for it)",
         str,
         metavar="URL",
     ),
     uses_home=False,
 )
 def init(arguments: Arguments, settings: Settings) -> int:
-    """The key is asked for without being shown; where there is no terminal, it is read from
-    standard input. One cheap request checks both, and nothing is written before it has
-    succeeded."""
+    """The key isn't displayed while you type it. In scripts, write it to standard input. One
+    request checks both, and nothing is written before it succeeds."""
     if (settings.folder / "accounts.toml").exists():
         raise SettingsError(
             "this folder has an accounts.toml: add your account there (docs/configuration.md)"

@@ -1,4 +1,4 @@
-"""Print all that is known about one person as JSON.
+"""Print everything stored about a person as JSON (access request).
 
 Nothing is requested of the service."""
 
@@ -26,8 +26,8 @@ ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 @declare_command(ADDRESS, CONTACT_ID, ACCOUNT, needs_keys=False)
 def person(arguments: Arguments, settings: Settings) -> int:
-    """Rows of every table with one of their contact ids or addresses. Texts of other people's rows
-    are not searched."""
+    """Prints the rows with one of the person's contact ids or addresses, from every table. Texts in
+    the rows of other people are not searched."""
     if (arguments.address is None) == (arguments.contact_id is None):
         raise click.UsageError(
             "no person is given, or two; add either an e-mail address or --contact-id"

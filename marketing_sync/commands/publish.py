@@ -1,4 +1,4 @@
-"""Write the copy that analysts open and its report."""
+"""Publish the copy for analysts, and write the report."""
 
 import uuid
 
@@ -23,8 +23,7 @@ from warehouse.publish import published_path
 @declare_command(
     Option(
         "to",
-        "upload it, too, with the home's status.json, into this folder, of object storage like "
-        "s3://BUCKET/MAIN",
+        "upload the copy and status.json to this folder or object storage, like s3://BUCKET/MAIN",
         str,
         storage_url,
         metavar="URL",
@@ -33,8 +32,8 @@ from warehouse.publish import published_path
     needs_keys=False,
 )
 def publish(arguments: Arguments, settings: Settings) -> int:
-    """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1. A
-    custom table that fails makes it 1, too."""
+    """If a check fails, the previous copy stays. The exit code is 1 then, and if a custom table
+    fails."""
     prepare_home(settings.home, settings.lock_seconds)
     with note_run(settings, str(uuid.uuid4()), "publish"):
         published = publish_home(settings)

@@ -1,4 +1,4 @@
-"""Run one SELECT on what is published, and show its rows.
+"""Run a SELECT on the published copy.
 
 Not here: what limits a query (`warehouse.sealed_query`), the formats of its rows
 (`marketing_sync.query_output`)."""
@@ -48,8 +48,8 @@ _NOT_PUBLISHED = (
     needs_keys=False,
 )
 def query(arguments: Arguments, settings: Settings) -> int:
-    """Read-only, whatever it says. Times are in the zone of the accounts, in UTC where they have
-    several. A query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
+    """A query can't change anything. Times are in the time zone of the accounts, or in UTC if they
+    have several. A query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
     sql = _read_sql(arguments.sql)
     forms = [form for form in ("csv", "json", "excel") if getattr(arguments, form)]
     if len(forms) > 1:

@@ -1,4 +1,4 @@
-"""Rebuild the warehouse from the archive, without sending a request."""
+"""Rebuild the warehouse from the archive, without a request."""
 
 from home import exits
 from home.door import outbox_of, waiting_options
@@ -19,7 +19,7 @@ from write_back.writebacks_export import try_to_export
     needs_keys=False,
 )
 def rebuild(arguments: Arguments, settings: Settings) -> int:
-    """Every load is replayed; the old file is replaced only when the new one is complete."""
+    """Repeats every load. The new file replaces the old one when it is complete."""
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
     with in_use(home):

@@ -1,4 +1,4 @@
-"""Write the page about what is published, for the business owner."""
+"""Write the report for the business owner from the published copy."""
 
 from home import exits
 from home.folder import in_use, prepare_home
@@ -9,7 +9,7 @@ from report.render import write_report
 
 @declare_command(needs_keys=False)
 def report(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when nothing is published yet."""
+    """Exit code 1 if nothing is published yet."""
     with in_use(prepare_home(settings.home, settings.lock_seconds)):
         path, _ = write_report(settings.home)
     print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")

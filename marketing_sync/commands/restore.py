@@ -1,4 +1,4 @@
-"""Restore a home from its backup, on an empty machine."""
+"""Restore a backup into an empty home."""
 
 import os
 
@@ -27,7 +27,7 @@ from write_back.outbox.store import describe_hold
     needs_keys=False,
 )
 def restore(arguments: Arguments, settings: Settings) -> int:
-    """Every file is compared with its hash. Resumes when it was interrupted."""
+    """Checks every file against its hash. If it is interrupted, run it again to resume."""
     if arguments.release:
         describe_hold(outbox_of(settings.home)).unlink(missing_ok=True)
         print(

@@ -1,4 +1,4 @@
-"""Show how fresh and complete everything is, the last runs, rejected records."""
+"""Show how fresh and complete the data is, the last runs and rejected records."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping

@@ -31,7 +31,7 @@ def sync(arguments: Arguments, settings: Settings) -> int:
 def _dry_run(arguments: Arguments, settings: Settings) -> int:
     if vars(arguments)["from"] or arguments.to:
         raise SettingsError(
-            "--dry-run plans a night: leave out --from and --to, a few requests in any case"
+            "--dry-run plans a whole night: leave out --from and --to, which take few requests"
         )
     chosen = named_assets(arguments.only)
     options = ReadOptions.from_values(vars(arguments))

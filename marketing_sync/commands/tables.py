@@ -1,4 +1,4 @@
-"""List the tables that can be queried, or the columns of one."""
+"""List the tables, or the columns of one table."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -37,8 +37,7 @@ _WIDTH = 200  # of output that isn't a terminal
     needs_keys=False,
 )
 def tables(arguments: Arguments, settings: Settings) -> int:
-    """With the rows of each and what it holds; of one table the columns, their types and what they
-    mean."""
+    """Each table has its row count and description, each column its type and description."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     path = published_path(settings.home)
     opened = open_published(path) if path.exists() else open_unpublished(settings)

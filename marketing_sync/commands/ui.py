@@ -54,7 +54,7 @@ def _read_port(text: str) -> int:
     is_for_all_shards=True,
 )
 def ui(arguments: Arguments, settings: Settings) -> int:
-    """Serves until Ctrl-C."""
+    """Stop it with Ctrl-C."""
     with (
         open_listener(arguments.port) as listener,
         open_connections(settings) as accounts,

@@ -191,7 +191,7 @@ def link_definition(description: str, texts: Mapping[str, str]) -> str:
     """The description, with a link in place of the definition that it begins with."""
     for name, text in texts.items():
         if description.startswith(text):
-            return f"[{name}](#definitions){description.removeprefix(text)}"
+            return f"[{name}](#rate-definitions){description.removeprefix(text)}"
     return description
 
 

@@ -19,7 +19,8 @@ import marketing_api  # noqa: E402
 _WEIGHTS = {
     **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/"), 0.0001),
     **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
-    **dict.fromkeys(("marts", "index"), 5),
+    "marts": 5,
+    "index": 2,
 }
 _ROOT_PAGES = (*("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),)
 

@@ -62,8 +62,10 @@ def _main() -> None:
 
     def read_commands() -> None:
         for line in sys.stdin:
-            programs.append(subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL))  # noqa: S603 (what Keeper wrote)
-            threading.Thread(target=watch_program, args=(programs[-1],), daemon=True).start()
+            command = json.loads(line)
+            program = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 (by Keeper)
+            programs.append(program)
+            threading.Thread(target=watch_program, args=(program,), daemon=True).start()
         over.set()
 
     threading.Thread(target=read_commands, daemon=True).start()

@@ -107,9 +107,8 @@ def _is_whole(path: Path) -> bool:
                 is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
             )
     except sqlite3.OperationalError as error:
-        return (
-            getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
-        )  # which a header of another format raises
+        # A header of another format raises SQLITE_ERROR.
+        return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     except sqlite3.Error:
         return False
 
@@ -150,7 +149,8 @@ def open_run_instance(home: Path) -> Iterator[dg.DagsterInstance]:
             origin = _CODE_LOCATION.get_job_origin(job_def.name)
             return create(job_def, remote_job_origin=origin, **arguments)
 
-        setattr(instance, "create_run_for_job", create_in_location)  # noqa: B010 (a plain assignment to a method is no type)
+        # mypy refuses an assignment to a method
+        setattr(instance, "create_run_for_job", create_in_location)  # noqa: B010
         yield instance
 
 

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -49,8 +49,7 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: How long the other accounts have to respond once the first has, before reading begins without
-#: them.
+#: After the first account has responded, reading begins without the others when this time is over.
 _OPENED_TOGETHER_S = 2.0
 
 
@@ -83,42 +82,15 @@ def open_reader(
     """A reader of the chosen assets, and of the assets that they need, for all accounts. Raises a
     MarketingApiError when no account responds."""
     now = SteadyClock(now)
-    shrink_limit = None if options.accept_shrink else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_backup(settings)
-        # an empty home reads the sandbox as of yesterday: the next sync has a day's changes to show
-        yesterday = None if settings.warehouse_path.exists() else now() - dt.timedelta(days=1)
-        connections = open_connections(settings, sandbox_now=yesterday)
-        accounts = stack.enter_context(connections)
-        warehouse = _open_warehouse(settings, stack.enter_context(open_archive(settings.home)))
+        accounts = stack.enter_context(_open_accounts(settings, now))
+        archive = stack.enter_context(open_archive(settings.home))
+        warehouse = _open_warehouse(settings, archive)
         assets = add_needed_assets(chosen, accounts, warehouse)
-        spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
-        budget = make_budget(settings, options, now)
-        planners = Planners(
-            warehouse,
-            assets,
-            read_night_limits(settings, accounts),
-            budget,
-            requests_all=options.requests_all,
-            now=now,
-        )
-        checkpoints = Checkpoints(warehouse.archive)
+        checkpoints = Checkpoints(archive)
         sessions = []
-        for connection in accounts:
-            limiter = RateLimiter.share_limit(connection)
-            session = AccountSession(
-                connection,
-                warehouse,
-                limiter=limiter,
-                spool=spool,
-                recognition=Recognition(settings, connection, notes=True),
-                budget=budget,
-                fallback_zone=settings.timezone,
-                now=now,
-                planner=planners.make_planner(connection.account, limiter),
-                accounts=len(accounts),
-                accepts_shrinking=shrink_limit is None,
-            )
+        for session in _make_sessions(settings, options, accounts, assets, warehouse, stack, now):
             stack.enter_context(session.client)
             session.prepare_reuse([asset.name for asset in assets], checkpoints)
             sessions.append(session)
@@ -130,7 +102,7 @@ def open_reader(
             checkpoints,
             FetchSettings(settings.history_start, settings.lookback_days, settings.goal_domains),
             chosen_days=chosen_days,
-            shrink_limit=shrink_limit,
+            shrink_limit=None if options.accept_shrink else settings.shrink_limit,
             needed=[asset for asset in assets if asset not in chosen],
             now=now,
         )
@@ -138,6 +110,49 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
+    _end_run(settings)
+
+
+def _open_accounts(settings: Settings, now: Clock) -> AbstractContextManager[Sequence[Connection]]:
+    """A new home reads the sandbox as of yesterday, so that the next sync has a day's changes to
+    show."""
+    is_new = not settings.warehouse_path.exists()
+    yesterday = now() - dt.timedelta(days=1)
+    return open_connections(settings, sandbox_now=yesterday if is_new else None)
+
+
+def _make_sessions(
+    settings: Settings,
+    options: ReadOptions,
+    accounts: Sequence[Connection],
+    assets: Sequence[SourceAsset],
+    warehouse: Warehouse,
+    stack: ExitStack,
+    now: Clock,
+) -> Iterator[AccountSession]:
+    """A session for each account; they share a budget, a night and a folder for large responses."""
+    budget = make_budget(settings, options, now)
+    night = read_night_limits(settings, accounts)
+    planners = Planners(warehouse, assets, night, budget, options.requests_all, now)
+    spool = stack.enter_context(open_scratch(settings.home, "spool")).open_folder()
+    for connection in accounts:
+        limiter = RateLimiter.share_limit(connection)
+        yield AccountSession(
+            connection,
+            warehouse,
+            limiter=limiter,
+            spool=spool,
+            recognition=Recognition(settings, connection, notes=True),
+            budget=budget,
+            fallback_zone=settings.timezone,
+            now=now,
+            planner=planners.make_planner(connection.account, limiter),
+            accounts=len(accounts),
+            accepts_shrinking=options.accept_shrink or settings.shrink_limit is None,
+        )
+
+
+def _end_run(settings: Settings) -> None:
     tidy_home(settings, _prune_runs)
     reason = back_up_run(settings)
     if reason:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -105,15 +106,27 @@ def load_environment() -> Environment:
         "short_month": _format_short_month,
     }
     environment.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    chart_functions = (
+    environment.globals |= {function.__name__: function for function in _list_functions()}
+    digest = hashlib.sha256(_SCRIPT.encode()).digest()
+    environment.globals |= {
+        "TIERS": figures.TIERS,
+        "MEASURES": figures.MEASURES,
+        "SECTIONS": figures.SECTIONS,
+        "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)
+        "script_hash": base64.b64encode(digest).decode(),
+    }
+    return environment
+
+
+def _list_functions() -> list[Callable[..., Any]]:
+    """The functions that templates call by their names."""
+    return [
         rank_accounts,
         charts.draw_swatch,
         charts.stack_opacity,
         charts.draw_sparkline,
         draw_account_charts,
         draw_campaign_charts,
-    )
-    text_functions = (
         figures.key_figures,
         figures.write_headline,
         figures.describe_refusals,
@@ -126,20 +139,7 @@ def load_environment() -> Environment:
         figures.count_tiers,
         describe_data_age,
         describe_standstill,
-    )
-    environment.globals |= {
-        function.__name__: function for function in (*chart_functions, *text_functions)
-    }
-    environment.globals |= {
-        "TIERS": figures.TIERS,
-        "MEASURES": figures.MEASURES,
-        "SECTIONS": figures.SECTIONS,
-        "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)
-    }
-    environment.globals["script_hash"] = base64.b64encode(
-        hashlib.sha256(_SCRIPT.encode()).digest()
-    ).decode()
-    return environment
+    ]
 
 
 def _format_short_month(value: dt.date) -> str:
@@ -178,40 +178,21 @@ def describe_data_age(account: AccountData) -> str:
 
 def draw_account_charts(account: AccountData) -> dict[str, Markup]:
     """Name → chart of the account; empty where there is nothing to draw."""
-    rows = account.rows
-    rated = [row for row in rows["channels"] if row["average_rating"] is not None]
     ratings = [
         charts.Bar(row["channel"], row["average_rating"], format_rating(row["average_rating"]))
-        for row in rated
+        for row in account.rows["channels"]
+        if row["average_rating"] is not None
     ]
-    regained = [
-        charts.Bar(row["message"], row["won_back"], format_number(row["won_back"]))
-        for row in rows["lifecycle_regained"]
-    ]
-    tiers = [(tier.capitalize(), people) for tier, people in figures.count_tiers(account).items()]
-    months = _draw_months(account)
     return {
         "rates": _draw_rates(account),
         "sent": charts.draw_columns(
             "Campaign messages sent and opened, by month of sending",
-            months("sent_count", "opened_count"),
+            _make_month_columns(account, "sent_count", "opened_count"),
             names=("messages sent", "messages opened"),
             is_inside=True,
         ),
-        "contacts": _draw_growth(account),
-        "movement": _draw_weeks(
-            account, "Contacts joined and left, by week", "joined_count", "left_count"
-        ),
+        **_draw_people_charts(account),
         "visits": _draw_weeks(account, "Visits to your pages, by week", "visit_count"),
-        "tiers": charts.draw_stack("People by tier", tiers),
-        "reacting": charts.draw_columns(
-            "People who started and stopped responding, by week",
-            list(_make_week_columns(account, rows["lifecycle_weeks"], "gained", "lost")),
-            names=("started or came back", "became at risk"),
-        ),
-        "regained": charts.draw_bars(
-            "People won back in 13 weeks, by message", regained, axis=format_number
-        ),
         "reviews": _draw_weeks(
             account, "Good and bad reviews on the feedback page, by week", "good_count", "bad_count"
         ),
@@ -221,7 +202,33 @@ def draw_account_charts(account: AccountData) -> dict[str, Markup]:
         "mentions": _draw_weeks(account, "Mentions on social networks, by week", "mention_count"),
         "links": _draw_weeks(account, "Clicks on links in posts, by week", "social_click_count"),
         "redeemed": charts.draw_columns(
-            "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
+            "Coupons redeemed, by month",
+            _make_month_columns(account, "redeemed_count"),
+            names=["coupons redeemed"],
+        ),
+    }
+
+
+def _draw_people_charts(account: AccountData) -> dict[str, Markup]:
+    tiers = [(tier.capitalize(), people) for tier, people in figures.count_tiers(account).items()]
+    weeks = _make_week_columns(account, account.rows["lifecycle_weeks"], "gained", "lost")
+    regained = [
+        charts.Bar(row["message"], row["won_back"], format_number(row["won_back"]))
+        for row in account.rows["lifecycle_regained"]
+    ]
+    return {
+        "contacts": _draw_growth(account),
+        "movement": _draw_weeks(
+            account, "Contacts joined and left, by week", "joined_count", "left_count"
+        ),
+        "tiers": charts.draw_stack("People by tier", tiers),
+        "reacting": charts.draw_columns(
+            "People who started and stopped responding, by week",
+            list(weeks),
+            names=("started or came back", "became at risk"),
+        ),
+        "regained": charts.draw_bars(
+            "People won back in 13 weeks, by message", regained, axis=format_number
         ),
     }
 
@@ -257,19 +264,16 @@ def _make_week_columns(account: AccountData, weeks: Rows, *columns: str) -> Iter
         )
 
 
-def _draw_months(account: AccountData) -> Callable[..., list[charts.Column]]:
-    def monthly_columns(*columns: str) -> list[charts.Column]:
-        return [
-            charts.Column(
-                format_month(row["begins_on"]),
-                _format_short_month(row["begins_on"]),
-                *_read_pair(row, columns),
-                not row["is_over"],
-            )
-            for row in reversed(account.rows["months"])
-        ]
-
-    return monthly_columns
+def _make_month_columns(account: AccountData, *columns: str) -> list[charts.Column]:
+    return [
+        charts.Column(
+            format_month(row["begins_on"]),
+            _format_short_month(row["begins_on"]),
+            *_read_pair(row, columns),
+            not row["is_over"],
+        )
+        for row in reversed(account.rows["months"])
+    ]
 
 
 def _read_pair(row: Row, columns: Sequence[str]) -> tuple[float | None, float | None]:

@@ -195,8 +195,9 @@ def _wait_for(
             if waited >= deadline_s:
                 raise WarehouseLocked(place.path, holder, deadline_s)
             place.waiting_writers += not mode.read_only
+            poll_s = random.uniform(*_POLL)  # noqa: S311 (not a secret)
             try:  # until another user in this process leaves, or the time is up
-                place.changed.wait(min(deadline_s - waited, random.uniform(*_POLL)))  # noqa: S311 - not a secret
+                place.changed.wait(min(deadline_s - waited, poll_s))
             finally:
                 place.waiting_writers -= not mode.read_only
         if on_wait and holder != reported and waited >= _WORTH_REPORTING_S:

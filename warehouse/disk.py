@@ -125,7 +125,9 @@ def copy_locked(source: Path, target: Path) -> None:
                 f"{source}{suffix}",
                 f"{target}{suffix}",
             ]
-            if code := subprocess.run(command, check=False, umask=0o077).returncode:  # noqa: S603 - our own words and paths
+            copied = subprocess.run(command, check=False, umask=0o077)  # noqa: S603 (our own words)
+            code = copied.returncode
+            if code:
                 raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 

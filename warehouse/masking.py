@@ -128,10 +128,10 @@ def published_columns(
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
 _DIGITS = 32
-#: Types that hold no text. What others hold, such as JSON and structs, is not looked into and
-#: counts as personal.
+#: Types that hold no text. All other types, such as JSON and structs, count as personal.
 _PLAIN_TYPE = re.compile(
-    r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*"
+    r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)"
+    r"|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*"
 )
 #: Type → SQL of its texts without addresses.
 _MASKED = {

@@ -338,7 +338,9 @@ _NUMBER_OF_CLICKS = r"\d[\d,]{0,25}"
 _COUNT = rf"{_B}(?:clicks?{_B}[:=]?{_B})?{_NUMBER_OF_CLICKS}{_B}(?:click(?:s|\(s\))?)?{_B}"
 #: A hyphen and an x may be part of a domain, so as separators they need a blank beside them.
 _CLICKER = re.compile(
-    rf"""(?:\(?{_NUMBER_OF_CLICKS}{_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}(?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}|(?P<name>[^@<>]*)(?=<))?
+    rf"""(?:\(?{_NUMBER_OF_CLICKS}{_B}clicks?(?:{_B}\)|(?=[\s\xa0<:,;|–—])){_B}
+            (?:[:,;|–—]|(?<=\s)(?:by|from|-)\s)?{_B}
+        |(?P<name>[^@<>]*)(?=<))?
     (?P<open><)?(?:mailto:)?(?P<email>{_ADDRESS})(?(open){_B}>)
     (?:{_B}(?:[:,;|=–—×]{_B})?(?:\({_COUNT}\)|\[{_COUNT}\])
         |[\s\xa0]{{1,3}}(?:-[\s\xa0]{{1,3}}|x)?(?:\({_COUNT}\)|{_COUNT})

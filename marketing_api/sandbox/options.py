@@ -72,7 +72,9 @@ class Options:
         0.0, float, "latency of each response; half of it passes before the request counts"
     )
     stall_seconds: float = _declare_flag(60.0, float, "how long a stalled response takes")
-    state: Path | None = _declare_flag(None, _PATH, "journal of writes, repeated at the next start")  # noqa: RUF009
+    state: Path | None = _declare_flag(  # noqa: RUF009 (the default is immutable)
+        None, _PATH, "journal of writes, repeated at the next start"
+    )
     as_observed: bool = _declare_flag(
         False, bool, "behave as clients of the live service have met it (docs/sandbox.md)"
     )

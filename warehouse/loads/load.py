@@ -45,9 +45,8 @@ class Load:
     service_count: int | None = None
     due_at: dt.datetime | None = None
     logged_at: dt.datetime = field(default_factory=utc_now)
-    place: int | None = field(
-        default_factory=new_request_id
-    )  # among requests, of a load without any; None: not noted yet
+    #: The place among requests of a load that has none; None: not yet noted.
+    place: int | None = field(default_factory=new_request_id)
 
     @property
     def load_id(self) -> str:
@@ -68,11 +67,10 @@ class Load:
 
     @property
     def last_request(self) -> int:
-        """The newest request that it rests on; of a load without any, about its place among
-        them."""
-        return max(
-            self.request_ids, default=id_at(self.logged_at) if self.place is None else self.place
-        )
+        """The newest request of the load. A load without requests has about the id that a request
+        at its time would have."""
+        place = id_at(self.logged_at) if self.place is None else self.place
+        return max(self.request_ids, default=place)
 
     def to_event(self) -> dict[str, Any]:
         """As JSON values, for the log."""

@@ -1,6 +1,6 @@
-"""What a push is while it goes its way: an order, the plan of it, and what a run does of it.
+"""The values that the steps of a push pass on: the order, its plan, and the figures of a run.
 
-Not here: the steps (`push_service`), what becomes of it in words (`push_report`)."""
+Not here: the steps (`push_service`), the report (`push_report`)."""
 
 import datetime as dt
 import uuid
@@ -14,16 +14,16 @@ from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind
 
-#: A share of fewer rows says nothing where nobody is there to correct them: their limit is that of
-#: 100 rows.
+#: An audience sync of fewer rows has the limit of 100 rows, because one invalid row of three would
+#: stop it.
 _FEW = 100
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how. `encoding`, `sheet`: of the
-    file; `first`: how many of its rows, None for all. `reverts`: the push that it undoes,
-    `with_tags` its tags, too; it has neither file nor query then."""
+    """What to push, its source (`file` or `query`), and how. `encoding`, `sheet`: of the file;
+    `first`: how many of its rows; None: all. `reverts`: the push that this one reverts, with
+    `with_tags` its tags, too; it then has neither file nor query."""
 
     kind: Kind
     account: str
@@ -41,8 +41,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into;
-    `forgotten`: the people that it leaves out; `rate`: requests a second to reckon with."""
+    """A plan with what it was made from. `revision`: of the outbox before planning; `forgotten`:
+    the people that it leaves out; `rate`: expected requests a second."""
 
     order: Order
     rows: Rows = field(repr=False)
@@ -67,7 +67,7 @@ class Planned:
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing is sent, in words; None unless too many rows are bad."""
+        """Why nothing is sent; None unless too many rows are invalid."""
         bad = self.plan.bad_count
         if bad <= self.limit:
             return None
@@ -79,9 +79,8 @@ class Planned:
 
 @dataclass
 class Ran:
-    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on
-    with, sending or reading back, what it costs, in requests and in seconds that they waited for
-    the limit, and why it ended early."""
+    """The figures of a run: its own push, if it has one; the earlier pushes that it resumed; its
+    requests, and the seconds that they waited for the rate limit; why it ended early."""
 
     job: str
     account: str

@@ -5,10 +5,10 @@ Dagster's steps and audience syncs.
     push_id = enqueue(settings, planned, run=…)                  # durable from here on
     results = finish_push(settings, outbox, Ran(…, push_id))     # sends, verifies, concludes
 
-They differ in input and display only. Belongs here: the order of the steps, and what a run takes up
-that earlier ones left. Not here: each of them (`planning`, `outbox`, `sending`, `verification`),
-who watches (`push_terminal`, `push_jobs`), the backup behind it (`upkeep`). The client takes long
-to import: a plan does without."""
+Their callers differ in input and display only. Belongs here: the order of the steps, and resuming
+what earlier runs left open. Not here: the steps themselves (`planning`, `outbox`, `sending`,
+`verification`), displaying progress (`push_terminal`, `push_jobs`), the backup afterwards
+(`upkeep`). The client takes long to import, so a plan does not import it."""
 
 from __future__ import annotations
 
@@ -52,17 +52,16 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
     from marketing_api.exchange import Exchange
 
-#: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the
-#: account may have hours of work.
+#: How long to wait for another process: enqueueing takes seconds, sending may take hours.
 _ENQUEUE_WAIT_S = 600.0
 _SENDER_WAIT_S = 24 * 3600.0
 
 
-# ---- what somebody wants pushed, and the plan of it
+# ---- order and plan
 
 
 def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
-    """What a person chose of `home.options.PUSH_OPTIONS`, wherever. Raises SettingsError."""
+    """The order from the values of `home.options.PUSH_OPTIONS`. Raises SettingsError."""
     if (typed["from"] is None) == (typed["sql"] is None):
         raise SettingsError(
             "say what to push: either --from or --sql (in the launchpad: from or sql)"
@@ -89,7 +88,7 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
 
 
 def revert_order(settings: Settings, account: str, typed: Mapping[str, Any]) -> Order:
-    """The push that undoes another one. Raises SettingsError when there is no such push."""
+    """The order that reverts another push. Raises SettingsError when there is no such push."""
     with open_outbox(settings.home) as outbox:
         push = outbox.find_push(typed["push"])
     if push is None or push.account != account:
@@ -104,17 +103,19 @@ def revert_order(settings: Settings, account: str, typed: Mapping[str, Any]) -> 
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
-    """What would be sent. No request is sent, nothing is written. Raises InputError, SettingsError,
+    """Plan an order. Sends no request and writes nothing. Raises InputError, SettingsError,
     WarehouseError, OutboxError."""
     check_kind(settings)
     with in_use(settings.home), open_outbox(settings.home) as outbox:
-        rows = _read_rows(settings, order) if rows is None else rows
-        return _make_plan(settings, order, rows.take_rows(range(len(rows))[: order.first]), outbox)
+        if rows is None:
+            rows = _read_rows(settings, order)
+        first_places = range(len(rows))[: order.first]
+        return _make_plan(settings, order, rows.take_rows(first_places), outbox)
 
 
 def _read_rows(settings: Settings, order: Order) -> Rows:
     if order.reverts is not None:
-        return Rows({}, [], Source("", ""))  # made by the plan, each time anew
+        return Rows({}, [], Source("", ""))  # each plan makes the rows of a revert
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
         return read_query(settings, order.query or "", zone)
@@ -130,39 +131,38 @@ def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> 
     revision = outbox.revision
     forgotten = load_forgotten(archive_of(settings.home))
     known = load_known(settings, order.account)
+    push = None if order.reverts is None else outbox.find_push(order.reverts)
     revert = None
-    if order.reverts is not None and (push := outbox.find_push(order.reverts)) is not None:
+    if push is not None:
         revert = find_revert(known, outbox, push, with_tags=order.with_tags)
         rows = revert.make_rows(push.push_id)
     rows = without_forgotten(rows, order.account, forgotten, order.options.mapping)
-    options = replace(
-        order.options,
-        ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)),
-    )
+    information = [name for name in INFORMATION if name in rows.columns]
+    options = replace(order.options, ignore=(*order.options.ignore, *information))
     plan = make_plan(order.kind, rows, known, outbox, options)
     if revert is not None:
         plan = revert.guard_plan(plan)
     if options.is_standing:
-        plan = set_reported_apart(
-            plan, rows, outbox.rejected_by_check(order.account, rows.source.name)
-        )
+        rejected = outbox.rejected_by_check(order.account, rows.source.name)
+        plan = set_reported_apart(plan, rows, rejected)
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
     if options.if_plan and plan.request_count and plan.plan_id not in options.if_plan:
         raise InputError(
             f"nothing was sent: it is not plan {' or '.join(options.if_plan)} any more, but plan "
             f"{plan.plan_id}: look at that without --apply and --if-plan, then send it"
         )
-    return Planned(order, rows, plan, revision, forgotten, estimated_rate(settings, order.account))
+    rate = estimated_rate(settings, order.account)
+    return Planned(order, rows, plan, revision, forgotten, rate)
 
 
 def enqueue_push(
     settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None
 ) -> int:
-    """Take the plan into the outbox; the push's number. From here on it survives anything.
-    InputError when too many rows are bad.
+    """Store the plan in the outbox; returns the number of the push. From here on it survives a
+    kill. Raises InputError when too many rows are invalid.
 
-    One at a time for each account, and planned anew when the outbox changed meanwhile: two people
-    who push the same file at the same moment send it once."""
+    One process at a time for each account, and planned again if the outbox has changed since: two
+    people who push the same file at the same moment send it once."""
     check_no_hold(outbox_of(settings.home))
     order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
@@ -175,20 +175,20 @@ def enqueue_push(
         plan = planned.plan
         rows = planned.rows
         if order.options.is_standing:
-            plan = replace(
-                plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad)
-            )
-        numbers = {
-            row for several in (plan.items, plan.bad) for entry in several for row in entry.rows
-        }
+            row_count = plan.new_count + plan.changed_count + len(plan.bad)
+            plan = replace(plan, idle=(), row_count=row_count)
+        numbers = {row for item in plan.items for row in item.rows}
+        numbers.update(row for reason in plan.bad for row in reason.rows)
         typed = [f"{column}={title}" for column, title in order.options.mapping.items()]
+
+        def store_rows(push_id: int) -> None:
+            keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, numbers)
+
         return outbox.enqueue_plan(
             plan,
             run=run,
             options=asdict(order.options) | {"verify": order.verify, "map": typed},
-            keep=lambda push_id: keep_rows(
-                folder_of(settings.home, push_id) / "rows.parquet", rows, numbers
-            ),
+            keep=store_rows,
             corrects=_find_corrected(plan, rows),
             corrects_refused=order.kind.is_idempotent,
             claims=claims,
@@ -196,8 +196,8 @@ def enqueue_push(
 
 
 def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
-    """The rejected rows of earlier pushes that these rows replace; a request that is still to be
-    retried is not corrected."""
+    """The rejected rows of earlier pushes that these rows replace, without requests that wait for
+    `push retry`."""
     still_refused = {row for bad in plan.bad if bad.by_service for row in bad.rows}
     return [named for number, named in named_rows(rows) if number not in still_refused]
 
@@ -207,10 +207,10 @@ def _find_corrected(plan: Plan, rows: Rows) -> list[tuple[str, str]]:
 
 @dataclass
 class PushRun:
-    """What one run does for an account, whichever push it is of and whichever run left it. It may
-    be repeated, as Dagster does: the outbox knows what is left, `ran` what was done so far.
+    """Sends and reads back what is open of an account: the run's own push and what earlier runs
+    left. It may be repeated, as Dagster does: the outbox has what is open, `ran` what is done.
 
-    Set `halt`, and nothing more is sent. How far it is can be watched (`home.progress`)."""
+    After `halt` is set, nothing more is sent. `home.progress` displays `progress`."""
 
     settings: Settings
     outbox: Outbox
@@ -218,7 +218,7 @@ class PushRun:
     halt: threading.Event = field(default_factory=threading.Event)
     client: Client = field(init=False)
     _phase: tuple[str, int, int, str] = ("sending", 0, 0, "")
-    # why it is not known whose account it is
+    # why the account's owner could not be requested
     _unrecognised: str | None = field(init=False, default=None)
 
     def progress(self) -> tuple[str, int, int, str]:
@@ -228,8 +228,8 @@ class PushRun:
         return self.client.statistics.requests if hasattr(self, "client") else 0
 
     def send_and_read_back(self) -> bool:
-        """Send and read back as the account's only sender; whether sending was stopped early.
-        Nothing left to be done: no request at all."""
+        """Send and read back as the account's only sender; returns whether sending stopped early.
+        If nothing is open, it sends no request."""
         home = self.settings.home
         account = self.ran.account
         is_stopped = False
@@ -246,7 +246,7 @@ class PushRun:
         return is_stopped
 
     def _recognise_account(self) -> None:
-        """Request whose account it is, ahead of everything else. Raises OtherBusiness."""
+        """Request the account's owner before everything else. Raises OtherBusiness."""
         try:
             self.client.fetch(operations.ME.bind())
         except OtherBusiness:
@@ -271,8 +271,8 @@ class PushRun:
         self._phase = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
 
     def read_back(self) -> None:
-        """Compare what the service shows with what was sent and not looked at yet, each push as it
-        was ordered; drift stands in the outbox. Nothing, once stopped."""
+        """Compare the service with what was sent and not read back yet, with each push's own
+        `--verify`. The outbox stores mismatches. Does nothing after a stop."""
         pushes = self.ran.earlier | self.outbox.not_read_back(self.ran.account)
         if not pushes or self.ran.stopped:
             return
@@ -281,18 +281,20 @@ class PushRun:
         stopped = self._unrecognised
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.find_push, pushes)):
-            ways[str(push.options.get("verify", "sample"))].add(push.push_id)
-        for how, several in ways.items():
+            how = str(push.options.get("verify", "sample"))
+            ways[how].add(push.push_id)
+        for how, push_ids in ways.items():
             stopped = stopped or verify_pushes(
-                self.outbox, self.client, several, how, labels=labels, stop=self.halt
+                self.outbox, self.client, push_ids, how, labels=labels, stop=self.halt
             )
         if not stopped:
             self.outbox.note_read_back(pushes)
-        self.ran.stopped, self.ran.earlier = stopped, pushes.difference([self.ran.push_id])
+        self.ran.stopped = stopped
+        self.ran.earlier = pushes.difference([self.ran.push_id])
 
     def _load_labels(self) -> Labels:
-        """List → field → label, since some services show values by label. None while somebody else
-        has the warehouse: sending is over, and reading back goes by ids then."""
+        """List → field → label, since some services show values by label. None while another
+        process has the warehouse; values are then found by id only."""
         try:
             return load_known(self.settings, self.ran.account).lists.fields
         except (InputError, WarehouseError):
@@ -301,19 +303,19 @@ class PushRun:
 
 @contextmanager
 def _open_client(settings: Settings, account: str) -> Iterator[Client]:
-    """The account's client, under the account's limit, with every request in the archive. Opening
-    it sends nothing; it sends nothing more once another business responds."""
+    """The account's client, with its rate limit, and with every request in the archive. Opening it
+    sends nothing. It stops sending when another business responds."""
     from home.accounts import choose_account, open_connections
     from home.identity import Recognition
-    from marketing_api.client import Client  # and what it needs: a plan does without
+    from marketing_api.client import Client  # a plan does not need it
     from marketing_api.rate_limit import RateLimiter
 
     def keep_record(exchange: Exchange) -> None:
-        """What a push reads is as of the middle of its own changes: kept without its body, it is
-        never taken for a sync's response."""
-        archive.record_exchange(
-            replace(exchange, body=b"") if exchange.call.operation.is_read else exchange
-        )
+        """A push reads in the middle of its own changes. Without its body, such a response can't be
+        mistaken for a sync's."""
+        if exchange.call.operation.is_read:
+            exchange = replace(exchange, body=b"")
+        archive.record_exchange(exchange)
 
     with open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, account)
@@ -344,22 +346,27 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResult]:
-    """What came of the run's own push, if it has one, and of each that it went on with (what it
-    cost stands in the first), written down in rejected.csv, sync.runs, sync.requests and
-    sync.writebacks, and posted to the alert address where it needs a person. While somebody else
-    has the warehouse, the tables follow with the next push or sync."""
-    pushes = filter(None, [ran.push_id, *sorted(ran.earlier)])
-    results = [result_of(settings.home, outbox, push, stopped=ran.stopped) for push in pushes]
+    """The results of the run's own push, if it has one, and of each earlier push that it resumed.
+    The first result has the number of requests.
+
+    Writes rejected.csv, sync.runs, sync.requests and sync.writebacks, and posts an alert if a
+    person is needed. While another process has the warehouse, the tables follow with the next push
+    or sync."""
+    push_ids = filter(None, [ran.push_id, *sorted(ran.earlier)])
+    results = [
+        result_of(settings.home, outbox, push_id, stopped=ran.stopped) for push_id in push_ids
+    ]
     if not results:
         return []
     results[0].requests_sent = ran.requests
     outbox.prune_rows(settings.kept.skipped)
-    from write_back.writebacks_export import export_run  # what it needs, a plan does without
+    from write_back.writebacks_export import export_run  # a plan does not need it
 
     for result in results:
         if settings.alert_url and needs_person(result):
             try_to_post(settings, alert_body(result, ran))
-    follow = export_run(settings, sum(result.shortfall for result in results), ran)
+    shortfall = sum(result.shortfall for result in results)
+    follow = export_run(settings, shortfall, ran)
     for result in results:
         result.writebacks_follow = follow
     return results
@@ -368,13 +375,13 @@ def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResu
 def finish_push(
     settings: Settings, outbox: Outbox, ran: Ran, watch: Watch = nullcontext
 ) -> list[PushResult]:
-    """Send the run's push and whatever else is open of its account, read back, conclude, while it
-    is watched. Nothing left: no request at all."""
+    """Send the run's push and what else is open of its account, read back and conclude; `watch`
+    gets the run. If nothing is open, it sends no request."""
     run = PushRun(settings, outbox, ran)
     with watch(run):
         run.send_and_read_back()
         return conclude_push(settings, outbox, ran)
 
 
-#: What shows how far a run is, or stops it.
+#: Displays the progress of a run, or stops it.
 Watch = Callable[[PushRun], AbstractContextManager[object]]

@@ -1,9 +1,9 @@
-"""Which entry may be sent next: in order of push and row, and never two at once that touch the same
-thing or the same person. Pure bookkeeping.
+"""Which entry may be sent next: in order of push and row, and never two at the same time about the
+same thing or person. It only keeps books.
 
-Of two unknown activities of one person a timeline would not tell whose an entry is. An entry holds
-its place until it is over (`finish_item`): one whose outcome is unknown keeps later ones about the
-same person waiting. Not here: sending, when an unknown one is looked for (`sending`)."""
+If two activities of one person had unknown outcomes, a timeline would not show which one arrived.
+So an entry keeps its place until it is settled (`finish_item`), and later entries about the same
+person wait. Not here: sending, looking for unknown outcomes (`sending`)."""
 
 import heapq
 from collections import deque
@@ -14,8 +14,8 @@ from write_back.outbox.outbox import Entry
 
 
 def keys_of(entry: Entry, subjects: Iterable[str]) -> list[str]:
-    """What an entry touches. Subjects are of the entry's kind; people are the same for all kinds,
-    by address and by contact id."""
+    """What an entry touches: its subjects, which belong to its kind, and its person, by address and
+    by contact id, across all kinds."""
     keys = [f"{entry.kind} {subject}" for subject in subjects]
     if entry.email:
         keys.append(f"email {normal_form(entry.email)}")
@@ -35,25 +35,26 @@ class Schedule:
         self._out: set[int] = set()  # handed out
 
     def __len__(self) -> int:
-        """Entries that are not over."""
+        """How many entries are not settled."""
         return len(self._keys)
 
     def add_item(self, item_id: int, keys: Collection[str], *, is_ready: bool = True) -> None:
-        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its
-        outcome is unknown)."""
+        """`keys`: the result of `keys_of`; `is_ready` False: its outcome is unknown, so it keeps
+        its place and is not handed out."""
         self._keys[item_id] = list(keys)
-        self._blocked[item_id] = sum(not self._join_queue(item_id, name) for name in keys)
-        if not self._blocked[item_id] and is_ready:
+        blocked = [name for name in keys if not self._join_queue(item_id, name)]
+        self._blocked[item_id] = len(blocked)
+        if is_ready and not blocked:
             heapq.heappush(self._ready, item_id)
 
     def _join_queue(self, item_id: int, name: str) -> bool:
-        """Whether it stands in front already."""
+        """Whether the entry is first in the queue."""
         queue = self._queues.setdefault(name, deque())
         queue.append(item_id)
         return len(queue) == 1
 
     def hold_key(self, item_id: int, name: str) -> bool:
-        """It touches this, too, as is known only now; False: somebody holds that before it, and it
+        """Add a key that became known only now. False: an earlier entry has the key, and this one
         is handed out again afterwards."""
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
@@ -64,23 +65,22 @@ class Schedule:
         return is_queued
 
     def next_item(self) -> int | None:
-        """The first that may go now; it is handed out once, until `again`."""
+        """The first entry that may be sent now. It is handed out once, until `hand_back`."""
         while self._ready:
             item_id = heapq.heappop(self._ready)
-            if (
-                item_id in self._keys and item_id not in self._out
-            ):  # `again` does not wait until it stands in front, where it is ready, too
+            # an entry that was handed back and then became first is in the heap twice
+            if item_id in self._keys and item_id not in self._out:
                 self._out.add(item_id)
                 return item_id
         return None
 
     def hand_back(self, item_id: int) -> None:
-        """It was handed out, and is to be handed out once more."""
+        """Hand out the entry once more."""
         self._out.discard(item_id)
         heapq.heappush(self._ready, item_id)
 
     def finish_item(self, item_id: int) -> None:
-        """It is over: whoever waited for it may go."""
+        """The entry is settled: entries that waited for it may be sent."""
         self._out.discard(item_id)
         for name in self._keys.pop(item_id):
             queue = self._queues[name]
@@ -88,8 +88,10 @@ class Schedule:
             queue.remove(item_id)
             if not queue:
                 del self._queues[name]
-            elif was_first:
-                self._blocked[queue[0]] -= 1
-                if not self._blocked[queue[0]]:
-                    heapq.heappush(self._ready, queue[0])
+                continue
+            following = queue[0]
+            if was_first:
+                self._blocked[following] -= 1
+                if not self._blocked[following]:
+                    heapq.heappush(self._ready, following)
         self._blocked.pop(item_id)

@@ -1,20 +1,20 @@
-"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the
-limit allows, each effect once.
+"""Sending the open items of one account: in order, as fast as the rate limit allows, each effect
+once.
 
     with outbox.hold_sender("main"):
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).send_all()
 
-States of an item (`item.State`), and the method that leads on:
+States of an item (`item.State`), and the methods for them:
 
     planned   _begin_task: look up who it is for (_on_found), claim it, send it (_deliver_task)
     sending   _on_sent: applied, rejected, skipped; planned again if it certainly was not sent
     unknown   after _on_lost: an idempotent item is sent again (_resend), any other is looked
               for (_look_for, _judge_presence), then applied, sent again or given up (_give_up)
-    applied, rejected, skipped   it is over (_settle_task), and what waits for it may go
+    applied, rejected, skipped   it is settled (_settle_task), and items that wait for it may go
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and
-sent again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent
-(`kinds`), which activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), reading
+sent again, and when to stop. Not here: the order (`send_order`), the requests of a kind (`kinds`),
+which activities a timeline shows (`unknown_outcomes`), waiting times (`item.RetryPolicy`), reading
 back (`verification`)."""
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ _DONE_EARLIER = "done by an earlier try"
 
 @dataclass(eq=False)
 class _Task:
-    """An entry until it is over. `entry.attempts` counts those of this run, too; `contact_ids`: the
-    contacts of its address, once it was looked up; `unavailable`: how often the service could not
-    take it (error 1002)."""
+    """An entry until it is settled. `entry.attempts` includes this run; `contact_ids`: the contacts
+    of its address, once it was looked up; `unavailable_count`: how often the service was
+    unavailable (error 1002)."""
 
     entry: Entry
     kind: Kind
     contact_ids: tuple[int, ...] = ()
-    unavailable: int = 0
+    unavailable_count: int = 0
 
     @property
     def item_id(self) -> int:
@@ -80,12 +80,12 @@ class _Task:
 
 
 class Sending:
-    """Sends what is open of an account. Only for who holds `outbox.hold_sender(account)`. All but
-    `_deliver_task` runs in the caller's thread.
+    """Sends the open items of an account. Only for the holder of `outbox.hold_sender(account)`. All
+    but `_deliver_task` runs in the caller's thread.
 
-    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are
-    waited for. `on_progress` is given how many requests of the outbox are done, how many there are,
-    and how many are unknown right now."""
+    Once `stop` is set or the client has stopped, nothing more is sent, and requests under way are
+    waited for. `on_progress` gets the number of done requests, of all requests, and of those with
+    an unknown outcome."""
 
     def __init__(
         self,
@@ -105,15 +105,15 @@ class Sending:
         self._on_progress = on_progress
         self._directory = Directory(client.fetch)
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
-        #: Work given out → what takes in its result.
+        #: Work in a worker → the method that gets its result.
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
-        self._tasks: dict[int, _Task] = {}  # by item, until they are over
+        self._tasks: dict[int, _Task] = {}  # by item, until they are settled
         self._total = 0  # requests to be done
         self._batches: Iterator[list[Entry]] = iter(())
         self._schedule = Schedule()
-        self._unknown: dict[_Task, float] = {}  # since when an outcome is
-        #: When an unknown outcome is looked into, or what is about people who do not show yet is
-        #: tried again.
+        self._unknown: dict[_Task, float] = {}  # since when the outcome is unknown
+        #: When an unknown outcome is looked into, or a task is tried again whose person does not
+        #: show yet.
         self._due: dict[_Task, float] = {}
         self._in_row: Counter[type] = Counter()
         self._done = 0  # sent or rejected
@@ -121,8 +121,9 @@ class Sending:
         self._now = SteadyClock().seconds
 
     def send_all(self) -> str | None:
-        """Why not everything was sent, in words for people. Raises OutboxError when an outcome
-        could not be kept: that item counts as unknown from then on."""
+        """Send until nothing is open; returns why not everything was sent, if so. Raises
+        OutboxError when an outcome could not be stored; that item counts as unknown from then
+        on."""
         self._outbox.recover_sent(self._account)
         self._total, self._batches = self._outbox.open_batches(self._account)
         self._take_in(next(self._batches))
@@ -131,7 +132,7 @@ class Sending:
                 pass
         except BaseException:
             self._stop_sending("an error")
-            while self._under_way:  # what was sent is settled as far as that goes
+            while self._under_way:  # settle what was sent, as far as possible
                 with suppress(Exception):
                     self._take_results(_LOOK_S)
             raise
@@ -148,18 +149,17 @@ class Sending:
             self._schedule.add_item(entry.item_id, keys, is_ready=not is_unknown)
             if is_unknown:
                 self._hold_task(task)
-                self._look_for_task(
-                    task, self._now()
-                )  # how long ago an earlier process lost it, no clock tells
+                # as of now, because an earlier process lost it at an unknown time
+                self._schedule_look(task, self._now())
 
-    # ---- giving out
+    # ---- starting work
 
     def _take_step(self) -> bool:
-        """Give out work and take in one result; False when there is nothing more to be done."""
+        """Start work and take one result; False when there is nothing more to do."""
         if self._stop.is_set() or self._client.is_stopped:
             self._stop_sending("stopped")
         if self._stopped is None:
-            self._give_out()
+            self._start_work()
         due = min(self._due.values(), default=math.inf)
         if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
@@ -167,8 +167,9 @@ class Sending:
             self._on_progress(self._done, self._total, len(self._unknown))
         return True
 
-    def _give_out(self) -> None:
-        for task in [task for task, due in self._due.items() if due <= self._now()]:
+    def _start_work(self) -> None:
+        now = self._now()
+        for task in [task for task, due in self._due.items() if due <= now]:
             del self._due[task]
             if task not in self._unknown:
                 self._schedule.hand_back(task.item_id)
@@ -176,22 +177,26 @@ class Sending:
                 self._resend(task)
             else:
                 self._look_for(task)
-        while (
-            len(self._under_way) < self._policy.workers and (ready := self._next_item()) is not None
-        ):
-            self._begin_task(self._tasks[ready])
+        while len(self._under_way) < self._policy.workers:
+            item_id = self._next_item()
+            if item_id is None:
+                return
+            self._begin_task(self._tasks[item_id])
 
     def _next_item(self) -> int | None:
-        """The first item that may go now. More are taken in once there is none: in memory are those
-        under way and those that wait for them."""
-        while (ready := self._schedule.next_item()) is None and (
-            batch := next(self._batches, None)
-        ) is not None:
+        """The first item that may go now. Another batch is loaded only when there is none, so that
+        memory has only items under way and those that wait for them."""
+        item_id = self._schedule.next_item()
+        while item_id is None:
+            batch = next(self._batches, None)
+            if batch is None:
+                return None
             self._take_in(batch)
-        return ready
+            item_id = self._schedule.next_item()
+        return item_id
 
     def _begin_task(self, task: _Task) -> None:
-        if task in self._unknown:  # what stood before it is over; its own time is still to come
+        if task in self._unknown:  # `_due` has the time of its next look
             return
         if task.entry.needs_look_up and not task.contact_ids:
             self._run_in_worker(
@@ -204,22 +209,24 @@ class Sending:
             )
 
     def _hold_task(self, task: _Task) -> bool:
-        """Whether nothing else that would have to be looked for is on its way to the contact, whose
-        id may be known only since it was looked up."""
+        """Whether no other item that is not idempotent is on its way to the contact. The contact id
+        may be known only since the look-up."""
         if task.kind.is_idempotent:
             return True
         return self._schedule.hold_key(task.item_id, f"to contact {task.contact_id}")
 
     def _run_in_worker(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
-        """Only `work` runs in a worker's thread; the service's error is a result like another."""
+        """Only `work` runs in a worker's thread. An error of the service is passed to `then` like
+        any result."""
         self._under_way[self._pool.submit(work)] = then
 
     def _take_results(self, timeout_s: float) -> bool:
-        """Wait for results and deal with them; False when none came in time. Raises what the work
+        """Wait for results and handle them; False when none came in time. Raises what the work
         raised."""
+        timeout_s = max(0.001, timeout_s)
         if not self._under_way:
-            time.sleep(max(0.001, timeout_s))
-        done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
+            time.sleep(timeout_s)
+        done, _ = wait(self._under_way, timeout_s, FIRST_COMPLETED)
         for future in done:
             error = future.exception()
             then = self._under_way.pop(future)
@@ -230,7 +237,7 @@ class Sending:
         self._stopped = self._stopped or reason
 
     def _settle_task(self, task: _Task, state: State, **more: Any) -> None:
-        """Commit that it is over, and how; `more` as `Outbox.settle_item` takes it."""
+        """Commit the outcome; `more`: arguments of `Outbox.settle_item`."""
         self._outbox.settle_item(task.item_id, state, **more)
         self._done += state is not State.SKIPPED
         self._let_go(task)
@@ -241,22 +248,17 @@ class Sending:
         del self._tasks[task.item_id]
         self._schedule.finish_item(task.item_id)
 
-    # ---- what came back
+    # ---- results
 
     def _on_sent(self, task: _Task, result: Response | MarketingApiError | str | None) -> None:
-        """Commit what became of it, and go on."""
-        self._in_row = Counter({type(result): self._in_row[type(result)] + 1})
+        """Commit the outcome of a request."""
+        kind_of_result = type(result)
+        self._in_row = Counter({kind_of_result: self._in_row[kind_of_result] + 1})
         match result:
             case None:
                 self._let_go(task)
-            case str() if (
-                result == UNCHANGED
-                and task.entry.attempts
-                and self._outbox.claim_item(task.item_id)
-            ):
-                self._settle_task(task, State.APPLIED, message=_DONE_EARLIER)
             case str():
-                self._settle_task(task, State.SKIPPED, message=result)
+                self._on_nothing_sent(task, result)
             case Response():
                 contact_id = task.kind.new_contact_id(result)
                 self._settle_task(
@@ -270,15 +272,23 @@ class Sending:
                 self._on_unavailable(task, str(result))
             case InvalidCall():
                 self._settle_task(task, State.REJECTED, message=str(result))
-            # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
+            # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: all stops
             case _:
                 self._outbox.unclaim_item(task.item_id)
                 self._stop_sending(_describe_stop(result))
 
+    def _on_nothing_sent(self, task: _Task, reason: str) -> None:
+        """If an earlier attempt of this item is the reason, the item is applied."""
+        is_own = reason == UNCHANGED and bool(task.entry.attempts)
+        if is_own and self._outbox.claim_item(task.item_id):
+            self._settle_task(task, State.APPLIED, message=_DONE_EARLIER)
+        else:
+            self._settle_task(task, State.SKIPPED, message=reason)
+
     def _on_lost(self, task: _Task, error: OutcomeUnknown) -> None:
         self._outbox.settle_item(task.item_id, State.UNKNOWN, message=str(error))
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
-        self._look_for_task(task, self._now())
+        self._schedule_look(task, self._now())
         count = self._in_row[OutcomeUnknown]
         if count >= self._policy.unknown_in_row:
             self._stop_sending(f"{count} requests in a row had no whole answer; the last: {error}")
@@ -293,27 +303,29 @@ class Sending:
     def _on_unavailable(self, task: _Task, reason: str) -> None:
         """Error 1002: nothing happened."""
         self._outbox.unclaim_item(task.item_id)
-        task.unavailable += 1
+        task.unavailable_count += 1
         count = self._in_row[NotAvailable]
         if count >= self._policy.unavailable_in_row:
             self._stop_sending(f"{reason}, {count} times in a row")
-        elif task.unavailable >= self._policy.attempts:
+        elif task.unavailable_count >= self._policy.attempts:
             self._settle_task(task, State.REJECTED, message=reason)
         else:
             self._schedule.hand_back(task.item_id)
 
     def _is_early(self, entry: Entry) -> bool:
-        """Whether who is not there may only not show yet: the same address was synced just now, and
-        that is queued (row 6)."""
+        """Whether a missing contact may not show yet: the address was synced just now, and the
+        service queues that (observation 6)."""
         if entry.email is None:
             return False
         synced_at = self._outbox.synced_at(entry.account, CONTACTS, entry.email)
-        return synced_at is not None and abs(unix_now() - synced_at) < self._policy.verify_wait_s
+        if synced_at is None:
+            return False
+        return abs(unix_now() - synced_at) < self._policy.verify_wait_s
 
     def _try_later(self, task: _Task) -> None:
         self._due[task] = self._now() + self._policy.verify_every_s
 
-    # ---- who it is for
+    # ---- looking up contacts
 
     def _on_found(self, task: _Task, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
@@ -335,8 +347,8 @@ class Sending:
             self._settle_task(task, State.REJECTED, message="no contact has this address")
 
     def _was_sent_before(self, task: _Task, contact_id: int) -> bool:
-        """Whether the same went to the contact under its id, of which the plan knew nothing, and
-        must not go there twice."""
+        """Whether the same was sent to the contact by its id, which the plan did not know, and must
+        not be sent twice."""
         if task.kind.is_idempotent:
             return False
         item_id = task.item_id
@@ -348,7 +360,7 @@ class Sending:
 
     # ---- unknown outcomes
 
-    def _look_for_task(self, task: _Task, since: float) -> None:
+    def _schedule_look(self, task: _Task, since: float) -> None:
         wait_s = self._policy.first_look_s
         if task.kind.is_idempotent:
             wait_s = self._policy.repeat_s * 3 ** max(task.entry.attempts - 1, 0)
@@ -377,21 +389,20 @@ class Sending:
         elif isinstance(looked, Stopped):
             self._stop_sending(_describe_stop(looked))
         elif isinstance(looked, Refused) and is_nobody(looked):
-            self._settle_task(
-                task, State.REJECTED, message=f"the contact is not there any more: {looked}"
-            )
+            message = f"the contact is not there any more: {looked}"
+            self._settle_task(task, State.REJECTED, message=message)
         else:
             self._give_up(task, f"it could not be looked for: {looked}")
 
     def _judge_presence(self, task: _Task, presence: Presence, began: float) -> None:
-        """What a look that began then tells of it."""
+        """Act on the result of a look that began at `began`."""
         last = self._unknown[task] + self._policy.last_look_s
         if presence is Presence.THERE:
             self._settle_task(task, State.APPLIED, message=presence.value)
         elif presence is Presence.HIDDEN:
             self._give_up(task, presence.value)
         elif began >= last:
-            self._resend(task)  # it never arrived
+            self._resend(task)  # the request never arrived
         else:
             self._due[task] = last
 
@@ -405,18 +416,17 @@ class Sending:
         self._schedule.hand_back(task.item_id)
 
     def _give_up(self, task: _Task, why: str) -> None:
-        """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it
-        retried."""
+        """The outcome stays unknown, and items about the same thing wait, until a person retries
+        or cancels the item."""
         self._outbox.settle_item(task.item_id, State.UNKNOWN, message=why)
 
-    # ---- the requests of an item, in worker threads: none leaves before its intent is committed
+    # ---- requests, in worker threads: none is sent before the intent is committed
 
     def _deliver_task(self, task: _Task) -> Response | str | None:
-        """The last response; why nothing is sent; None when it was cancelled meanwhile. Each of the
-        contacts of its address is written to.
+        """Send the requests of an item, one for each contact of its address. Returns the last
+        response, or why nothing is sent, or None when the item was cancelled meanwhile.
 
-        Raises what a write raises, and OutboxError, after which nothing more may be sent.
-        """
+        Raises what a write raises, and OutboxError, after which nothing more may be sent."""
         entry = task.entry
         kind = task.kind
 
@@ -447,8 +457,8 @@ class Sending:
         return response
 
     def _send_following(self, call: Call) -> Response:
-        """What follows on the first request of an item. From there on, what is not known to be done
-        is unknown."""
+        """A request after the first one of an item. If it fails, the outcome is unknown, because
+        the item may have been done in part."""
         try:
             return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as error:
@@ -456,7 +466,7 @@ class Sending:
 
 
 class _NotPlanned(Exception):
-    """Somebody cancelled the item before its turn came."""
+    """The item was cancelled before it was sent."""
 
 
 def _describe_stop(error: MarketingApiError) -> str:

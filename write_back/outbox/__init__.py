@@ -1,2 +1,1 @@
-"""The durable queue of everything that is to be sent, is being sent or was sent. Nothing is sent
-here."""
+"""The durable queue of all items, with their outcomes. It sends nothing."""

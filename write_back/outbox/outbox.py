@@ -1,5 +1,4 @@
-"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request
-leaves and after its response.
+"""The outbox: all items, durable before their request leaves and after its response.
 
     with open_outbox(home) as outbox:
         push_id = outbox.enqueue_plan(plan)
@@ -7,10 +6,10 @@ leaves and after its response.
             outbox.recover_sent("main")
             for entry in outbox.list_open("main"): ...    # claim → request → settle
 
-Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here:
-the statements (`statements.sql`), the file and resuming with its copy (`store`), sending
-(`sending`), what an item is made from (`planning`). Any number of processes may read and change it
-meanwhile; whoever sends claims an entry first, so none is sent by two."""
+Belongs here: pushes and entries as values, their changes, and queries about them. Not here: the
+statements (`statements.sql`), the file and resuming with its copy (`store`), sending (`sending`),
+how items are made (`planning`). Any number of processes may read and change it at the same time. A
+sender claims an entry first, so no two processes send the same one."""
 
 import itertools
 import json
@@ -31,7 +30,7 @@ from write_back.item import DONE, Earlier, Expected, Past, Plan, Reason, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
-#: A row that is part of several items is as far as the one least far.
+#: A row that is part of several items has the first of these states that one of them has.
 _MISMATCH = "mismatch"
 _LEAST_FAR = (
     State.SENDING,
@@ -44,25 +43,24 @@ _LEAST_FAR = (
     State.SKIPPED,
 )
 
-#: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
+#: What a state may become. Any other change is a programming error, and is refused.
 _NEXT: Mapping[State, tuple[State, ...]] = {
     State.SENDING: (State.APPLIED, State.REJECTED, State.UNKNOWN, State.PLANNED),
     State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
     State.APPLIED: (State.APPLIED, State.VERIFIED),
     State.VERIFIED: (State.VERIFIED,),
-    # A look-up that found nobody, or that it was sent before.
+    # A look-up found nobody, or that the same was sent before.
     State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),
 }
 
 
-# ---- what it holds: a push, an entry, which is one item with how far it has come, and a push's
-# counts
+# ---- values: a push, an entry (an item with its outcome), and a push's counts
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One push as it was begun, `source`: the name of what its rows came from. Times are unix
-    seconds; `options` is whatever the caller wanted kept (JSON)."""
+    """A push as it was enqueued. `source`: the name of the file, or `query`; `options`: JSON from
+    the caller. Times are unix seconds."""
 
     push_id: int
     account: str
@@ -75,13 +73,13 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that
-    has nothing to do.
+    """One row of the outbox: an item, or (`operation` None) an input row that was rejected or has
+    nothing to send.
 
-    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is
-    `check` or `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it
-    was read and is as intended. `request_id` is that of the last response (sync.requests);
-    `revision` grows with every change, over all entries."""
+    Times are unix seconds; `changed_at` is the last change of the state. `rejected_by` is `check`
+    or `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when everything
+    was as intended. `request_id`: the last response (sync.requests); `revision` grows with every
+    change, over all entries."""
 
     item_id: int
     push_id: int
@@ -119,7 +117,7 @@ class Entry:
 
     @property
     def is_first(self) -> bool:
-        """Nothing of it was sent yet, whatever became of that."""
+        """Nothing was sent yet."""
         return self.sent_at is None and not self.attempts
 
     @property
@@ -147,10 +145,30 @@ def read_push(row: sqlite3.Row) -> Push:
     return Push(**dict(row) | {"options": json.loads(row["options"])})
 
 
+def _read_past(row: sqlite3.Row) -> Past:
+    state = State(row["state"])
+    done_at = row["done_at"]
+    verified_at = row["verified_at"]
+    if row["request_id"] is not None and row["sent_at"] is not None:
+        late = order_of(row["request_id"]) - row["sent_at"]
+        done_at = done_at and done_at + late
+        verified_at = verified_at and verified_at + late
+    return Past(
+        item_id=row["item_id"],
+        content=row["content"],
+        state=state,
+        message=row["message"],
+        done_at=done_at,
+        verified_at=verified_at,
+        is_drifted=state in DONE and row["drift"] not in (None, "{}"),
+        source=row["source_name"],
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a push is: input rows by state, requests by state, requests with a mismatch on
-    read-back. Applied rows with a mismatch are `mismatched_rows`, too."""
+    """The progress of a push: input rows by state, requests by state, and `drifted` requests, which
+    have a mismatch on read-back. `mismatched_rows`: applied rows with a mismatch."""
 
     rows: dict[str, int]
     requests: dict[str, int]
@@ -160,8 +178,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Requests that are tried again, those that are not since a later push changed the same thing,
-    and rejected ones that are `left`."""
+    """How many requests are planned again, how many are not because a later push changed the same
+    thing, and the rejected ones that are `left`."""
 
     planned: int
     superseded: int
@@ -169,14 +187,15 @@ class Retried:
 
 
 class Claim(NamedTuple):
-    """What an audience sync has to do with a subject: it wants it (or did, when it was pushed
-    last), or has yet to take it away, once nobody wants it."""
+    """An audience sync's claim on a subject. `is_wanted`: it wanted the tag when it was pushed
+    last; else it still has to remove it. `takes_away`: it removes the tag once no entry wants
+    it."""
 
     takes_away: bool
     is_wanted: bool
 
 
-#: The name of an audience sync, and what changes of its claims; None: no more.
+#: The name of an audience sync, and its changed claims; None: the claim ends.
 Claims = tuple[str, Mapping[str, Claim | None]]
 
 
@@ -188,10 +207,10 @@ def open_outbox(home: Path) -> "Outbox":
 
 
 class Outbox(Store, AbstractContextManager["Outbox"]):
-    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then
-    has changed nothing."""
+    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used; then
+    nothing has changed."""
 
-    # ---- making and looking
+    # ---- enqueueing and looking up
 
     def enqueue_plan(
         self,
@@ -204,13 +223,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         corrects_refused: bool = False,
         claims: Claims | None = None,
     ) -> int:
-        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's
-        order.
+        """Store the plan completely or not at all; returns the number of its push. Items are sent
+        in the plan's order.
 
-        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are
-        not rejected any more. `corrects_refused`: those neither that the service refused; not where
-        what it refused may have arrived all the same. `claims`: those of the audience sync that it
-        is of."""
+        `corrects`: rejected rows of earlier pushes (push, row) that the plan's rows replace; they
+        no longer count as rejected. `corrects_refused`: this includes rows that the service
+        refused; not for kinds whose refused request may have arrived. `claims`: the changes of an
+        audience sync."""
         with self.open_change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
             change.run_statement(
@@ -229,8 +248,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def find_last(
         self, account: str, subjects: Iterable[str], kind: str, *, done_before: int | None = None
     ) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject by this kind; those never sent
-        anything about are absent. `done_before`: the last one that was done before this item."""
+        """The last change of each subject by this kind, done or planned. A subject that was never
+        changed is left out. `done_before`: the last change that was done before this item."""
         found: dict[str, Past] = {}
         remaining = iter(subjects)
         while chunk := list(itertools.islice(remaining, _CHUNK)):
@@ -238,28 +257,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 "last", account=account, kind=kind, subjects=chunk, done_before=done_before
             )
             for row in rows:
-                (
-                    subject,
-                    item_id,
-                    content,
-                    state,
-                    message,
-                    request_id,
-                    sent_at,
-                    done,
-                    verified,
-                    drift,
-                    source,
-                ) = row
-                is_drifted = state in DONE and drift not in (None, "{}")
-                late = (
-                    0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
-                )
-                done = done and done + late
-                verified = verified and verified + late
-                found[subject] = Past(
-                    item_id, content, State(state), message, done, verified, is_drifted, source
-                )
+                found[row["subject"]] = _read_past(row)
         return found
 
     def list_pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
@@ -283,14 +281,15 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def list_open(
         self, account: str | None, *, after: int = 0, until: int | None = None, limit: int = -1
     ) -> list[Entry]:
-        """What is left to be sent or found out, in order of push and row; of all accounts when none
-        is named. `after`, `until`: of these items alone; `limit`: no more than so many."""
+        """Open entries in order of push and row; of all accounts when none is named. `after`,
+        `until`: only these items; `limit`: at most that many."""
         return self._read_entries("open", account=account, after=after, until=until, limit=limit)
 
     def open_batches(self, account: str) -> tuple[int, Iterator[list[Entry]]]:
-        """How much is open now, and that in the same order, in batches that memory holds, without
-        what was cancelled meanwhile. Everything up to the last entry that is unknown is in the
-        first one: nothing that is alike may be sent before."""
+        """How many entries are open now, and the entries in the same order, in batches that fit
+        into memory, without those that are cancelled meanwhile. The first batch has everything up
+        to the last entry with an unknown outcome, because equal ones must not be sent before
+        it."""
         ((count, last_unknown, last),) = self.fetch_rows("open_ends", account=account)
 
         def read_batches() -> Iterator[list[Entry]]:
@@ -303,7 +302,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return count, read_batches()
 
     def open_counts(self) -> list[tuple[str, int]]:
-        """How much is open, by account."""
+        """How many entries are open, by account."""
         return self.fetch_rows("open_counts")
 
     def open_count(self, account: str | None) -> int:
@@ -311,33 +310,34 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return sum(count for name, count in self.open_counts() if account in (None, name))
 
     def open_by_push(self, account: str) -> list[Earlier]:
-        """What pushes have left open, in the order in which it is sent."""
+        """What earlier pushes left open, in the order of sending."""
         return [Earlier(*row) for row in self.fetch_rows("open_by_push", account=account)]
 
     def _read_entries(self, statement: str, **values: Any) -> list[Entry]:
         return list(map(read_entry, self.fetch_rows(statement, **values)))
 
     def find_subjects(self, item_ids: Iterable[int]) -> dict[int, list[str]]:
-        """What each item touches."""
+        """The subjects of each item."""
         found: defaultdict[int, list[str]] = defaultdict(list)
         for item_id, subject in self.fetch_rows("subjects", item_ids=item_ids):
             found[item_id].append(subject)
         return found
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
-        """Those of the kind that were sent to the contact, in any push: what of its timeline is
-        ours."""
+        """The entries of the kind that were sent to the contact, in any push: they may be in its
+        timeline."""
         return self._read_entries("sent_to", account=account, kind=kind, contact_id=contact_id)
 
     def synced_at(self, account: str, kind: str, email: str) -> float | None:
-        """When the service last put the address on a list (unix seconds). `kind`: the one that does
-        so."""
-        begins = f"{normal_form(email)}|"
-        behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.fetch_rows(
-            "synced_at", account=account, kind=kind, first=begins, behind=behind
+        """When the service last put the address on a list (unix seconds). `kind`: the kind that
+        does so."""
+        address = normal_form(email)
+        first = f"{address}|"
+        behind = f"{address}}}"  # } is the character after |
+        ((synced_at,),) = self.fetch_rows(
+            "synced_at", account=account, kind=kind, first=first, behind=behind
         )
-        return None if found[0][0] is None else float(found[0][0])
+        return None if synced_at is None else float(synced_at)
 
     def count_states(self, push_id: int) -> Counts:
         ((drifted,),) = self.fetch_rows("drifted", push_id=push_id)
@@ -350,14 +350,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     @property
     def begun_at(self) -> float | None:
-        """When its first push was taken in (unix seconds): tells this outbox from one that was
-        moved away. None while it is empty."""
+        """When the first push was enqueued (unix seconds), which identifies this outbox. None while
+        it is empty."""
         found = self.fetch_rows("begun_at")
         return float(found[0][0]) if found else None
 
     @property
     def revision(self) -> int:
-        """That of the last change."""
+        """The revision of the last change."""
         return int(self.fetch_rows("revision")[0][0])
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
@@ -365,18 +365,16 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return map(read_entry, self.iterate_rows("changed_since", revision=revision))
 
     def rejected_by_check(self, account: str, source: str) -> list[tuple[str, str]]:
-        """Whom rows of pushes from this source were about that our checks rejected, and why."""
-        return [
-            tuple(row)
-            for row in self.fetch_rows("rejected_by_check", account=account, source=source)
-        ]
+        """Address or contact id of rows from this source that our checks rejected, and why."""
+        rows = self.fetch_rows("rejected_by_check", account=account, source=source)
+        return [tuple(row) for row in rows]
 
     def find_claims(self, account: str, activation: str) -> dict[str, Claim]:
         """What an audience sync claims, by subject."""
-        rows = self.fetch_rows("claims", account=account, activation=activation)
-        return {
-            subject: Claim(bool(takes), bool(is_desired)) for subject, takes, is_desired in rows
-        }
+        found: dict[str, Claim] = {}
+        for row in self.fetch_rows("claims", account=account, activation=activation):
+            found[row["subject"]] = Claim(bool(row["takes_away"]), bool(row["is_wanted"]))
+        return found
 
     def list_claimers(self) -> list[tuple[str, str]]:
         """Account and name of each audience sync that claims something."""
@@ -385,7 +383,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def claim_subjects(
         self, account: str, activation: str, claims: Mapping[str, Claim | None]
     ) -> None:
-        """What an audience sync claims from now on, as far as that changes; None: no more."""
+        """Change what an audience sync claims; None: the claim ends."""
         if claims:
             with self.open_change() as change:
                 _change_claims(change, account, activation, claims)
@@ -393,12 +391,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     # ---- sending
 
     def hold_sender(self, account: str) -> AbstractContextManager[None]:
-        """Be the account's only sender. Raises OutboxBusy, naming who is."""
+        """Be the account's only sender. Raises OutboxBusy, which names the other sender."""
         return sender_lock(self.path.parent, account)
 
     def recover_sent(self, account: str) -> int:
-        """What a sender that died had sent and not settled is unknown now; how many. Only for who
-        holds `sending`."""
+        """Mark items that a killed sender sent and did not settle as unknown; returns how many.
+        Only for the holder of `hold_sender`."""
         return self._change_rows("recover", account=account)
 
     def claim_item(
@@ -408,8 +406,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         contact_id: int | None = None,
         expected: Expected | None = None,
     ) -> bool:
-        """Commit the intent to send it now; False when it is not planned any more. `contact_id`:
-        what was looked up; `expected`: what is to be seen of it, where it differs from the plan."""
+        """Commit the intent to send the item now; False when it is not planned any more.
+        `contact_id`: the contact that was looked up; `expected`: if it differs from the plan."""
         with self.open_change() as change:
             claimed = change.run_statement(
                 "claim", item_id=item_id, contact_id=contact_id, expected=expected
@@ -431,10 +429,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         contact_id: int | None = None,
         drift: Mapping[str, Any] | None = None,
     ) -> None:
-        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as
-        intended. ValueError when the state cannot follow on the present one."""
+        """Commit the outcome of an item. A rejection is the service's; `drift` {}: it was read back
+        as intended. Raises ValueError when the state cannot follow the present one."""
         with self.open_change() as change:
-            before = State(change.run_statement("state", item_id=item_id).fetchone()[0])
+            (word,) = change.run_statement("state", item_id=item_id).fetchone()
+            before = State(word)
             if state not in _NEXT.get(before, ()):
                 raise ValueError(f"item {item_id} is {before} and cannot become {state}")
             change.run_statement(
@@ -449,16 +448,15 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             )
 
     def unclaim_item(self, item_id: int) -> None:
-        """It certainly was not sent: as if it had never been claimed."""
+        """Undo a claim of an item that was certainly not sent."""
         self._change_rows("unclaim", item_id=item_id)
 
     def not_read_back(self, account: str) -> set[int]:
-        """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
+        """Pushes with sent items that were not read back since."""
         return {row[0] for row in self.fetch_rows("not_read_back", account=account)}
 
     def has_left(self, account: str) -> bool:
-        """Whether the next push has something to do beside its own rows: to send, to find out, or
-        to read back."""
+        """Whether the next push has to send, resolve or read back more than its own rows."""
         return bool(self.list_open(account, limit=1) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
@@ -469,8 +467,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def cancel_items(
         self, account: str, push_id: int | None = None, *, unknown: bool = False
     ) -> int:
-        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many
-        requests. What is unknown and dropped counts as never sent: whoever drops it has looked."""
+        """Drop planned requests of one push or all, and optionally `unknown` ones; returns how
+        many. A dropped unknown request counts as never sent: the person who drops it has
+        checked."""
         return self._change_rows("cancel", account=account, push_id=push_id, unknown=unknown)
 
     def retry_items(
@@ -481,35 +480,32 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         not_idempotent: Collection[str],
         is_left: Callable[[str | None], bool] = lambda message: False,
     ) -> Retried:
-        """Plan again what the service rejected, what drifted, and what is unknown and idempotent;
-        not what a later item has changed, nor what was rejected with a message that `is_left`.
+        """Plan again what the service rejected, what drifted, and idempotent requests with an
+        unknown outcome. Leaves out what a later item has changed, and messages that `is_left`.
 
-        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts
-        forgotten: the next sender looks before it sends."""
-        of: dict[str, Any] = {"account": account, "push_id": push_id}
+        A request of a kind `not_idempotent` that was sent becomes unknown, with no attempts: the
+        next sender looks for it before it sends."""
+        chosen: dict[str, Any] = {"account": account, "push_id": push_id}
         with self.open_change() as change:
-            left = [
-                entry
-                for entry in map(read_entry, change.run_statement("refused", **of))
-                if is_left(entry.message)
-            ]
-            of |= {"left": [entry.item_id for entry in left], "looked_for": not_idempotent}
-            (superseded,) = change.run_statement("count_superseded", **of).fetchone()
-            planned = sum(
-                change.run_statement(name, **of).rowcount for name in ("look_first", "plan_again")
-            )
-        return Retried(planned, superseded, left)
+            refused = map(read_entry, change.run_statement("refused", **chosen))
+            left = [entry for entry in refused if is_left(entry.message)]
+            left_ids = [entry.item_id for entry in left]
+            chosen |= {"left": left_ids, "looked_for": not_idempotent}
+            (superseded,) = change.run_statement("count_superseded", **chosen).fetchone()
+            looked_for = change.run_statement("look_first", **chosen)
+            planned = change.run_statement("plan_again", **chosen)
+        return Retried(looked_for.rowcount + planned.rowcount, superseded, left)
 
     def prune_rows(self, days: int | None) -> int:
-        """Forget skipped rows of pushes older than so many days (None: of none); how many. The
-        push's own counts stay."""
+        """Delete skipped rows of pushes that are older than N days (None: of none); returns how
+        many. The push's own counts stay."""
         with self.open_change() as change:
             before = change.now - days * 86_400 if days else 0
             change.run_statement("prune_effects", before=before)
             return change.run_statement("prune", before=before).rowcount
 
     def _change_rows(self, statement: str, **values: Any) -> int:
-        """One change; how many rows it is of."""
+        """Run one statement; returns how many rows it changed."""
         with self.open_change() as change:
             return change.run_statement(statement, **values).rowcount
 
@@ -520,19 +516,19 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 def _change_claims(
     change: Change, account: str, activation: str, claims: Mapping[str, Claim | None]
 ) -> None:
-    subjects: defaultdict[Claim | None, list[str]] = defaultdict(list)
+    subjects_of: defaultdict[Claim | None, list[str]] = defaultdict(list)
     for subject, claim in claims.items():
-        subjects[claim].append(subject)
-    of = {"account": account, "activation": activation}
-    for claim, several in subjects.items():
+        subjects_of[claim].append(subject)
+    key = {"account": account, "activation": activation}
+    for claim, subjects in subjects_of.items():
         if claim is None:
-            change.run_statement("drop_claims", **of, subjects=several)
+            change.run_statement("drop_claims", **key, subjects=subjects)
         else:
-            change.run_statement("add_claims", **of, **claim._asdict(), subjects=several)
+            change.run_statement("add_claims", **key, **claim._asdict(), subjects=subjects)
 
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
-    """The number of the new push. Items in their order, then what is rejected or idle."""
+    """The number of the new push. Items in their order, then rejected and idle rows."""
     (push_id,) = change.run_statement(
         "add_push",
         account=plan.account,
@@ -549,13 +545,13 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         options=options,
     ).fetchone()
     for item in plan.items:
-        values = {reason.name: getattr(item, reason.name) for reason in fields(item)}
+        values = {column.name: getattr(item, column.name) for column in fields(item)}
         (item_id,) = change.run_statement("add_item", push_id=push_id, **values).fetchone()
-        of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
+        key = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         for subject, content in item.effects.items():
-            change.run_statement("add_effect", **of, subject=subject, content=content)
-    for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
-        for reason in several:
+            change.run_statement("add_effect", **key, subject=subject, content=content)
+    for state, reasons in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
+        for reason in reasons:
             by = "service" if reason.by_service else "check"
             change.run_statement(
                 "add_row",

@@ -84,7 +84,7 @@ _USES = {
     "mask_addresses": mask_addresses,
     "without_values": push_report._without_values,
     "forgotten": lambda text: _ANN.cut_exchange(exchange(envelope({"clickers": [text]}))),
-    "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
+    "likeness": lambda text: unknown_outcomes._compare_texts(text[:10_000], text),
 }
 _UNITS = (
     "a",

@@ -1,9 +1,10 @@
-"""Nobody is subscribed again by the way: the one rule of which status may be sent about whom.
+"""The one rule that decides which status may be sent, so that nobody is subscribed again as a side
+effect.
 
-Whatever could subscribe somebody passes `decide_status`, with the statuses that the service showed
-just before (`kinds`, `call`), or that are known when a push is planned. A status counts on
-whichever list a person has it, under the same address or the same contact id. Pure: who is looked
-up, and when, is not decided here."""
+Every request that could subscribe a person passes `decide_status`, with the statuses that the
+service showed just before (`kinds`, `call`) or that were known when a push was planned. A status
+counts on any list of the person, under the same address or the same contact id. Not here: when a
+person is looked up."""
 
 from collections.abc import Collection
 from itertools import chain
@@ -11,29 +12,29 @@ from typing import NamedTuple
 
 ACTIVE = "active"
 UNCONFIRMED = "unconfirmed"
-#: Statuses that count, too, of whom somebody has taken off a list since.
+#: Statuses that still count after a person was taken off a list.
 REFUSING = frozenset({"unsubscribed", "bounced"})
-#: Why somebody keeps a status, or is not put on a list.
+#: Why a person keeps a status, or is not put on a list.
 LEFT = "unsubscribed, bounced or unconfirmed on some list: left so without --resubscribe"
 
-#: How far mails reach whoever has the status. Any other one, known or not, keeps them away.
+#: How many mails reach a person with the status. No mails reach a person with any other one.
 _REACH = {ACTIVE: 2, UNCONFIRMED: 1}
 
 
 def may_subscribe(status: str | None) -> bool:
-    """Whether somebody could be subscribed by being given the status."""
+    """Whether the status could subscribe a person."""
     return status in _REACH
 
 
 def is_raised(now: str | None, requested: str | None) -> bool:
-    """Whether the status makes mails reach somebody whom they do not reach now. None, of `now`: a
-    status that nobody knows."""
+    """Whether mails would reach a person that they do not reach now. `now` None: an unknown
+    status."""
     return _REACH.get(requested or "", 0) > _REACH.get(now or "", 0)
 
 
 class Decision(NamedTuple):
-    """`status`: what is to be sent, None: none. `is_left`: it was requested, and would have
-    subscribed somebody again."""
+    """`status`: what is sent; None: no status. `is_left`: a status was requested that would have
+    subscribed the person again."""
 
     status: str | None
     is_left: bool = False
@@ -46,10 +47,9 @@ def decide_status(
     elsewhere: Collection[str | None] = (),
     may_raise: bool = False,
 ) -> Decision:
-    """`present`: the statuses of those with the address on the list, none when a request would add
-    somebody; `elsewhere`: those that the person has on other lists; `requested`: None where the
-    status is to stay as it is; `may_raise`: a person has chosen that switch for this one
-    sending."""
+    """`present`: the statuses of the contacts with the address on the list; none when a request
+    would add the person; `elsewhere`: the person's statuses on other lists; `requested`: None if
+    the status stays; `may_raise`: a user has given `--resubscribe` for this push."""
     status = requested if present else requested or ACTIVE
     if status is None or set(present) == {status}:
         return Decision(None)

@@ -1,5 +1,5 @@
-"""What is sent back, as values shared by all steps: items, their effects and states, and the
-figures of trying. Nothing here does anything."""
+"""Values that all steps of a push share: items, their effects and states, plans, and waiting
+times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,41 +23,43 @@ class State(StrEnum):
     SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
 
 
-#: The service's own queue may show an effect so much later than it responded ok: a reading within
-#: these seconds may still be without it.
+#: The service queues writes: for this many seconds after its `ok`, it may not show an effect yet.
 QUEUE_S = 120.0
 
-#: Work is left to be done on these.
+#: Still to be sent or resolved.
 OPEN = (State.PLANNED, State.SENDING, State.UNKNOWN)
-#: The service has taken these.
+#: Accepted by the service.
 DONE = (State.APPLIED, State.VERIFIED)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns
-    of the input that are left out. `send_all`: send what is known to be so already, too (never
-    activities again). `clear_empty`: an empty cell empties its custom field. `resubscribe`: a
-    status may make somebody active who is not (`consent`). `is_standing`: it says again and again
-    how everything should be (an audience sync); of rows that are so, and of those that were
-    rejected before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where
-    they are empty. `keep` is "last" where the last of rows that contradict each other counts.
-    `if_plan`: the only plans (`plan_id`) that are sent, if any are named."""
+    """The options of a plan."""
 
+    #: Our column → the input's.
     mapping: Mapping[str, str] = field(default_factory=dict)
+    #: Columns of the input that are left out.
     ignore: tuple[str, ...] = ()
+    #: Also send rows that are unchanged, except activities.
     send_all: bool = False
+    #: An empty cell empties its custom field.
     clear_empty: bool = False
+    #: A status may make a person active again (`consent`).
     resubscribe: bool = False
+    #: An audience sync, which states the same rows every night. Unchanged rows, and rows that were
+    #: rejected before, are neither stored nor reported again.
     is_standing: bool = False
+    #: Send custom fields only where they are empty.
     fill_only: bool = False
+    #: "last": of rows that contradict each other, the last one counts.
     keep: str = "none"
+    #: The only plans (`plan_id`) that are sent, if any are named.
     if_plan: Sequence[str] = ()
 
 
 class EffectKind(StrEnum):
-    """What a kind of push does to contacts: whether it may be sent twice follows from it, and
-    `sync.writebacks` has it."""
+    """What a kind of push does to contacts. It decides whether a request may be sent twice, and is
+    a column of `sync.writebacks`."""
 
     JOINS = "joins"  # puts them on lists, or changes them there
     TAGS = "tags"
@@ -129,13 +131,13 @@ class Expected(
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One request to be sent, the input rows it stands for, and what it is to bring about.
+    """One request, its input rows, and what it changes.
 
-    `rows`: as a spreadsheet numbers them, the first below the header is 2. `effects`: subject →
-    what it becomes; equal contents are the same change, and the last one on a subject decides
-    whether a later row still has something to do. Subjects are `address|list id` for contacts,
-    `who|tag` for tags, `who|time|description` for activities (`who`: the contact id, or the address
-    in lower case). `must_look_up`: the warehouse does not know the address, so its contact id is
+    `rows`: as in a spreadsheet; the first row below the header is 2. `effects`: subject → content.
+    Equal contents are the same change, and the last content of a subject decides whether a later
+    row still changes anything. Subjects are `address|list id` for contacts, `who|tag` for tags,
+    `who|time|description` for activities (`who`: the contact id, or the address in lower case).
+    `must_look_up`: the warehouse does not know the address, so its contact id is
     looked up before it is sent."""
 
     kind: str
@@ -151,8 +153,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why rows are not sent, or their request is still open; `by_service`: the service refused
-    them, now or before."""
+    """Why rows are not sent, or why their request is still open; `by_service`: the service refused
+    them, now or earlier."""
 
     rows: tuple[int, ...]
     reason: str
@@ -163,14 +165,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows came from: the file's name or `query`, and a hash of all cells."""
+    """The source of rows: the file's name or `query`, and a hash of all cells."""
 
     name: str
     content_hash: str
 
 
 class Earlier(NamedTuple):
-    """What an earlier push has left open, in requests."""
+    """An earlier push with open requests."""
 
     push_id: int
     source: str
@@ -181,8 +183,8 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a push would do: every row of the input is in exactly one of new, changed, idle, bad or
-    told."""
+    """What a push would do: every row of the input counts as exactly one of new, changed, idle, bad
+    and reported."""
 
     account: str
     kind: str
@@ -193,7 +195,7 @@ class Plan:
     changed_count: int = 0
     idle: Sequence[Reason] = field(default=(), repr=False)
     bad: Sequence[Reason] = field(default=(), repr=False)
-    # as bad, and told when they first were
+    # as bad, and reported by an earlier push
     reported: tuple[Reason, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
@@ -206,15 +208,15 @@ class Plan:
 
     @property
     def request_count(self) -> int:
-        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left
-        included, verification aside."""
+        """Requests that sending takes, including the account's owner, look-ups and what earlier
+        pushes left open, without verification."""
         count = len(self.items) + self.look_up_count + self.earlier_count
         return count and 1 + count
 
     @cached_property
     def look_up_count(self) -> int:
-        """Requests: who an address is, once; how somebody stands, or what a timeline shows, just
-        before it is sent."""
+        """Requests that look up an address (once), or a contact or its timeline just before a
+        request."""
         look_ups = sum(item.expected.look_up_count for item in self.items)
         return look_ups + len({item.email for item in self.items if item.must_look_up})
 
@@ -224,7 +226,7 @@ class Plan:
 
     @cached_property
     def plan_id(self) -> str:
-        """Tells it from a plan that would send something else, in whatever order."""
+        """Identifies what the plan sends, regardless of the order."""
         ids = (
             repr((item.operation, item.email, item.contact_id, dict(item.params)))
             for item in self.items
@@ -239,15 +241,15 @@ class Plan:
 
 
 class Past(NamedTuple):
-    """The last thing that was done about a subject."""
+    """The last change of a subject."""
 
     item_id: int
     content: str
     state: State
     message: str | None
     done_at: float | None  # in the order of requests (`exchange.order_of`)
-    verified_at: float | None = None  # it was read back as intended: the queue is behind it
-    is_drifted: bool = False  # done, and then a mismatch on read-back
+    verified_at: float | None = None  # it was read back as intended
+    is_drifted: bool = False  # done, but with a mismatch on read-back
     source: str = ""  # of its push (`Source.name`)
 
     @property
@@ -265,51 +267,47 @@ class Past(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """In words, or by what was read back of it: it is sent again when somebody wants it."""
+        """Rejected, or with a mismatch on read-back: only `push retry` sends it again."""
         return self.state is State.REJECTED or self.is_drifted
 
     def is_refused_still(self, as_of: float | None) -> bool:
-        """Unless what was read at `as_of` tells what became of it."""
+        """Whether it still counts as refused, with the contacts as read at `as_of`."""
         return self.is_refused and (not self.is_drifted or self.is_newer(as_of))
 
     def is_newer(self, as_of: float | None) -> bool:
-        """Whether what was done (or will be) is not in what was read at `as_of`."""
+        """Whether a reading at `as_of` may not have this change yet."""
         if self.is_open or as_of is None or self.done_at is None:
             return True
-        return (
-            self.verified_at > as_of
-            if self.verified_at is not None
-            else self.done_at > as_of - QUEUE_S
-        )
+        if self.verified_at is not None:
+            return self.verified_at > as_of
+        return self.done_at > as_of - QUEUE_S
 
 
-# ---- how often something is tried, and how long
+# ---- attempts and waiting times
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """Times in seconds. Tests pass shorter ones."""
 
-    #: Sixteen are enough for 15 requests/s at 600 ms and more; stalled ones must not hold up the
-    #: others.
+    #: Sixteen are enough for 15 requests/s at 600 ms and more; the others replace stalled ones.
     workers: int = 24
-    #: Without a byte for so long, a response counts as lost. Longer would only keep a worker from
-    #: other work: what happened is found out by looking.
+    #: A response counts as lost when no byte came for this long. A longer wait would only block a
+    #: worker, because the outcome is looked up anyway.
     timeout_s: float = 30.0
-    #: The queue of synccontact was seen to take seconds (observation 6). What is there after the
-    #: first look is found cheaply; what is not there after the last one is taken never to have
-    #: arrived.
+    #: The queue of synccontact takes seconds (observation 6). An activity that is missing in the
+    #: last look counts as never arrived.
     first_look_s: float = 6.0
     last_look_s: float = 30.0
-    #: What is idempotent is not looked for: it is sent again with exponential back-off, three times
-    #: as long each time (40 s in all).
+    #: An idempotent request is not looked for but sent again, with exponential back-off: three
+    #: times as long each time (40 s in all).
     repeat_s: float = 1.0
-    #: An item whose response is lost again and again is left unknown, for a person.
+    #: After this many lost responses, an item stays unknown until a person decides.
     attempts: int = 5
-    #: Errors in a row, with nothing applied between them, after which nothing more is sent.
+    #: After this many errors in a row, sending stops.
     unavailable_in_row: int = 5
     unknown_in_row: int = 15
-    #: Reading back waits so long for the queue, looking every so often.
+    #: Verification waits this long for the queue, and reads at first in this interval.
     verify_wait_s: float = 30.0
     verify_every_s: float = 3.0
 

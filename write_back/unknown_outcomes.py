@@ -1,10 +1,9 @@
-"""Which activities without a whole response a timeline shows. Pure.
+"""Which activities without a complete response are in a timeline. Pure functions.
 
-How an activity shows in a timeline is not specified: its text may stand in the snippet or in a
-detail, with entities, other blanks or an ending cut off, its time as a timestamp or as a local text
-of whole minutes. Every entry counts for one item only, so that two equal activities need two
-entries. Not here: fetching timelines (`kinds.activities`), when something is looked for or sent
-again (`sending`)."""
+How a timeline shows an activity is not specified. Its text may be in the snippet or in a detail,
+with entities, other blanks or without its end; its time may be a timestamp or a local text of whole
+minutes. Each entry counts for one item, so two equal activities need two entries. Not here:
+fetching timelines (`kinds.activities`), when an item is looked for or sent again (`sending`)."""
 
 import datetime as dt
 import math
@@ -21,7 +20,7 @@ from write_back.outbox.outbox import Entry
 
 
 class Presence(Enum):
-    """What a timeline tells about an activity, in words for its outcome."""
+    """Whether a timeline has an activity, with the message for its outcome."""
 
     THERE = "found in the timeline after its response was lost"
     ABSENT = "not in the timeline"
@@ -31,18 +30,18 @@ class Presence(Enum):
     )
 
 
-#: A text that is the beginning of a description stands for it from so many characters on.
+#: A text that is only the beginning of a description counts as it from this length on.
 _CLIPPED_FROM = 20
-#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was
-#: reckoned in another zone.
+#: Time zones differ by whole quarters of an hour. If a timestamp differs by a multiple and the
+#: local text is right, the service used another zone.
 _QUARTER_S = 900
 _SPARE_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class SoughtActivity:
-    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever
-    else may look alike; `is_settled`: and so long ago that it shows."""
+    """An activity that was sent. `is_done`: the service accepted it, so one entry is its own;
+    `is_settled`: that was long enough ago for the entry to show."""
 
     item_id: int
     description: str = field(repr=False)
@@ -53,7 +52,7 @@ class SoughtActivity:
 
 
 def describe_sought(entry: Entry, settled_before: float = math.inf) -> SoughtActivity:
-    """`settled_before`: what was done by then (unix seconds) shows."""
+    """`settled_before`: activities that were done by then (unix seconds) show."""
     return SoughtActivity(
         entry.item_id,
         entry.params["description"],
@@ -65,21 +64,20 @@ def describe_sought(entry: Entry, settled_before: float = math.inf) -> SoughtAct
 
 
 def look_for(items: Iterable[SoughtActivity], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number): as many as fit have an entry, the surest
-    likenesses first.
+    """The presence of each item, by its number: as many items as possible get an entry, the most
+    similar first.
 
-    What is done has its entry, whoever else may look alike. What was done just now may not show
-    yet: it takes part like those that are unknown, and goes first only where its likeness is as
-    sure."""
+    A done item gets its entry before all others. An item that was done just now may not show yet:
+    it competes like the unknown ones, and goes first only if it is equally similar."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
     matched = match_entries(
         {item.item_id: _match_costs(item, timeline.entries) for item in ordered}, first
     )
-    oldest = min((entry.at for entry in timeline.entries if entry.at is not None), default=None)
-    oldest_local = min(
-        (entry.local for entry in timeline.entries if entry.local is not None), default=None
-    )
+    times = [entry.at for entry in timeline.entries if entry.at is not None]
+    local_times = [entry.local for entry in timeline.entries if entry.local is not None]
+    oldest = min(times, default=None)
+    oldest_local = min(local_times, default=None)
 
     def find_presence(item: SoughtActivity) -> Presence:
         if item.item_id in matched:
@@ -92,20 +90,20 @@ def look_for(items: Iterable[SoughtActivity], timeline: Timeline) -> dict[int, P
 
 
 def is_in_timeline(item: SoughtActivity, timeline: Timeline) -> bool:
-    """Whether the timeline has the very same text at that time, whoever has written it."""
+    """Whether the timeline has the same text at that time, from any author."""
     return any(
-        _likeness_of_time(item, entry) is not None
-        and any(_likeness_of_text(item.description, text) == 0 for text in entry.texts)
+        _compare_times(item, entry) is not None
+        and any(_compare_texts(item.description, text) == 0 for text in entry.texts)
         for entry in timeline.entries
     )
 
 
 def _is_before(item: SoughtActivity, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
-    """Whether it may stand before the oldest that was served; of an empty timeline that was cut,
-    everything may.
+    """Whether the item may be older than the oldest entry shown, so that it was cut off. In an
+    empty timeline that was cut, every item may be.
 
-    With an hour to spare: the service may have read an ambiguous local time in the other way, and
-    may not show seconds."""
+    An hour is added, because the service may read an ambiguous local time the other way, and may
+    not show seconds."""
     if oldest is not None and item.at is not None:
         return item.at - _SPARE_S <= oldest
     return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
@@ -114,9 +112,9 @@ def _is_before(item: SoughtActivity, oldest: int | None, oldest_local: dt.dateti
 def match_entries(
     costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()
 ) -> dict[int, int]:
-    """Item → entry, of `costs` (item → entry → cost): the surest likeness first, those of `first`
-    before all others. Then whoever has none is given the entry of another that has one left, since
-    what is without an entry in the end is sent again."""
+    """Item → entry, from `costs` (item → entry → cost): the lowest cost first, items of `first`
+    before all others. An item without an entry then gets the entry of another item that can use a
+    free one, because an item without an entry is sent again."""
     item_of: dict[int, int] = {}
 
     def take_entry(item: int, tried: set[int]) -> bool:
@@ -130,9 +128,8 @@ def match_entries(
 
     for group in (costs.keys() & first, costs.keys() - first):
         left = set(group)
-        for _, item, entry in sorted(
-            (cost, one, at) for one in group for at, cost in costs[one].items()
-        ):
+        pairs = [(cost, one, at) for one in group for at, cost in costs[one].items()]
+        for _, item, entry in sorted(pairs):
             if item in left and entry not in item_of:
                 item_of[entry] = item
                 left.remove(item)
@@ -142,48 +139,47 @@ def match_entries(
 
 
 def _match_costs(item: SoughtActivity, entries: Sequence[TimelineEntry]) -> dict[int, int]:
-    """Entry → how unlike it is, for those that may be the item's.
+    """Entry → cost, for entries that may be the item's; the more they differ, the higher.
 
-    The text counts most: one step of it weighs 6, more than the rest together (at most 2 * 2 + 1).
-    A step of the time weighs 2, and 1 more lets a done item go first, whose time tells nothing."""
+    A step of the text costs 6, more than everything else together (at most 2 * 2 + 1). A step of
+    the time costs 2. 1 more lets a done item go first; its time costs nothing."""
     found = {}
     for place, entry in enumerate(entries):
-        time = _likeness_of_time(item, entry)
+        time = _compare_times(item, entry)
         if time is None:
             continue
-        texts = [
-            unlike
-            for text in entry.texts
-            if (unlike := _likeness_of_text(item.description, text)) is not None
-        ]
-        # of two that were sent within one minute, the time does not tell whose is not there
+        compared = [_compare_texts(item.description, text) for text in entry.texts]
+        texts = [difference for difference in compared if difference is not None]
+        # of two activities within one minute, the time does not show which one is missing
         if texts:
-            found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
+            other_costs = 0 if item.is_done else 2 * time + 1
+            found[place] = 6 * min(texts) + other_costs
     return found
 
 
-def _likeness_of_time(item: SoughtActivity, entry: TimelineEntry) -> int | None:
-    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of
-    another zone or hour."""
+def _compare_times(item: SoughtActivity, entry: TimelineEntry) -> int | None:
+    """0: the same second; 1: the same minute, without seconds; 2: the same local time, but a
+    timestamp of another zone or hour; None: different."""
     if entry.at is not None and item.at is not None:
         if entry.at == item.at:
             return 0
         if entry.at == item.at - item.at % 60:
             return 1
-    if entry.local is None or entry.local not in (item.local, item.local.replace(second=0)):
+    if entry.local not in (item.local, item.local.replace(second=0)):
         return None
     if entry.at is None or item.at is None:
         return 0 if entry.local == item.local else 1
-    return 2 if (entry.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+    is_other_zone = (entry.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60)
+    return 2 if is_other_zone else None
 
 
-#: Letters of an entry that are compared: twice what a description may have.
+#: Letters of an entry that are compared: twice the length of a description.
 _LONGEST = 2 * MAX_DESCRIPTION
 
 
-def _likeness_of_text(description: str, text: str) -> int | None:
-    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it),
-    from 200 on its beginning."""
+def _compare_texts(description: str, text: str) -> int | None:
+    """0: the same; 1: the same letters; from 2 on: the entry contains the description (the more
+    other text, the more); from 200 on: the entry is its beginning; None: different."""
     sent = _simplify_text(description)
     listed = _simplify_text(text[:_LONGEST])
     if sent == listed:
@@ -200,7 +196,7 @@ def _likeness_of_text(description: str, text: str) -> int | None:
 
 
 def _simplify_text(text: str) -> str:
-    """Entities resolved (twice, for what was escaped once more), one blank for many."""
+    """Without entities (twice, because a text may be escaped twice) and repeated blanks."""
     return " ".join(unicodedata.normalize("NFC", unescape_html(unescape_html(text))).split())
 
 

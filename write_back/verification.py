@@ -1,8 +1,9 @@
-"""Reading back what was sent, until it is as intended or time is up: the proof that the service's
-`ok` was true.
+"""Reading back what was sent, until it is as intended or time is up. Only this proves that the
+service's `ok` was true.
 
-Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are
-read, in which way it costs least, and what is alike (`kinds`, which also has `verify`)."""
+Belongs here: how long the queue may lag, and what the outbox stores of a reading. Not here: which
+entries are read, how they are read in the fewest requests, and which values count as equal
+(`kinds`, which also has `verify_pushes`)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What was read back against what was intended. `drift`: field → what was intended, what is
-    shown; `hidden`: fields that the response does not show, so that nothing is known of them."""
+    """What was read back, compared with what was intended. `drift`: field → the intended and the
+    shown value; `hidden`: fields that the response does not show."""
 
     drift: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
     hidden: frozenset[str] = frozenset()
@@ -43,8 +44,7 @@ Readings = Mapping[int, Compared | Unread]
 
 @dataclass
 class ReadBack:
-    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which
-    that is known by now."""
+    """One verification, passed to `Kind.read_back`. `drifted`: items with a mismatch so far."""
 
     outbox: Outbox
     client: Client
@@ -54,28 +54,25 @@ class ReadBack:
     drifted: set[int] = field(default_factory=set)
 
     def drop_outdated(self, entries: list[Entry]) -> list[Entry]:
-        """Without those of whose subjects a later item has changed one since. They are of one
-        kind."""
+        """The entries (of one kind) without those that a later item has changed since."""
+        if not entries:
+            return []
         subjects = self.outbox.find_subjects(entry.item_id for entry in entries)
         everything = {subject for several in subjects.values() for subject in several}
-        last = (
-            self.outbox.find_last(entries[0].account, everything, entries[0].kind)
-            if entries
-            else {}
-        )
+        last = self.outbox.find_last(entries[0].account, everything, entries[0].kind)
 
         def is_last(entry: Entry) -> bool:
-            pasts = (last.get(subject) for subject in subjects.get(entry.item_id, ()))
+            pasts = map(last.get, subjects.get(entry.item_id, ()))
             return all(past is None or past.item_id <= entry.item_id for past in pasts)
 
         return list(filter(is_last, entries))
 
     def poll_entries(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
-        """Look until all are as intended or the queue has had its time; what is not so by then has
-        drifted."""
+        """Read until all entries are as intended, or the queue has had its time. Entries that still
+        differ then have drifted."""
         left = {entry.item_id: entry for entry in entries}
         now = SteadyClock().seconds
-        # By a clock that may have been set back since.
+        # the clock may have been set back since
         changed = {entry.item_id: min(entry.changed_at, now()) for entry in entries}
         pause = self.policy.verify_every_s
         while left:
@@ -83,15 +80,16 @@ class ReadBack:
             readings = see(list(left.values()))
             with self.outbox.open_change():
                 for item_id, found in readings.items():
-                    late = looked_at >= changed[item_id] + self.policy.verify_wait_s
-                    is_over = late or (isinstance(found, Compared) and found.is_as_intended)
-                    if is_over and isinstance(found, Compared):
-                        self._keep_result(left[item_id], found)
-                    if is_over:  # what cannot be read by then is left as it is
-                        del left[item_id]
+                    is_late = looked_at >= changed[item_id] + self.policy.verify_wait_s
+                    if isinstance(found, Unread):
+                        if is_late:  # the entry stays unverified
+                            del left[item_id]
+                    elif is_late or found.is_as_intended:
+                        self._store_result(left.pop(item_id), found)
             if left:
-                wait_until = max(map(changed.__getitem__, left)) + self.policy.verify_wait_s
-                self._pause(min(pause, max(0.01, wait_until - now())))
+                last_change = max(changed[item_id] for item_id in left)
+                wait_s = last_change + self.policy.verify_wait_s - now()
+                self._pause(min(pause, max(0.01, wait_s)))
                 pause *= 2
 
     def _pause(self, seconds: float) -> None:
@@ -101,7 +99,7 @@ class ReadBack:
             if self.stop.wait(min(left, 0.2)) or self.client.is_stopped:
                 raise Stopped("stopped while waiting for the service's queue")
 
-    def _keep_result(self, entry: Entry, found: Compared) -> None:
+    def _store_result(self, entry: Entry, found: Compared) -> None:
         if found.is_as_intended:
             message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
             self.outbox.settle_item(entry.item_id, State.VERIFIED, message=message, drift={})

@@ -27,7 +27,7 @@ from write_back.kinds.activities import ACTIVITIES
 from write_back.kinds.contacts import CONTACTS
 from write_back.kinds.kind import Kind
 from write_back.kinds.tags import TAGS
-from write_back.outbox.outbox import Outbox
+from write_back.outbox.outbox import Entry, Outbox
 from write_back.outbox.store import OutboxTooNew
 from write_back.verification import Labels, ReadBack
 
@@ -56,13 +56,13 @@ class _Kinds(dict[str, Kind]):
 #: By name, in the order in which they are listed and read back.
 KINDS = _Kinds({kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES)})
 
-#: A lost response of these is looked into before anything is sent again.
+#: An item of these kinds whose response was lost is looked for before it is sent again.
 NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
-    """What a push of these rows would do, without doing any of it. No request. InputError when the
-    input as a whole cannot be used."""
+    """What a push of these rows would do. Sends no request. Raises InputError when the input as a
+    whole cannot be used."""
     picked = pick_columns(
         rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ()
     )
@@ -80,14 +80,11 @@ def verify_pushes(
     stop: threading.Event | None = None,
     policy: RetryPolicy = RETRY_POLICY,
 ) -> str | None:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or
-    has drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in
-    words for people."""
-    sent = [
-        entry
-        for push_id in sorted(push_ids)
-        for entry in outbox.list_entries(push_id, [*DONE, State.UNKNOWN])
-    ]
+    """Read back `all`, a `sample` or `none`; entries that are unknown or have drifted in any case.
+    The outbox stores the results. Returns why not everything could be read."""
+    sent: list[Entry] = []
+    for push_id in sorted(push_ids):
+        sent += outbox.list_entries(push_id, [*DONE, State.UNKNOWN])
     reading = ReadBack(outbox, client, labels or {}, stop or threading.Event(), policy)
     try:
         for kind in KINDS.values():

@@ -1,8 +1,7 @@
-"""What every kind of push has to know: its columns, planning, order, request forms, look-up,
-read-back and wording.
+"""The base class of all kinds of push: columns, planning, requests, looking for lost ones,
+verification and wording, with defaults for most kinds.
 
-Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
-"""
+Not here: any single kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
@@ -18,14 +17,14 @@ from write_back.planning import Planning
 from write_back.unknown_outcomes import Presence
 from write_back.verification import ReadBack
 
-#: Columns by which any kind may name a person, and one group of `Spec.needs`.
+#: The columns that name a person in any kind, and their group for `Spec.needs`.
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
 BY_WHO = ("email", "contact_id")
 
 
 class Outgoing(NamedTuple):
-    """What is sent of an entry, one request after the other. `left`: why nothing is, where there is
-    none. `expected`: what is to be seen of it, where that is known better by now."""
+    """The requests of an entry, in order. `left`: why there are none; `expected`: replaces that of
+    the plan."""
 
     calls: Sequence[Call]
     left: str = ""
@@ -33,8 +32,7 @@ class Outgoing(NamedTuple):
 
 
 class Kind(str):
-    """One kind of push: its name, as commands, files and tables have it, with everything that is
-    known about it.
+    """One kind of push. Its value is the name in commands, files and tables.
 
     A kind sets `columns`, `planning` and `effect`, and overrides the methods in which it differs:
 
@@ -52,8 +50,7 @@ class Kind(str):
     planning: ClassVar[type[Planning]]
 
     effect: ClassVar[EffectKind]
-    #: What a plan says of addresses that the warehouse does not know. Tags are added by address,
-    #: for others the contact is looked up.
+    #: What a plan says about addresses that the warehouse does not know.
     unknown_addresses: ClassVar[str] = (
         "not in the warehouse: each is looked up at the service, and rows with addresses "
         "unknown there are rejected"
@@ -61,14 +58,14 @@ class Kind(str):
 
     @property
     def is_idempotent(self) -> bool:
-        """Twice does what once does. What is not so is looked for (`look_for_item`) before a
-        request whose outcome is unknown is sent again."""
+        """Whether sending twice has the same effect as sending once. For other kinds, an item with
+        an unknown outcome is looked for (`look_for_item`) before it is sent again."""
         return self.effect is not EffectKind.NOTES
 
     # ---- sending
 
     def choose_contacts(self, found: Sequence[Found]) -> tuple[int, ...]:
-        """The contacts that an item by address is for: one, an active one first, then the oldest
+        """The contacts that get an item by address: only one, active ones first, then the oldest
         (smallest id)."""
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
@@ -76,9 +73,9 @@ class Kind(str):
     def prepare_requests(
         self, entry: Entry, contact_ids: Sequence[int], directory: Directory
     ) -> Outgoing:
-        """Its requests to each of `contact_ids`, where its address was looked up. What could
-        subscribe somebody is decided here, just before it is sent (`consent`). Raises what a
-        look-up raises."""
+        """The requests of the entry, for each of `contact_ids` if its address was looked up. A kind
+        that could subscribe a person decides that here, just before sending (`consent`). Raises
+        what a look-up raises."""
         operation = find(entry.operation or "")
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         return Outgoing(
@@ -86,7 +83,7 @@ class Kind(str):
         )
 
     def new_contact_id(self, response: Response) -> int | None:
-        """The id of the contact that a request has made, where the service names it."""
+        """The id of a contact that the request created, if the response has it."""
         return None
 
     def look_for_item(
@@ -98,10 +95,10 @@ class Kind(str):
         item_id: int,
         settled_before: float,
     ) -> Presence:
-        """Look for an item; what was done before `settled_before` (unix seconds) shows. Whoever is
-        idempotent is sent again instead, and needs no look."""
+        """Look for an item whose response was lost. Effects before `settled_before` (unix seconds)
+        show. Idempotent kinds don't need this: their items are sent again."""
         raise NotImplementedError
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample` or `none`, as the kind understands it; nothing where no operation shows
-        it."""
+        """Read back `all`, a `sample` or `none`; does nothing if the API doesn't return the
+        effects."""

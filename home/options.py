@@ -140,7 +140,7 @@ JSON = Option(
 #: Of every command that uses a home.
 SANDBOX = Option(
     "sandbox",
-    "use the sandbox if no key is configured (on a terminal this is the default)",
+    "use the sandbox if no key is configured (the default on a terminal)",
     in_ui="a sandbox that `ui` has started",
 )
 
@@ -256,7 +256,7 @@ IF_PLAN = Option(
 PUSH = (
     Option(
         "map",
-        "name of our column = name in the input, like email=E-Mail",
+        "use the input's column THEIRS as our column OURS, like email=E-Mail",
         list,
         _read_pair,
         metavar="OURS=THEIRS",
@@ -332,7 +332,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
             "'active' as status from source.lists where name = 'Newsletter'"
         ),
         Option(
-            "clear_empty", "clear custom fields with an empty cell (default: leave them unchanged)"
+            "clear_empty", "clear a custom field if its cell is empty (default: leave it unchanged)"
         ),
         Option("fill_only", "send a custom field only if it was empty at the last sync"),
         Option(

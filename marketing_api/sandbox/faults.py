@@ -21,13 +21,13 @@ class Fault:
 
 
 FAULTS: Mapping[str, Fault] = {
-    "429": Fault("a refusal although the limit is not reached"),
+    "429": Fault("HTTP 429 although the limit is not reached"),
     "500-before": Fault("HTTP 500 and no effect"),
     "500-after": Fault("HTTP 500 although the effect took place", True),
     "lost-answer": Fault(
         "a write takes effect and the connection closes without a response", True, True
     ),
-    "stall": Fault("the response comes only after `stall-seconds`", True),
+    "stall": Fault("the response is delayed by `stall-seconds`", True),
 }
 
 

@@ -50,14 +50,14 @@ class Options:
 
     port: int = _declare_flag(0, click.IntRange(0, 65_535), "port on 127.0.0.1; 0: any free one")
     key: str = _declare_flag(DEFAULT_KEY, str, "the key that is accepted")
-    seed: int = _declare_flag(1, int, "which account, and which requests faults hit")
+    seed: int = _declare_flag(1, int, "decides the account's data, and which requests fail")
     contacts: int = _declare_flag(
-        150, click.IntRange(1, 20_000), "contacts at its start, at most 20,000"
+        150, click.IntRange(1, 20_000), "contacts at the start, at most 20,000"
     )
     now: int | None = _declare_flag(
         None,
         _make_type("time", _read_time),
-        "let the clock stand still at this UTC time, like 2026-11-01T03:00 (default: the present)",
+        "stop the clock at this UTC time, like 2026-11-01T03:00 (default: it runs from now)",
     )
     timezone: str = _declare_flag(
         "UTC", _make_type("zone", lambda text: ZoneInfo(text).key), "the account's time zone"
@@ -71,12 +71,12 @@ class Options:
     latency_ms: float = _declare_flag(
         0.0, float, "latency of each response; half of it passes before the request counts"
     )
-    stall_seconds: float = _declare_flag(60.0, float, "how long a stalled response takes")
+    stall_seconds: float = _declare_flag(60.0, float, "delay of a stalled response")
     state: Path | None = _declare_flag(  # noqa: RUF009 (the default is immutable)
-        None, _PATH, "journal of writes, repeated at the next start"
+        None, _PATH, "file that keeps writes for the next start"
     )
     as_observed: bool = _declare_flag(
-        False, bool, "behave as clients of the live service have met it (docs/sandbox.md)"
+        False, bool, "behave as observed at the live service (docs/sandbox.md)"
     )
     faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -104,8 +104,8 @@ def make_command(run: Callable[[Options, int | None], int], epilog: str = "") ->
             ),
         ],
         callback=start,
-        help="A stand-in for the service, on the loopback only. Faults take a probability, and the "
-        "operations that they hit, like 0.02@goal/show.",
+        help="Run a simulated service on this machine. A fault takes a probability, and operations "
+        "if it is not for all, like 0.02@goal/show.",
         epilog=epilog,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",

@@ -1,4 +1,4 @@
-"""Back up the home to a folder now. With MARKETING_BACKUP_DIR, every run does.
+"""Back up the home to a folder (with MARKETING_BACKUP_DIR, every run does).
 
 Not here: how the copy is made (`upkeep.backup`)."""
 

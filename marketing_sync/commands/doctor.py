@@ -46,12 +46,11 @@ _WAIT_S = 2
 @declare_command(
     Option(
         "accept_business",
-        "confirm that this account is another business now, or has another address, and keep its "
-        "name",
+        "confirm that this account name belongs to another business or address now",
         str,
         metavar="ACCOUNT",
     ),
-    Option("yes", "with --accept-business: do not ask"),
+    Option("yes", "with --accept-business: don't ask"),
     JSON,
     is_for_all_shards=True,
 )

@@ -19,7 +19,7 @@ ADDRESS = Option(
     "address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True
 )
 CONTACT_ID = Option(
-    "contact_id", "their contact id, when no address is known", int, whole, metavar="ID"
+    "contact_id", "their contact id, if they have no address", int, whole, metavar="ID"
 )
 ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 

@@ -15,7 +15,7 @@ from write_back.writebacks_export import try_to_export
 
 
 @declare_command(
-    Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"),
+    Option("accept_loss", "replace the warehouse even if the archive lacks some of it"),
     needs_keys=False,
 )
 def rebuild(arguments: Arguments, settings: Settings) -> int:

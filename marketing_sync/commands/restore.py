@@ -23,7 +23,7 @@ from write_back.outbox.store import describe_hold
         metavar="DIR",
         is_positional=True,
     ),
-    Option("release", "allow pushes again, once you know what was sent since the backup"),
+    Option("release", "allow pushes again after a restore"),
     needs_keys=False,
 )
 def restore(arguments: Arguments, settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""Run a stand-in for the service on this machine."""
+"""Run a simulated service on this machine."""
 
 import click
 

@@ -28,7 +28,7 @@ _WIDTH = 200  # of output that isn't a terminal
 @declare_command(
     Option(
         "table",
-        "one of them, with or without its schema",
+        "name of a table, with or without its schema",
         str,
         metavar="[TABLE]",
         is_positional=True,

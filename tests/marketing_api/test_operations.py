@@ -330,7 +330,7 @@ def test_reference_page_shows_every_operation_and_parameter() -> None:
         section = text.partition(f"### {operation.name}\n")[2].partition("\n##")[0]
         assert section
         for parameter in operation.parameters:
-            assert f"| `{parameter.name}` |" in section
+            assert f"\n| `{parameter.name}` " in section
 
 
 @pytest.mark.parametrize("name", ["fields", "shapes", "values"])

@@ -54,12 +54,12 @@ def publish(home: Path) -> None:
     publish_copy(home)
 
 
-def read_nights(home: Path, nights: int, contacts: int) -> None:
-    """Sync a sandbox each night up to now."""
+def read_nights(home: Path, nights: int, contacts: int, **options: Any) -> None:
+    """Sync a sandbox each night up to now, and publish."""
     machine = ClockBehind(nights - 1)
     with patch.object(clock, "time", machine), patch.object(App, "respond", Dated.dated):
-        options = Options(contacts=contacts, rate_limit=0, now=int(machine.time()))
-        with serve(options) as url:
+        chosen = Options(contacts=contacts, rate_limit=0, now=int(machine.time()), **options)
+        with serve(chosen) as url:
             for left in reversed(range(nights)):
                 machine.days = left
                 sync(home, url)

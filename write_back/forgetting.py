@@ -1,7 +1,7 @@
 """Deletes people who asked to be forgotten from an outbox and its copy, and from the rows of
 pushes.
 
-Not here: who they are (`warehouse.forgetting`)."""
+Not here: the list of these people (`warehouse.forgetting`)."""
 
 import json
 import sqlite3
@@ -21,8 +21,8 @@ _BUSY_S = 60
 
 
 def delete_from_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
-    """How many items and claims of the outbox are about them; with `apply` they are deleted, and
-    nothing is left of them in free pages. Raises sqlite3.Error."""
+    """How many items and claims of the outbox are about these people. With `apply` they are
+    deleted, also from free pages. Raises sqlite3.Error."""
     with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as connection:
         connection.create_function("is_theirs", 4, partial(_names_person, forgotten))
         connection.create_function("is_their_subject", 2, partial(_is_their_subject, forgotten))
@@ -52,27 +52,26 @@ def _names_person(
 
 
 def _is_their_subject(forgotten: Forgotten, account: str, subject: str) -> bool:
-    """Of `who|list`, `who|tag` and `who|time|description`."""
+    """`subject`: `who|list`, `who|tag` or `who|time|description`."""
     return forgotten.is_named(account, subject.partition("|")[0], is_id=True)
 
 
 def delete_from_pushes(
     home: Path, outbox: Outbox, forgotten: Forgotten, *, apply: bool
 ) -> Iterator[tuple[Path, int]]:
-    """How many rows of each kept input are about them; with `apply` they are deleted, and
+    """How many rows of each stored input are about these people. With `apply` they are deleted, and
     rejected.csv is written again. Raises OutboxError."""
     for path in sorted(pushes_of(home).glob("*/rows.parquet")):
         push_id = int(path.parent.name)
         push = outbox.find_push(push_id)
         rows = kept_rows(path)
-        if (
-            push is None
-            or rows is None
-            or not (own_rows := rows_about(rows, push.account, forgotten, {}))
-        ):
+        if push is None or rows is None:
             continue
-        yield path, len(own_rows)
+        places = rows_about(rows, push.account, forgotten, {})
+        if not places:
+            continue
+        yield path, len(places)
         if apply:
-            left = rows.take_rows(sorted(set(range(len(rows))) - own_rows))
+            left = rows.take_rows(sorted(set(range(len(rows))) - places))
             keep_rows(path, left, left.numbers)
             write_rejections(home, outbox, push)

@@ -1,9 +1,9 @@
-"""What a push came to, filled once (`home.output.PushResult`, which `--json` prints), and what is
-said of plans and results: the same lines on a terminal, in a log and in Dagster.
+"""The report of a plan or a push: the values for `--json` (`home.output.PushResult`), and the lines
+that a terminal, a log and Dagster display.
 
-Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with.
-Not here: how it came about (`push_service`), `rejected.csv` (`rejected_rows`), where lines go
-(`push_terminal`, `push_jobs`)."""
+Belongs here: the values that fill `push_report.jinja` and the JSON documents. Not here: the push
+itself (`push_service`), `rejected.csv` (`rejected_rows`), where lines are printed (`push_terminal`,
+`push_jobs`)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from write_back.rejected_rows import RejectedRows, write_rejections
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _MAX_LISTED, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
-#: What a reason may quote of a cell (`shown`), and ids.
+#: Values of cells that a reason quotes (`show_name`), and ids.
 _VALUE = re.compile(r"“[^“]*”|\d{5,}")
-#: Why what was sent is not verified, by `--verify`.
+#: Why sent rows are not verified, by `--verify`.
 _UNREAD = {
     "all": "it could not be read back",
     "sample": "only a sample is read back; `--verify all` reads all",
@@ -45,11 +45,11 @@ _UNREAD = {
 }
 
 
-# ---- what a push came to
+# ---- the result of a push
 
 
 def explain_reason(reason: Reason) -> output.Reason:
-    """The reason with what is known of it."""
+    """The reason, with what is known about the service's refusal."""
     refusal = find_refusal(reason.reason) if reason.by_service else None
     what = (refusal.is_permanent, refusal.remedy) if refusal else ()
     return output.Reason(list(reason.rows), reason.reason, reason.by_service, *what)
@@ -58,7 +58,7 @@ def explain_reason(reason: Reason) -> output.Reason:
 def group_reasons(
     reasons: Iterable[Reason | output.Reason], *, is_discreet: bool = False
 ) -> list[output.Reason]:
-    """Equal reasons as one that has the rows of all, the most frequent first."""
+    """Equal reasons as one with the rows of all; the most frequent first."""
     rows: dict[tuple[str, bool], list[int]] = {}
     for entry in reasons:
         reason = _without_values(entry.reason) if is_discreet else entry.reason
@@ -70,11 +70,11 @@ def group_reasons(
 def result_of(
     home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None
 ) -> PushResult:
-    """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is
-    the own push of ended before everything was sent."""
+    """The push as it is now; writes its rejected.csv again. `stopped`: why its run ended before
+    everything was sent."""
     push = outbox.find_push(push_id)
     counts = outbox.count_states(push_id)
-    assert push is not None  # none is ever removed
+    assert push is not None  # pushes are never deleted
     rejected: list[Reason] = []
     waiting: list[Reason] = []
     left: list[Reason] = []
@@ -83,10 +83,12 @@ def result_of(
         if entry.state is State.REJECTED:
             rejected.append(entry.why)
         elif entry.state in OPEN:
-            waiting += [entry.why] if entry.message and len(waiting) < _MOST_WAITING else []
+            if entry.message and len(waiting) < _MOST_WAITING:
+                waiting.append(entry.why)
         elif _is_left(entry):
             left.append(Reason(entry.rows, LEFT))
-        mismatches.update(list(entry.drift or ()) if entry.is_done else ())
+        if entry.is_done:
+            mismatches.update(entry.drift or ())
     rejected_csv = write_rejections(home, outbox, push)
     is_unverified = counts.rows.get(State.APPLIED, 0) > counts.mismatched_rows
     return PushResult(
@@ -123,7 +125,7 @@ def _sum_counts(counts: Mapping[str, int], states: Iterable[State]) -> int:
 
 
 def _is_left(entry: Entry) -> bool:
-    """Whether a status is as it was: nobody is subscribed again by the way."""
+    """Whether a status was left, so that nobody is subscribed again as a side effect."""
     is_skipped = entry.state is State.SKIPPED and entry.message == LEFT
     return is_skipped or (entry.is_done and bool(entry.expected.left_lists))
 
@@ -147,13 +149,13 @@ def push_line(outbox: Outbox, push: Push) -> output.PushLine:
 
 
 def rejected_now(result: PushResult) -> int:
-    """Requests and rows, without rows of which the service refused the same before."""
+    """Rejected requests and rows, without rows that were refused by the service earlier."""
     by_check = sum(len(reason.rows) for reason in result.reasons if not reason.by_service)
     return result.requests.get(State.REJECTED, 0) + by_check
 
 
 def needs_person(result: PushResult) -> dict[str, int]:
-    """What nothing that runs by itself puts right; empty when there is none of it."""
+    """Counts of what only a person can resolve; empty when there is nothing."""
     counts = {
         "rejected": rejected_now(result),
         "unknown": result.requests.get(State.UNKNOWN, 0),
@@ -162,7 +164,7 @@ def needs_person(result: PushResult) -> dict[str, int]:
     return {what: count for what, count in counts.items() if count}
 
 
-# ---- in words
+# ---- text
 
 
 def render_lines(text: str, *values: object) -> list[str]:
@@ -181,7 +183,7 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
 
 
 def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
-    """What came of it; `is_discreet` as in `plan_lines`."""
+    """The result of a push; `is_discreet` as in `plan_lines`."""
     mismatched = result.mismatched_rows
     applied = result.rows.get(State.APPLIED, 0) - mismatched
     rows = result.rows | {State.APPLIED: applied, "mismatch": mismatched}
@@ -199,7 +201,7 @@ def _mask_lines(text: list[str], is_discreet: bool) -> list[str]:
 
 
 def write_headline(result: PushResult) -> str:
-    """What is not as it was meant to be, a sentence with numbers; without addresses."""
+    """One sentence with the numbers of rows that did not succeed, without addresses."""
     return (
         f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows not done "
         f"({count_shortfall(result, result.rows.get(State.REJECTED, 0))})"
@@ -220,8 +222,8 @@ def count_shortfall(result: PushResult, rejected: int) -> str:
 
 
 def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
-    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing
-    that a row or the service said."""
+    """The alert: counts, reasons with what to do, and how to continue; without values of rows or
+    words of the service."""
     needs = needs_person(result)
     reasons = Counter[tuple[str, str | None]]()
     for reason in result.reasons:
@@ -238,14 +240,11 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
 
 
 def _without_words(reason: output.Reason) -> str:
-    """The reason without anything of a cell, or of the service's own words."""
-    if reason.by_service:
-        return (
-            refusal.name
-            if (refusal := find_refusal(reason.reason))
-            else "other words of the service"
-        )
-    return _without_values(reason.reason)
+    """The reason without values of cells or words of the service."""
+    if not reason.by_service:
+        return _without_values(reason.reason)
+    refusal = find_refusal(reason.reason)
+    return refusal.name if refusal else "other words of the service"
 
 
 def _without_values(reason: str) -> str:
@@ -253,7 +252,7 @@ def _without_values(reason: str) -> str:
 
 
 def print_lines(text: Iterable[str], stream: object = None) -> None:
-    """Print lines; one that is wider than the terminal is not cut."""
+    """Print lines, without cutting long ones."""
     for line in text:
         print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
@@ -299,7 +298,7 @@ def rejected_document(rejected: RejectedRows) -> output.RejectedRows:
     )
 
 
-# ---- what the texts are made of
+# ---- the templates
 
 
 @cache

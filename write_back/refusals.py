@@ -1,9 +1,9 @@
-"""The service's known words of refusal: whether the same request can ever be taken, and what a
-person does about it.
+"""The service's known refusals: whether it may accept the same request later, and what a person
+does about it.
 
-Its specification shows none of them; these are the sandbox's, those of clients of the live service
-(observations 1, 3, 5 and 8) and our own client's; `refusals.toml` lists them. Not here: telling a
-refusal from a good response (`marketing_api.write_result`)."""
+The specification lists none. `refusals.toml` has those of the sandbox, of clients of the live
+service (observations 1, 3, 5 and 8), and of our own client. Not here: telling a refusal from a good
+response (`marketing_api.write_result`)."""
 
 import re
 import tomllib
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """What is known of a message: `name` has none of its words, `remedy` is what a person does.
+    """A known refusal. `name` has none of the service's words; `remedy` is what a person does.
 
-    `is_permanent`: the same request is refused again whatever is done to the account, so that its
-    row has to change."""
+    `is_permanent`: the same request is always refused, whatever changes in the account, so its row
+    has to change."""
 
     pattern: re.Pattern[str]
     name: str
@@ -23,22 +23,21 @@ class Refusal(NamedTuple):
     remedy: str
 
 
-#: The first that fits counts.
+_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+#: The first that matches counts.
 REFUSALS = tuple(
     Refusal(re.compile("|".join(refusal.pop("patterns"))), **refusal)
-    for refusal in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
-        "refusals"
-    ]
+    for refusal in _DECLARED["refusals"]
 )
 
 
 def find_refusal(message: str | None) -> Refusal | None:
-    """What is known of the service's message, as the outbox keeps it."""
-    return next(
-        (refusal for refusal in REFUSALS if refusal.pattern.search((message or "").lower())), None
-    )
+    """The refusal with this message, as the outbox stores it."""
+    text = (message or "").lower()
+    return next((refusal for refusal in REFUSALS if refusal.pattern.search(text)), None)
 
 
 def is_permanent(message: str | None) -> bool:
-    """Unknown words may pass."""
-    return (refusal := find_refusal(message)) is not None and refusal.is_permanent
+    """Unknown refusals may pass."""
+    refusal = find_refusal(message)
+    return refusal is not None and refusal.is_permanent

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 
 def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home: Path) -> int:
-    """What the outbox gained, in the tables that `writing` opens; how many rows that are. Nothing
-    is opened or created where nothing was ever pushed. WarehouseLocked, OutboxError."""
+    """Write the outbox's changes to the tables that `writing` opens; returns how many rows. Opens
+    nothing if nothing was ever pushed. Raises WarehouseLocked, OutboxError."""
     if not outbox_of(home).exists():
         return 0
     with writing as connection, open_outbox(home) as outbox:
@@ -42,8 +42,7 @@ def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home:
 
 
 def try_to_export(settings: Settings) -> None:
-    """The same at the end of a sync or a rebuild, which an outbox that cannot be read must not
-    fail."""
+    """The same at the end of a sync or a rebuild, which must not fail because of the outbox."""
     try:
         export_writebacks(open_tables(settings), settings.home)
     except OutboxError as error:
@@ -51,9 +50,11 @@ def try_to_export(settings: Settings) -> None:
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
-    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what
-    became of its rows; the reason when that has to wait."""
-    outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
+    """Write a push's run, its requests and the outcomes of its rows; returns why that has to wait,
+    if so. `shortfall`: rows not done."""
+    outcome = "partial" if shortfall else "done"
+    if ran.stopped and not ran.requests:
+        outcome = "failed"
     not_done = f"{shortfall:,} rows not done" if shortfall else ""
     message = "\n".join(filter(None, (ran.stopped, not_done)))
     run = Run(
@@ -71,7 +72,7 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
 
 
 def _make_row(entry: Entry) -> dict[str, Any]:
-    """What the table does not have is left out there."""
+    """The row of `sync.writebacks`; it ignores other columns."""
     kind = KINDS[entry.kind]
     row = {column.name: getattr(entry, column.name) for column in fields(entry)}
     for name in ("planned_at", "sent_at", "done_at", "verified_at"):

@@ -1,9 +1,9 @@
-"""Activities: each is written into a timeline exactly once, so whatever may be there already is not
-sent again, not even with `--all`.
+"""Activity pushes: each activity is written into a timeline exactly once. An activity that may be
+there already is not sent again, not even with `--all`.
 
-One whose response was lost is looked for in the contact's timeline before anything is sent again;
-everything that was ever sent to the contact takes part in that, so that no entry is counted twice.
-Not here: which entry is whose (`unknown_outcomes`)."""
+If a response was lost, the activity is looked for in the contact's timeline first. The search
+includes everything that was ever sent to the contact, so that no entry counts twice. Not here:
+matching entries with activities (`unknown_outcomes`)."""
 
 import math
 from collections import defaultdict
@@ -51,11 +51,11 @@ class _Row(NamedTuple):
     who: Who
     description: str
     moment: Moment
-    activity: str  # as effects name it
+    activity: str  # the end of the subject
 
 
 class ActivitiesPlanning(Planning):
-    """What was not sent and is not in a timeline yet."""
+    """Plans activities that were not sent and are not in a timeline."""
 
     def plan_rows(self) -> None:
         people = list(self.find_people(list(self.read_rows(self._read_row))))
@@ -85,18 +85,18 @@ class ActivitiesPlanning(Planning):
         return _Row(number, who, description, when, f"{when.wall}|{description}")
 
     def _is_unsent(self, row: _Row, person: Person) -> bool:
-        """BadValue when an earlier row says the same."""
-        self.not_said(row.number, {f"{person.name_of(person.contacts[0])}|{row.activity}": None})
-        unsettled = [
-            past for past in self._find_pasts(row, person) if past.message != _CUT
-        ]  # looked at again
-        pasts = sorted(unsettled, key=lambda past: (not past.is_done, not past.is_open))
+        """Raises BadValue when an earlier row has the same activity."""
+        contact_id = person.contacts[0]
+        self.not_said(row.number, {f"{person.name_of(contact_id)}|{row.activity}": None})
+        # activities whose timeline was cut off are looked for again
+        pasts = [past for past in self._find_pasts(row, person) if past.message != _CUT]
+        pasts.sort(key=lambda past: (not past.is_done, not past.is_open))
         before = find_standing(pasts[:1], pasts[0].content) if pasts else None
-        return not self.is_settled(row.number, person, before, person.contacts[0])
+        return not self.is_settled(row.number, person, before, contact_id)
 
     def _find_pasts(self, row: _Row, person: Person) -> Iterator[Past]:
-        """What was done for any contact of the address; for a row that names the contact, only what
-        went to that one or may have."""
+        """Earlier changes for any contact of the address. For a row with a contact id, only those
+        that this contact got or may have got."""
         contact_id = row.who.contact_id
         for subject in person.list_subjects([row.activity]):
             past = self._past.get(subject)
@@ -106,19 +106,19 @@ class ActivitiesPlanning(Planning):
                     yield past
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
-        minutes = {(person.ids[0], row.moment.at // 60) for row, person in unsent if person.ids}
-        events = self.known.find_events(minutes)
-        for row, person in unsent:
-            minute = (person.contacts[0] or 0, row.moment.at // 60)
+        minutes = [(person.contacts[0] or 0, row.moment.at // 60) for row, person in unsent]
+        events = self.known.find_events({minute for minute in minutes if minute[0]})
+        for minute, (row, person) in zip(minutes, unsent, strict=True):
             activity = SoughtActivity(row.number, row.description, *row.moment)
-            if is_in_timeline(activity, Timeline(tuple(events.get(minute, ())))):
+            timeline = Timeline(tuple(events.get(minute, ())))
+            if is_in_timeline(activity, timeline):
                 self.leave_row(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
 
     def _plan_activity(self, row: _Row, person: Person) -> None:
-        """An activity for an address is remembered by it as well: its contacts may be known only
-        later, or be others. The content is the contact that it went to."""
+        """An activity for an address also has the address as a subject, because its contacts may
+        change later. The content is the contact that gets it."""
         contact_id = person.contacts[0]
         moment = row.moment
         names = [person.name_of(contact_id)]
@@ -148,26 +148,25 @@ class ActivitiesPlanning(Planning):
         self.note_change(row.number, person.display_name, "activity", None, said)
 
 
-# ---- reading back, and looking for lost responses
+# ---- reading back, and looking for lost activities
 
 
 def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
-    """Each contact's timeline once. What the service cut off is neither there nor missing."""
+    """Reads each contact's timeline once. An activity in a part that the service cuts off is
+    neither there nor missing."""
     by_contact: defaultdict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.contact_id is not None:
             by_contact[entry.contact_id].append(entry)
     found: dict[int, Compared | Unread] = {}
     for contact_id, timeline in fetch_timelines(reading.client, by_contact):
-        several = by_contact[contact_id]
+        own = by_contact[contact_id]
         if isinstance(timeline, Unread):
-            found.update((entry.item_id, timeline) for entry in several)
+            found |= {entry.item_id: timeline for entry in own}
             continue
-        presence = _find_presence(reading.outbox, several[0].account, contact_id, timeline)
-        found.update(
-            (entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)])
-            for entry in several
-        )
+        presence = _find_presence(reading.outbox, own[0].account, contact_id, timeline)
+        for entry in own:
+            found[entry.item_id] = _READ[presence.get(entry.item_id, Presence.ABSENT)]
     return found
 
 
@@ -190,7 +189,7 @@ def _find_presence(
 
 
 class Activities(Kind):
-    """Effects: `who|time|description`, with the contact it went to."""
+    """Effects: `who|time|description`, with the contact that gets it."""
 
     columns = Spec(
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
@@ -202,8 +201,8 @@ class Activities(Kind):
     def prepare_requests(
         self, entry: Entry, contact_ids: Sequence[int], directory: Directory
     ) -> Outgoing:
-        """A timeline that was not read lately is looked at first: another home, or another program,
-        may have written the same."""
+        """A timeline that was not read lately is read first, because another home or program may
+        have written the same."""
         outgoing = super().prepare_requests(entry, contact_ids, directory)
         if not entry.expected.look_up_count:
             return outgoing
@@ -217,7 +216,7 @@ class Activities(Kind):
         return outgoing
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """Only with `all`, since each takes a timeline; and what has drifted."""
+        """Only with `all`, since each contact takes a request; and entries that have drifted."""
         sent = [
             entry
             for entry in entries

@@ -1,8 +1,8 @@
-"""Tags: all tags of one contact and action go in one request; what was tagged before is not tagged
-again.
+"""Tag pushes: all tags of one contact and action go in one request. A tag that was given before is
+not given again.
 
-No operation reads tags, so only what was sent before tells, and nothing is read back. Row order
-does not matter: rows that contradict each other are all bad."""
+The API does not return tags. So only earlier pushes show which tags a contact has, and nothing is
+read back. The order of rows does not matter: rows that contradict each other are all rejected."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """What one request is about: a contact, or everybody with the address."""
+    """The contact of a request, or everybody with the address."""
 
     contact_id: int | None
     address: str
@@ -39,7 +39,7 @@ class _Target(NamedTuple):
 
 @dataclass(slots=True)
 class _Request:
-    """A request in the making."""
+    """A request that gathers tags."""
 
     person: Person
     tags: list[str] = field(default_factory=list)
@@ -48,15 +48,14 @@ class _Request:
 
 
 class TagsPlanning(Planning):
-    """Resolves people, sorts out contradictions and repetitions, and gathers the rest into
+    """Finds the people, rejects contradictions, leaves repetitions, and gathers the rest into
     requests."""
 
     def plan_rows(self) -> None:
         actions = self.picked.cells.get("action", ())
         self._actions = actions if any(actions) else None
-        people = list(
-            self.find_people(list(self.read_rows(self._read_row)), needs_address="tagging")
-        )
+        rows = list(self.read_rows(self._read_row))
+        people = list(self.find_people(rows, needs_address="tagging"))
         self._past = self.find_last(
             subject for row, person in people for subject in person.list_subjects(row.tags)
         )
@@ -65,27 +64,22 @@ class TagsPlanning(Planning):
             self.try_row(row.number, self._gather_targets, row, person)
         self._past = {}  # the requests take as much memory
         for target, request in self._requests.items():
+            item = self._make_item(target, request)
             is_unknown = not request.person.ids
-            self.send_item(
-                self._make_item(target, request),
-                is_new=request.is_new,
-                is_unknown_address=is_unknown,
-            )
+            self.send_item(item, is_new=request.is_new, is_unknown_address=is_unknown)
 
     def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
         action = values.read_action(self._actions[index]) if self._actions else ADD
-        return _Row(
-            number,
-            read_who(cells, index),
-            values.read_tags(text_of(cells["tag"][index]) or ""),
-            action,
-        )
+        who = read_who(cells, index)
+        tags = values.read_tags(text_of(cells["tag"][index]) or "")
+        return _Row(number, who, tags, action)
 
     def _without_contradictions(
         self, people: list[tuple[_Row, Person]]
     ) -> Iterator[tuple[_Row, Person]]:
-        """Rows that no other row contradicts: adding and removing a tag of one address."""
+        """Rows without those that contradict another row: one adds a tag of an address, the other
+        removes it."""
         numbers: dict[tuple[str, str, str], int] = {}
         for row, person in people:
             for tag in row.tags:
@@ -96,12 +90,10 @@ class TagsPlanning(Planning):
             if not contested:
                 yield row, person
                 continue
-            number = numbers[person.address, contested[0], other]
-            name = show_name(contested[0])
-            self.reject_row(
-                row.number,
-                f"row {number} {words} the tag {name} of the same contact: keep one of them",
-            )
+            tag = contested[0]
+            number = numbers[person.address, tag, other]
+            what = f"row {number} {words} the tag {show_name(tag)} of the same contact"
+            self.reject_row(row.number, f"{what}: keep one of them")
 
     def _gather_targets(self, row: _Row, person: Person) -> None:
         targets = {
@@ -129,7 +121,9 @@ class TagsPlanning(Planning):
         action = target.action
         operation = ADDTAG if action == ADD else REMOVETAG
         tags = sorted(request.tags)
-        names = [target.address, *map(str, person.ids)] if contact_id is None else [str(contact_id)]
+        names = [str(contact_id)]
+        if contact_id is None:
+            names = [target.address, *map(str, person.ids)]
         return Item(
             self.kind,
             tuple(sorted(set(request.rows))),
@@ -143,20 +137,18 @@ class TagsPlanning(Planning):
 
 
 def find_latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
-    """The last thing done about the tag of one contact, which has these names: its id, and the
-    address that it shares with others. A tag is given and taken away under either."""
-    found = [past for name in names if (past := pasts.get(f"{name}|{tag}")) is not None]
-    return max(found, key=lambda past: past.item_id, default=None)
+    """The last change of the tag of one contact. `names`: its id, and the address that it shares
+    with others; a push may use either."""
+    changes = [pasts[f"{name}|{tag}"] for name in names if f"{name}|{tag}" in pasts]
+    return max(changes, key=lambda past: past.item_id, default=None)
 
 
 def _find_targets(row: _Row, person: Person) -> list[_Target]:
-    """Adding by address takes one request; removing needs the ids (in a variant), so one for each
-    contact."""
-    is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
-    return [
-        _Target(contact_id, person.address, row.action)
-        for contact_id in ([None] if is_one else person.ids)
-    ]
+    """Adding by address takes one request. Removing takes one for each contact, because a variant
+    of the service requires the id."""
+    by_address = row.who.contact_id is None and (row.action == ADD or not person.ids)
+    contact_ids = [None] if by_address else person.ids
+    return [_Target(contact_id, person.address, row.action) for contact_id in contact_ids]
 
 
 class Tags(Kind):
@@ -167,7 +159,7 @@ class Tags(Kind):
     planning = TagsPlanning
 
     def choose_contacts(self, found: Sequence[Found]) -> tuple[int, ...]:
-        """Tags are taken off all contacts of an address."""
+        """Tags are removed from all contacts of an address."""
         return tuple(sorted({one.contact_id for one in found}))
 
 

@@ -19,19 +19,19 @@ class Table(Struct):
     table: str
     rows: int
     oldest: Moment
-    """when the part that was read longest ago was read"""
+    """when the oldest part was read"""
     newest: Moment
-    """when it was read last"""
+    """when the newest part was read"""
     due: Moment
-    """when it is to be read again"""
+    """when it is due"""
     parts: int
-    """lists, days or contacts that are read one by one"""
+    """number of lists, days or contacts that are read separately"""
     incomplete: int
-    """of them, not whole"""
+    """number of incomplete parts"""
 
 
 class Contacts(Struct):
-    """How many of an account's contacts have been read one by one."""
+    """How many contacts of an account have a read timeline and coupons."""
 
     account: str
     contacts: int
@@ -43,7 +43,7 @@ class Contacts(Struct):
 
 
 class LastPlan(Struct):
-    """What the last sync requested contact by contact, and how much of it brought something new."""
+    """Requests about single contacts in the last sync, and how many had something new."""
 
     account: str
     question: str
@@ -77,10 +77,10 @@ class Rejected(Struct):
 
 
 class SchemaChange(Struct):
-    """How the service's responses, or the published file, differed from what they were before."""
+    """A change of the service's responses, or of the published file."""
 
     account: str | None
-    """null: the published file, which holds all of them"""
+    """null: the published file, which has all accounts"""
     noticed_at: dt.datetime
     table: str
     field: str | None
@@ -88,7 +88,7 @@ class SchemaChange(Struct):
     before: str | None
     after: str | None
     sample: str | None
-    """what the value is like, never the value"""
+    """form of the value, never the value"""
 
 
 class Published(Struct):
@@ -103,23 +103,23 @@ class Published(Struct):
 
 
 class Part(Struct):
-    """A file or folder of the home, by its name up to a dot."""
+    """A file or folder of the home, without its extension."""
 
     part: str
     bytes: int
 
 
 class Account(Struct):
-    """An account that is configured, or that the home knows."""
+    """An account that is configured, or has data in the home."""
 
     account: str
     url: str
     business: str
-    """as the home knows it; empty: nothing was read yet"""
+    """as recorded in the home; empty: nothing was read yet"""
     read_at: Moment
-    """when a part of it was read completely last"""
+    """when a part of it was last read completely"""
     incomplete: int
-    """lists, days or contacts whose last reading was not complete"""
+    """lists, days or contacts whose last reading was incomplete"""
 
 
 class Status(Struct):
@@ -132,14 +132,14 @@ class Status(Struct):
     runs: list[Run] = []
     rejected: list[Rejected] = []
     schema_changes: list[SchemaChange] = []
-    """the last ones, the newest first"""
+    """the newest first"""
     published: Published | None = None
     home: list[Part] = []
-    """what takes room, the largest first"""
+    """what uses the space, the largest first"""
     holds: str = ""
     """live or sandbox, and the business behind each account name"""
     notices: list[str] = []
-    """what a person should know first; empty while all is well"""
+    """what needs your attention; empty if all is well"""
 
 
 class ListedTable(Struct):
@@ -157,7 +157,7 @@ class Tables(Struct):
 
 
 class Column(Struct):
-    """A column, as DuckDB has it."""
+    """A column of the table."""
 
     name: str
     type: str
@@ -173,7 +173,7 @@ class TableColumns(Struct):
 
 
 class Finding(Struct):
-    """One look: `text` says what to do where it is not well."""
+    """One check. If `is_well` is false, `text` says what to do."""
 
     what: str
     is_well: bool
@@ -194,7 +194,7 @@ class Planned(Struct):
     requests: int
     left_out: int
     of: int | None
-    """contacts or campaigns that there are"""
+    """number of contacts or campaigns"""
     why: dict[str, int]
 
 
@@ -208,7 +208,7 @@ class AccountPlan(Struct):
     """requests a second"""
     planned: list[Planned]
     sentences: list[str]
-    """the same as on a terminal"""
+    """as displayed on a terminal"""
 
 
 class Plan(Struct):
@@ -218,16 +218,16 @@ class Plan(Struct):
 
 
 class Reason(Struct):
-    """Why rows of the input were not sent or not taken; rows are counted as in the file."""
+    """Why rows of the input were not sent, or rejected. Row numbers are those of the file."""
 
     rows: list[int]
     reason: str
     by_service: bool
-    """false: our own checks rejected them"""
+    """false: rejected by our own checks"""
     is_permanent: bool | None = None
-    """the same request is refused again; null: not known"""
+    """the service would refuse the same request again; null: unknown"""
     remedy: str | None = None
-    """what to do; null: not known"""
+    """what to do; null: unknown"""
 
 
 class Change(Struct):
@@ -242,16 +242,16 @@ class Change(Struct):
 
 
 class ValueSample(Struct):
-    """A value of the input, and what it becomes."""
+    """A value of the input, and the value to send."""
 
     row: int
     before: str
     after: str | None
-    """null: it is invalid"""
+    """null: the value is invalid"""
 
 
 class InputColumn(Struct):
-    """What a column of the input was taken for."""
+    """How a column of the input is used."""
 
     title: str
     taken_for: str | None
@@ -275,21 +275,21 @@ class PushPlan(Struct):
     changes: list[Change]
     """a sample"""
     columns: dict[str, str]
-    """ours, and the input's that was mapped to it or guessed to mean it"""
+    """our column, and the column of the input that was mapped to it or recognized"""
     unknown_addresses: int
-    """that the warehouse does not know"""
+    """addresses that are not in the warehouse"""
     notes: list[str]
     requests: int
     seconds: float
     refusal: str | None
-    """why nothing is sent however it is asked for"""
+    """why nothing would be sent, even with `--apply`"""
     plan_id: str = ""
-    """what `--if-plan` takes"""
+    """the id for `--if-plan`"""
     input_columns: list[InputColumn] = []
 
 
 class PushResult(Struct):
-    """What became of a push."""
+    """The outcome of a push."""
 
     push: int
     account: str
@@ -300,29 +300,29 @@ class PushResult(Struct):
     requests: dict[str, int]
     """by state"""
     reasons: list[Reason]
-    """what was not taken, equal reasons together, the most frequent first"""
+    """rejected rows, grouped by reason, the most frequent first"""
     waiting: list[Reason]
     mismatches: dict[str, int]
-    """requests that read back otherwise than they were sent, by field"""
+    """requests with a mismatch on read-back, by field"""
     open: int
-    """requests that are left"""
+    """requests that are not finished"""
     shortfall: int
-    """rows that are not done: rejected, open, or with a mismatch on read-back"""
+    """unfinished rows: rejected, open, or with a mismatch on read-back"""
     requests_sent: int | None
     stopped: str | None
     rejected_csv: str | None
     left_unsubscribed: list[Reason] = []
-    """rows that would have subscribed somebody again, by reason"""
+    """rows that would have resubscribed somebody, by reason"""
     row_count: int = 0
     """rows of the input"""
     drifted: int = 0
-    """requests that read back otherwise than they were sent"""
+    """requests with a mismatch on read-back"""
     mismatched_rows: int = 0
-    """rows that read back otherwise than they were sent; their state is applied"""
+    """rows with a mismatch on read-back; their state is applied"""
     unverified: str | None = None
     """why rows that were sent are not verified; null: all are"""
     writebacks_follow: str | None = None
-    """why sync.writebacks could not be brought up to date yet; null: it is"""
+    """why sync.writebacks is not up to date; null: it is"""
 
 
 class Push(Struct):
@@ -336,7 +336,7 @@ class Push(Struct):
 
 
 class RejectedRow(Struct):
-    """A row that was not sent or not taken; `cells` as they were given, by column."""
+    """A rejected row, with its input cells by column."""
 
     push: int
     kind: str
@@ -381,13 +381,13 @@ class Publication(Struct):
     published: Published
     report: str
     uploaded: str | None
-    """where `--to` put the file"""
+    """address of the upload with `--to`"""
     problems: list[str] = []
     """custom tables that failed"""
 
 
 class SyncTable(Struct):
-    """What a sync did to one table. Counts are of rows, all accounts together."""
+    """Result of a sync for one table: rows of all accounts."""
 
     table: str
     rows: int
@@ -397,20 +397,20 @@ class SyncTable(Struct):
     rejected: int
     """records that could not be read"""
     share_read: float | None
-    """how much came of what was requested, 0 to 1; null: nothing was requested"""
+    """share of the requested data that was read, 0 to 1; null: nothing was requested"""
 
 
 class SyncAccount(Struct):
-    """What reading one account cost."""
+    """Requests for one account."""
 
     account: str
     requests: int
     waited_s: float
-    """seconds that requests waited for the limit, together"""
+    """seconds that its requests waited for the rate limit"""
     limit: float
-    """requests a second, as the service tells"""
+    """requests a second, as reported by the service"""
     failures: dict[str, int]
-    """requests without a usable response, by what came instead"""
+    """requests without a usable response, by outcome"""
 
 
 class Built(Struct):
@@ -419,36 +419,36 @@ class Built(Struct):
     models: int
     tests: int
     unchanged: int
-    """not run again, since nothing they read changed"""
+    """not run again, because their inputs are unchanged"""
     warnings: list[str]
     problems: list[str]
 
 
 class SyncResult(Struct):
-    """`marketing-sync sync --json`: all that a sync came to."""
+    """`marketing-sync sync --json`."""
 
     seconds: float
     accounts: list[SyncAccount]
     tables: list[SyncTable]
     read: list[str]
-    """which days were read, what the crawl plan left out, what was read since others needed it"""
+    """days that were read, what the crawl plan left out, and prerequisites that were read"""
     not_read: list[str]
-    """what is missing, and why; empty when everything requested was read"""
+    """what is missing, and why; empty if everything requested was read"""
     schema_changes: list[str]
     notices: list[str]
-    """what to know although everything came: wrong clocks, values that could not be read"""
+    """remarks, such as wrong clocks or unreadable values"""
     models: Built | None
     """null: none were built"""
     is_published: bool
     """whether this run published a copy"""
     published: str
-    """the copy that analysts have"""
+    """the current published copy"""
     mail: str
-    """what became of the report's mail; empty: none was due"""
+    """result of the report's mail; empty: none was due"""
     activations: list[str]
-    """what went back to the service"""
+    """results of audience syncs"""
     problems: list[str]
-    """what went wrong after the reads: failed steps with their reasons, failed custom tables"""
+    """failures after the reads: steps with their reasons, custom tables"""
 
 
 #: What stands in docs/json-output.md, in this order.

@@ -65,36 +65,35 @@ class Settings:
     goal_domains: tuple[int, ...] = setting(
         read.numbers,
         (),
-        "ids of tracked domains, comma-separated, beside the ids that webhooks name",
+        "ids of tracked domains, comma-separated, in addition to those of webhooks",
     )
-    timezone: str = setting(
-        read.zone, "UTC", "time zone of an account that does not report its own"
-    )
+    timezone: str = setting(read.zone, "UTC", "time zone of accounts that don't report one")
     max_rate: float | None = setting(
-        read.rate, None, "most requests a second per account, below the service's rate limit"
+        read.rate, None, "requests a second per account, to use less than the service's rate limit"
     )
     night_minutes: int = setting(
         read.count,
         30,
-        "minutes in which a night reads every timeline and coupon; what takes longer is planned",
+        "a night reads all timelines and coupons if that takes at most this many minutes",
     )
     max_age_days: int = setting(
-        read.count, 7, "maximum age in days: no contact's timeline and coupons get older"
+        read.count, 7, "maximum age of a contact's timeline and coupons, in days"
     )
     max_requests: int | None = setting(
-        read.count, None, "most requests of one run, over all accounts"
+        read.count, None, "maximum number of requests of a run, for all accounts together"
     )
     until: dt.time | None = setting(
-        read.clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone"
+        read.clock_time,
+        None,
+        "time after which a run sends no request, like 06:00, in the schedule's time zone",
     )
     shrink_limit: float = setting(
         read.share,
         0.5,
-        "shrink check: a listing that lost ten rows or more, and more than this share of them, "
-        "is refused",
+        "shrink check: refuse a listing that lost ten rows or more, and more than this share",
     )
     lock_seconds: float = setting(
-        read.whole, 120, "how long to wait for a warehouse that another program has open"
+        read.whole, 120, "how long to wait while another program uses the warehouse"
     )
     attribution_hours: str = setting(
         read.windows,
@@ -104,43 +103,42 @@ class Settings:
     rate_messages: int = setting(
         read.count,
         100,
-        "how many messages a rate needs to say something: of fewer it is marked (is_small_sample)",
+        "messages that a rate needs; with fewer it is marked (is_small_sample)",
     )
     kept: Kept = setting(
         read.kept,
         Kept(),
-        "days for which each kind of data is kept; name those to change, like bodies=ever,logs=30",
+        "days to keep each kind of data; list only changes, like bodies=ever,logs=30",
         "MARKETING_KEEP",
     )
     models_memory: str = setting(
-        read.memory, "2GB", "most memory that building the models, or a custom table, takes"
+        read.memory, "2GB", "memory limit for building models, and for each custom table"
     )
     schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting(read.zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
         read.personal_data,
         PersonalData.KEEP,
-        f"personal data in what is published: {read.join_choices(PersonalData)}",
+        f"personal data in the published copy and report: {read.join_choices(PersonalData)}",
     )
     personal_key: Secret | None = setting(
         read.personal_key,
         None,
-        "key of the hashes; without one, `personal.key` of the home is created and used",
+        "key of the hashes (default: `personal.key` in the home, created on first use)",
     )
     alert_url: str = setting(
         str,
         "",
-        "webhook address that failed runs, pushes that need a person, and unusual days are "
-        "posted to",
+        "webhook address for alerts: failed runs, pushes that need a person, unusual days",
     )
     alert_after_hours: int = setting(
-        read.count, 30, "hours without a complete reading after which an account is reported"
+        read.count, 30, "hours after which an account without a complete reading is reported"
     )
     mail_url: read.MailServer | None = setting(
         read.mail_server,
         None,
         "mail server for new reports, like smtps://USER:PASSWORD@HOST, or smtp://… for STARTTLS; "
-        "or `MARKETING_MAIL_URL_FILE`, a file that holds it",
+        "or `MARKETING_MAIL_URL_FILE`, a file with the address",
     )
     mail_from: str = setting(read.mailbox, "", "sender address of reports")
     mail_to: tuple[str, ...] = setting(read.mailboxes, (), "recipients of reports, comma-separated")
@@ -148,38 +146,36 @@ class Settings:
         read.mail_on, "nightly", "nightly, or a weekday: the first new report from that day on"
     )
     activations: bool = setting(
-        read.switch, False, "on: every nightly sync pushes the segments of activations.toml"
+        read.switch, False, "on: every nightly sync pushes the audience syncs of activations.toml"
     )
     shard: str = setting(
         str,
         "",
-        "the shard of accounts.toml to work on; its home is a folder of that name in the home",
+        "the shard in accounts.toml to use; its home is a folder with this name in the home",
     )
     run_tags: str = setting(
         read.tags,
         "",
-        "tags of the scheduled runs as JSON, for their launcher; {shard} becomes the shard's name",
+        "tags of scheduled runs for the launcher, as JSON; {shard} is replaced by the shard's name",
     )
     network_home: bool = setting(
         read.switch,
         False,
-        "on: the home may be on a network file system that only this machine uses",
+        "on: allow a home on a network file system that only this machine uses",
     )
     budget_url: Secret | None = setting(
         read.redis_url,
         None,
         "Redis that shares the rate limit among machines, like redis://HOST:6379/0",
     )
-    backup_dir: str = setting(
-        read.folder, "", "folder that every run and push backs the home up to"
-    )
+    backup_dir: str = setting(read.folder, "", "folder for a backup after every run and push")
     body_limit: int = setting(
         read.size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected"
     )
     input_limit: int = setting(
-        read.size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query"
+        read.size, INPUT_LIMIT, "largest file, unpacked, or query result of a push"
     )
-    query_seconds: int = setting(read.count, 600, "how long a query or a custom table may take")
+    query_seconds: int = setting(read.count, 600, "time limit of a query or a custom table")
     log_level: str = setting(
         read.log_level,
         "WARNING",
@@ -187,12 +183,12 @@ class Settings:
         "MARKETING_LOG",
     )
     log_format: str = setting(
-        read.log_format, "text", "format of that log: text, or json with one object per line"
+        read.log_format, "text", "format of the log: text, or json with one object per line"
     )
     sandbox_url: str = setting(
         read.service_address,
         "",
-        "address of a sandbox that is already running, instead of the embedded one",
+        "address of a running sandbox, to use instead of the embedded one",
     )
     sandbox_contacts: int = setting(read.whole, 150, "contacts of the embedded sandbox")
 

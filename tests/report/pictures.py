@@ -94,6 +94,34 @@ def many_lists(account: AccountData) -> AccountData:
     return with_rows(account, lists=[{"name": name} | size for name in [*names, "18 other lists"]])
 
 
+def long_names(account: AccountData) -> AccountData:
+    """Names and subjects as long as people write them, and some that are too long."""
+    words = "Grand opening of our second restaurant at the harbor, with live music and a free dessert for everybody "
+    names = [words, "Donaudampfschifffahrtsgesellschaft" * 3, "<b>Sale</b> & more " * 9, "משלוח חינם " * 12]
+    renamed = {
+        key: [
+            {
+                column: names[place % 4]
+                if isinstance(value, str) and column in ("subject", "name", "message", "link", "inquiry")
+                else value
+                for column, value in row.items()
+            }
+            for place, row in enumerate(account.rows[key])
+        ]
+        for key in (
+            "campaigns",
+            "lists",
+            "posts",
+            "reviews",
+            "lifecycle_messages",
+            "lifecycle_regained",
+            "waiting",
+        )
+    }
+    business = [{"business_name": words, "timezone": "UTC"}]
+    return with_rows(account, business=business, **renamed)
+
+
 def refused(account: AccountData) -> AccountData:
     """A refused listing, and data that could not be read."""
     broken = {"coverage_rate": 0.3, "rejected_count": 12, "reason": "HTTP 500 from the service"}
@@ -110,6 +138,7 @@ def refused(account: AccountData) -> AccountData:
 #: State → its home, and its accounts, made of the home's account.
 STATES: dict[str, tuple[str, Callable[[AccountData], list[AccountData]]]] = {
     **{home: (home, lambda account: [account]) for home in HOMES},
+    "long-names": ("second", lambda account: [long_names(account)]),
     "lists": ("second", lambda account: [many_lists(account)]),
     "namesakes": ("second", lambda account: [account, with_rows(account, "south")]),
     "overview": (

@@ -382,6 +382,9 @@ def test_columns_and_rows_without_any_value_are_left_out() -> None:
     assert ">Moved<" in page(account(**FULL))
     assert ">Moved<" not in page(account(**FULL | {"lists": [unknown]}))
     assert "LinkedIn" in page(account(**FULL))
+    assert '<th class="head number" scope="col">Contacts joined<' in page(account(**FULL))
+    months = [FULL["months"][0] | {"joined_count": None}]
+    assert ">Contacts joined</th>" not in page(account(**FULL | {"months": months}))
     silent = FULL["networks"][0] | {"post_count": None}
     assert "LinkedIn" not in page(account(**FULL | {"networks": [silent, silent | {"network": "x"}]}))
 
@@ -421,6 +424,28 @@ def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[Accoun
     assert "None" not in html
     assert html.count("Not read completely yet: Last week, By month, Campaigns") == len(accounts)
     assert ("Nothing has been read yet." in html) is not bool(accounts)
+
+
+def test_sections_without_data_are_left_out_and_named_once() -> None:
+    read = [
+        FULL["freshness"][0] | {"subject": subject, "coverage_rate": 1.0}
+        for subject in ("lists", "contacts", "campaigns", "campaign_stats")
+    ]
+    html = page(account(freshness=read))
+    assert re.findall(r'id="main-(\w+)"', html) == ["data"]
+    assert html.count("There are no contacts yet.") == 1, "neither contacts nor tiers"
+    assert "Not read completely yet: Reputation, Social networks." in html
+    assert "Not read completely" not in page(account(**FULL))
+
+
+def test_a_site_without_a_known_review_has_an_empty_field_unless_all_were_read() -> None:
+    first = FULL["site_months"][0]
+    earlier = (TODAY.replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+    months = [FULL["months"][0], FULL["months"][0] | {"begins_on": earlier, "online_review_count": None}]
+    sites = [first, first | {"channel": "Foursquare", "begins_on": earlier}]
+    html = page(account(**FULL | {"months": months, "site_months": sites}))
+    fields = re.findall(r'<td class="cell number heat muted">(.*?)</td>', html)
+    assert fields == ["0", ""], "Foursquare in March, Yelp in February"
 
 
 @pytest.mark.parametrize(("coverage", "is_said"), [(1.0, True), (0.5, False), (None, False)])
@@ -672,6 +697,7 @@ def test_unusual_days_are_told_below_what_changed_by_the_names_of_the_page() -> 
 def test_a_figure_shows_how_it_came_to_be() -> None:
     assert draw_sparkline("People", [1, 3, 2]).count("L") == 2
     assert not draw_sparkline("People", [2, 2, 2])
+    assert not draw_sparkline("People", [1, 2]), "two nights are no trend"
     assert not draw_sparkline("People", [])
 
 

@@ -34,3 +34,4 @@ def test_paper_keeps_headings_with_what_they_head_and_ends_with_the_text() -> No
     sheet = page(account("harbor", **FULL), account("pier")).split("@media print")[1]
     assert ".account+.account{break-before:page}" in sheet
     assert ".lead" in sheet.split("{break-after:avoid}")[0]
+    assert ".sort{display:contents}" in sheet, "Chromium does not repeat buttons in headings"

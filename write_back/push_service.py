@@ -36,7 +36,7 @@ from write_back.account_state import load_known
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
-from write_back.item import Options, Plan, Source
+from write_back.item import Options, Plan
 from write_back.kinds import KINDS, Kind, make_plan, verify_pushes
 from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, open_outbox
@@ -115,7 +115,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
 
 def _read_rows(settings: Settings, order: Order) -> Rows:
     if order.reverts is not None:
-        return Rows({}, [], Source("", ""))  # each plan makes the rows of a revert
+        return Rows({}, [])  # each plan makes the rows of a revert
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
         return read_query(settings, order.query or "", zone)

@@ -76,7 +76,7 @@ def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
     rows = kept_rows(folder_of(home, push.push_id) / "rows.parquet")
     if rows is None:
         numbers = {row for reason in reasons for row in reason.rows}
-        rows = Rows({}, sorted(numbers), Source("", ""))
+        rows = Rows({}, sorted(numbers))
     rows = replace(rows, source=Source(push.source, ""))
     chosen = {name: push.options.get(name) for name in _REPEATED}
     options = {name: value for name, value in chosen.items() if value}
@@ -195,4 +195,4 @@ def kept_rows(path: Path) -> Rows | None:
         )
         return None
     known_places = {number: place for number, place in places if place is not None}
-    return Rows(columns, numbers, Source("", ""), places=known_places)
+    return Rows(columns, numbers, places=known_places)

@@ -1,9 +1,9 @@
 """Reading the input of a push: CSV, TSV, Excel and Parquet files, or standard input.
 
-What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the
-readers of DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is
-left open, and do not count blank rows. Not here: how bytes become text (`encodings`), which sheet
-of a workbook is read (`workbook`), queries (`query`), what columns mean (`columns`)."""
+The content decides the format, before the name. Python's `csv` reads CSV: the readers of DuckDB and
+pyarrow are ten times as fast, but they join rows after an unclosed quotation mark, and do not count
+blank rows. Not here: decoding bytes (`encodings`), choosing a workbook's sheet (`workbook`),
+queries (`query`), what columns mean (`columns`)."""
 
 import codecs
 import contextlib
@@ -39,19 +39,21 @@ _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _NO_TABLE = (b"<", b"%PDF", b'{"', b"[{")
 _DELIMITERS = ",;\t|"
-#: Rows that are decoded together; what that takes in memory is let go of before the next ones.
+#: Rows that are decoded together, which limits the memory.
 BATCH = 50_000
-#: Lines in which a delimiter is looked for, and letters of each, below csv's own limit for a cell;
-#: bytes that are unpacked together; what a cell takes at least, once it is read.
+#: Lines in which the delimiter is looked for, and letters of each line. csv's limit for a cell is
+#: higher.
 _HEADER_LINES = 30
 _LONGEST_HEADER = 100_000
+#: Bytes that are unpacked together.
 _CHUNK = 1 << 20
+#: The least memory that a cell takes.
 _CELL_BYTES = 25
 
 
 class InputBudget:
-    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the
-    setting MARKETING_INPUT_LIMIT)."""
+    """Counts the bytes and cells of an input. `limit`: in bytes (the setting
+    MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
@@ -59,9 +61,9 @@ class InputBudget:
         self._size = self._cells = 0
 
     def take_bytes(self, size: int = 0, *, cells: int = 0) -> None:
-        """Raises InputError when that is more than was left."""
-        self._size = self._size + size
-        self._cells = self._cells + cells
+        """Raises InputError when the input has more than its limit."""
+        self._size += size
+        self._cells += cells
         advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
         if self._size > self.limit:
             raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
@@ -71,7 +73,7 @@ class InputBudget:
             )
 
     def limit_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, as far as there is room for them."""
+        """The batches. Raises InputError after the limit."""
         for batch in batches:
             self.take_bytes(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
             yield batch
@@ -85,14 +87,15 @@ def read_file(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> Rows:
-    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input.
-    `encoding`: of a text file without a mark; `sheet`: of a workbook, else the first. Raises
-    InputError."""
-    is_piped_in = str(path) == "-"
-    name = "standard input" if is_piped_in else path.name
-    content = (
-        (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _read_content(path, limit)
-    )
+    """The rows of a file of at most `limit` bytes, packed and unpacked; `-` is standard input.
+    `encoding`: of a text file without a byte-order mark; `sheet`: of a workbook; None: the first.
+    Raises InputError."""
+    if str(path) == "-":
+        name = "standard input"
+        content = (stdin or sys.stdin.buffer).read(limit + 1)
+    else:
+        name = path.name
+        content = _read_content(path, limit)
     InputBudget(name, limit).take_bytes(len(content))
     budget = InputBudget(name, limit)
     if content.startswith(_ZIP):
@@ -110,7 +113,7 @@ def read_file(
 
 
 def _check_is_text(name: str, suffix: str, content: bytes) -> None:
-    """InputError for what only seems to be CSV."""
+    """Raises InputError for files that are not CSV."""
     begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if begins.startswith(_NO_TABLE):
         raise InputError(
@@ -121,7 +124,7 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
 
 
 def _read_content(path: Path, limit: int) -> bytes:
-    """One byte more than the limit shows that there is more."""
+    """Reads one byte more than the limit, which shows that the file is larger."""
     try:
         with path.expanduser().open("rb") as file:
             return file.read(limit + 1)
@@ -145,13 +148,12 @@ def _read_csv(name: str, text: str, budget: InputBudget) -> Rows:
 
 
 def _count_columns(text: str, delimiter: str) -> int:
-    """How many columns the delimiter splits the header into; a quoted name may have line breaks in
-    it."""
-    lines = (
-        line[:_LONGEST_HEADER] for line in islice(io.StringIO(text, newline=""), _HEADER_LINES)
-    )
+    """How many columns the header has with this delimiter. A quoted name may have line breaks."""
+    first_lines = islice(io.StringIO(text, newline=""), _HEADER_LINES)
+    lines = (line[:_LONGEST_HEADER] for line in first_lines)
+    records = csv.reader(lines, delimiter=delimiter)
     with contextlib.suppress(csv.Error):
-        return len(next(filter(any, csv.reader(lines, delimiter=delimiter)), ()))
+        return len(next(filter(any, records), ()))
     return 0
 
 
@@ -181,7 +183,7 @@ def _read_records(
         raise InputError(f"{name}: row {len(lines) + 1} {wrong}") from None
 
 
-# -- Excel: a sheet with the values that Excel stored for its formulas
+# -- Excel: a sheet, with the stored values of its formulas
 
 
 def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | None) -> Rows:
@@ -193,7 +195,7 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
         found, lines, notes = read_sheet(name, content, budget.take_bytes, title)
     except InputError:
         raise
-    except Exception as error:  # damaged files have many ways of it
+    except Exception as error:  # damaged files raise many kinds of errors
         raise InputError(
             f"{name} cannot be read as an Excel workbook ({type(error).__name__}): save it "
             "again, or as CSV"
@@ -218,8 +220,8 @@ def _describe_hidden(numbers: list[int]) -> str:
 
 
 def _check_size(content: bytes, budget: InputBudget) -> None:
-    """Unpack everything a piece at a time, to know how large it is: the directory may say what it
-    likes, and zipfile believes it."""
+    """Unpack everything in pieces to find out how large it is. The size in the archive's directory
+    may be wrong, and zipfile trusts it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -231,7 +233,7 @@ def _check_size(content: bytes, budget: InputBudget) -> None:
                     budget.take_bytes(len(chunk))
 
 
-# -- columnar input: Parquet files, and what a query gave
+# -- columnar input: Parquet files and results of queries
 
 
 def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
@@ -263,16 +265,14 @@ def rows_of_batches(
 
 
 def _convert_values(values: pa.Array) -> list[Any]:
-    """As Python has them; CannotBeSent in place of what it has not, like a moment after the year
-    9999."""
+    """Python values, with CannotBeSent in place of values that Python does not have, such as a date
+    after the year 9999."""
     kind = values.type
-    if pa.types.is_float32(kind) or pa.types.is_float16(
-        kind
-    ):  # in its own shortest form: 0.1, not 0.10000000149
-        return [
-            None if text is None else float(text) for text in values.cast(pa.string()).to_pylist()
-        ]
-    if getattr(kind, "unit", "") == "ns":  # which Python has no type for
+    if pa.types.is_float32(kind) or pa.types.is_float16(kind):
+        # by the shortest text: 0.1, not 0.10000000149
+        texts = values.cast(pa.string()).to_pylist()
+        return [None if text is None else float(text) for text in texts]
+    if getattr(kind, "unit", "") == "ns":  # Python has no such type
         values = values.cast(_MICROSECONDS[type(kind)](kind), safe=False)
     try:
         found: list[Any] = values.to_pylist()
@@ -285,7 +285,7 @@ _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
     pa.TimestampType: lambda kind: pa.timestamp("us", kind.tz),
     pa.Time64Type: lambda _: pa.time64("us"),
 }
-#: Among them: a zone that nobody knows is a KeyError.
+#: An unknown zone raises KeyError.
 _NO_VALUE = (pa.ArrowException, OverflowError, ValueError, KeyError)
 
 

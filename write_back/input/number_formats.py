@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from write_back.input.rows import Seen, Stored, number_text, text_of
 
-#: Dates in the form of the reader's own system, which a workbook does not tell.
+#: Formats that follow the reader's own system, which a workbook does not have.
 _OF_THE_SYSTEM = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm"}
 _NUMBER = re.compile(r"(#,##(?=0[.%]|0$))?(0+)(?:\.(0+))?( ?%)?")
-#: Signs between the parts of a date that are marked as text.
+#: Quoted signs between the parts of a date.
 _MARKED = re.compile(r'"([^"a-z]*)"|\\([^a-z])', re.IGNORECASE)
-#: The language of a format, which matters where words are displayed.
+#: The language of a format, which only matters for words.
 _LANGUAGE = re.compile(r"\[\$-[0-9a-f]{1,4}\]")
 _WORDS = re.compile("mmm|ddd|am/pm")
 #: `m` after hours or before seconds.
@@ -25,25 +25,37 @@ _MINUTES = re.compile(r"(?<=h)[^a-z]*mm?(?!m)|(?<!m)mm?(?=[^a-z]*s)")
 _DATE_PART = re.compile("am/pm|y+|m+|d+|h+|n+|s+")
 #: For `strftime`; `n` are minutes.
 _DATE_FORMS = {
-    **{"yyyy": "%Y", "yy": "%y", "mmmm": "%B", "mmm": "%b", "mm": "%m", "m": "%-m"},
-    **{"dddd": "%A", "ddd": "%a", "dd": "%d", "d": "%-d", "hh": "%H", "h": "%-H"},
-    **{"nn": "%M", "n": "%-M", "ss": "%S", "s": "%-S", "am/pm": "%p"},
+    "yyyy": "%Y",
+    "yy": "%y",
+    "mmmm": "%B",
+    "mmm": "%b",
+    "mm": "%m",
+    "m": "%-m",
+    "dddd": "%A",
+    "ddd": "%a",
+    "dd": "%d",
+    "d": "%-d",
+    "hh": "%H",
+    "h": "%-H",
+    "nn": "%M",
+    "n": "%-M",
+    "ss": "%S",
+    "s": "%-S",
+    "am/pm": "%p",
 }
 
 
 def show_number(value: float, code: str) -> Seen:
-    """What a number displays with a format."""
+    """The text that Excel displays for a number with a format."""
     stored = number_text(value) or ""
     if code in ("General", "@"):
         return Seen(stored, value)
     match = _NUMBER.fullmatch(code)
+    if match is None:
+        return Stored(stored, value)
     try:
-        return (
-            Stored(stored, value)
-            if match is None
-            else Seen(_format_number(value, *match.groups("")), value)
-        )
-    except ArithmeticError:  # of huge numbers
+        return Seen(_format_number(value, *match.groups("")), value)
+    except ArithmeticError:  # the number is too large
         return Stored(stored, value)
 
 
@@ -56,7 +68,7 @@ def _format_number(value: float, thousands: str, zeros: str, decimals: str, perc
 
 
 def show_date(value: dt.datetime | dt.time, code: str) -> Seen:
-    """What a date or time displays with a format."""
+    """The text that Excel displays for a date or time with a format."""
     stored = value if isinstance(value, dt.datetime) else str(value)
     form = _date_form(_OF_THE_SYSTEM.get(code, code))
     if form is None:
@@ -66,9 +78,11 @@ def show_date(value: dt.datetime | dt.time, code: str) -> Seen:
 
 @lru_cache
 def _date_form(code: str) -> str | None:
-    """A format of dates for `strftime`; None for one that is not supported."""
-    plain = code.lower().removesuffix(";@").replace("[$-409]", "")  # nothing of texts; in English
-    plain = plain if _WORDS.search(plain) else _LANGUAGE.sub("", plain)
+    """The date format for `strftime`; None if it is not supported."""
+    # without the format of texts, and without the language English
+    plain = code.lower().removesuffix(";@").replace("[$-409]", "")
+    if not _WORDS.search(plain):
+        plain = _LANGUAGE.sub("", plain)
     plain = _MARKED.sub(lambda marked: marked[1] or marked[2] or "", plain)
     plain = _MINUTES.sub(lambda minutes: minutes[0].replace("m", "n"), plain)
     parts = _DATE_PART.findall(plain)

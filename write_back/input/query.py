@@ -1,5 +1,5 @@
-"""The rows of one SELECT on the warehouse, which reads its tables alone (`warehouse.sealed_query`).
-Not here: files (`files`), what columns mean (`columns`)."""
+"""The rows of one SELECT on the warehouse, which can read only its tables
+(`warehouse.sealed_query`). Not here: files (`files`), what columns mean (`columns`)."""
 
 import duckdb
 import pyarrow as pa
@@ -17,9 +17,8 @@ _LOSSY_TYPES = ("UHUGEINT", "TIME WITH TIME ZONE")
 
 
 def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
-    """The rows, with times that have no zone taken as those of `zone`. The result may be as large
-    as an input, and the query may take that much memory. Raises InputError, and what `connect`
-    raises."""
+    """The rows. Times without a zone are in `zone`. The result and the query's memory have the
+    limit of an input file. Raises InputError, and what `open_warehouse` raises."""
     limits = QueryLimits(
         seconds=settings.query_seconds,
         memory_bytes=settings.input_limit,

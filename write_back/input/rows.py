@@ -1,7 +1,7 @@
-"""The rows of a push: named columns, cells as text or date-times, and the numbers that a
-spreadsheet gives its rows.
+"""The rows of a push: named columns, cells as text or date-times, and row numbers as in a
+spreadsheet.
 
-Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it
+Belongs here: turning values into cells, and checks of the whole input. Not here: reading files
 (`files`), what columns mean (`columns`)."""
 
 import contextlib
@@ -24,11 +24,11 @@ from write_back.item import Source
 #: Text without blanks around it, a date-time (aware or not), None for an empty cell.
 Cell = str | dt.datetime | None
 
-#: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is
-#: text.
+#: A cell that begins with one of these is a formula in a spreadsheet, unless an apostrophe precedes
+#: it.
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
-#: How programs write that there is nothing, and what a formula that failed leaves in its cell.
+#: How programs write an empty value, and what a failed formula displays.
 _NOTHING = {
     "NULL",
     "null",
@@ -40,8 +40,15 @@ _NOTHING = {
     "\\N",
     "(none)",
     "undefined",
+    "nan",
+    "NaN",
+    "NAN",
+    "None",
+    "NaT",
+    "<NA>",
+    "N/A",
+    "n/a",
 }
-_NOTHING |= {"nan", "NaN", "NAN", "None", "NaT", "<NA>", "N/A", "n/a"}
 _FAILED = {
     "#N/A",
     "#REF!",
@@ -53,12 +60,17 @@ _FAILED = {
     "#SPILL!",
     "#CALC!",
     "#FIELD!",
+    "#BLOCKED!",
+    "#UNKNOWN!",
+    "#BUSY!",
+    "#CONNECT!",
+    "#ERROR!",
+    "#PYTHON!",
+    "#GETTING_DATA",
 }
-_FAILED |= {"#BLOCKED!", "#UNKNOWN!", "#BUSY!", "#CONNECT!", "#ERROR!", "#PYTHON!", "#GETTING_DATA"}
-#: What says that there is nothing, in whatever form of input.
+#: Marks of an empty value in any form of input.
 MARKS = _NOTHING | _FAILED
-#: Neither seen nor part of what is: of these a joiner between letters of some scripts and in emoji
-#: is.
+#: Invisible characters, except joiners between letters of some scripts and in emoji.
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff9-\ufffb]"
@@ -67,8 +79,7 @@ _UNSEEN = re.compile(
 
 
 class Seen(str):
-    """What a cell of a workbook shows of `value`, a number or a date: who wants that takes it from
-    there."""
+    """The text that a cell of a workbook displays; `value` is the number or date itself."""
 
     __slots__ = ("value",)
     value: float | dt.datetime | str
@@ -80,25 +91,25 @@ class Seen(str):
 
 
 class Stored(Seen):
-    """The value itself, where the cell's number format is none of the usual ones: what a person
-    sees of it is unknown."""
+    """The value itself, because the cell's number format is not supported: the displayed text is
+    unknown."""
 
     __slots__ = ()
 
 
 class CannotBeSent(Exception):
-    """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the
-    value."""
+    """Why a value of a file or query cannot be sent, as a sentence. Readers also put one in place
+    of the value."""
 
 
 class InputError(WrongUse):
-    """The input as a whole cannot be used: one sentence that says what to do. Nothing was
+    """The input as a whole cannot be used, with one sentence that says what to do. Nothing was
     planned."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of an input, column by column; rows that are entirely empty are left out.
+    """The rows of an input, column by column, without empty rows.
 
     `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below
     it 2; the first row of a query or a Parquet file is 1. `faults`: row number → why the row cannot
@@ -108,7 +119,7 @@ class Rows:
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
-    source: Source
+    source: Source = field(default=Source("", ""))
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     cell_faults: Mapping[str, Mapping[int, str]] = field(default_factory=dict, repr=False)
@@ -123,7 +134,7 @@ class Rows:
         return f"{self.source.name}, {self.places.get(number, f'row {number}')}"
 
     def take_rows(self, places: Iterable[int]) -> "Rows":
-        """The rows that stand there."""
+        """The rows at these places."""
         left = list(places)
         if len(left) == len(self.numbers):
             return self
@@ -142,7 +153,7 @@ class Rows:
 
 
 def text_of(cell: Cell) -> str | None:
-    """The cell as it is sent as text; midnight without an offset is a day."""
+    """The cell as it is sent. Midnight without an offset is a day."""
     if not isinstance(cell, dt.datetime):
         return str(cell) if isinstance(cell, Seen) else cell
     if cell.tzinfo is None and cell.time() == dt.time():
@@ -151,40 +162,37 @@ def text_of(cell: Cell) -> str | None:
 
 
 def cell_text(cell: Cell) -> str | None:
-    """The text of what a cell holds, where numbers and dates are wanted: 1001, though it shows
-    `1,001`."""
+    """The text of the cell's value, for numbers and dates: 1001, although it displays `1,001`."""
     value = cell.value if isinstance(cell, Seen) else cell
     return number_text(value) if isinstance(value, float) else text_of(value)
 
 
 def kept_text(cell: Cell) -> str | None:
-    """The cell as a file of rejected rows has it: a whole date as it can be read in one way
-    only."""
-    return (
-        cell_text(cell)
-        if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime)
-        else text_of(cell)
-    )
+    """The cell for a file of rejected rows, with unambiguous dates."""
+    is_date = isinstance(cell, Seen) and isinstance(cell.value, dt.datetime)
+    return cell_text(cell) if is_date else text_of(cell)
 
 
 def as_seen(text: str) -> str:
-    """Names that look alike are alike: one form of each letter, no characters that show nothing,
-    blanks as plain ones, one at a time."""
+    """The name with one form of each letter, without invisible characters and repeated blanks, so
+    that names that look equal are equal."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
-    return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", text)).split())
+    visible = _UNSEEN.sub("", unicodedata.normalize("NFC", text))
+    return " ".join(visible.split())
 
 
 def cell_of(value: Any) -> Cell:
-    """Any value of a file or query as a cell; CannotBeSent for what has no text, errors and
-    infinity."""
+    """Any value of a file or query as a cell. Raises CannotBeSent for errors, infinity and values
+    without a text."""
     if type(value) is str:
         text = value.strip()
         if text[:2] == '="':
             raise CannotBeSent(f"it is the formula {show_name(text)}: write the text that it shows")
         if text in _FAILED:
             raise CannotBeSent("the cell shows an error like #N/A")
-        return (text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS else text) or None
+        is_defused = text[:1] == "'" and text[1:2] in FORMULA_SIGNS
+        return (text[1:] if is_defused else text) or None
     if value is None:
         return None
     if isinstance(value, list):
@@ -200,7 +208,7 @@ def _listed_text(value: Any) -> str | None:
 
 
 def number_text(number: float) -> str | None:
-    """In full: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for what is no number."""
+    """In full: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for NaN."""
     if number != number:
         return None
     if number in (float("inf"), float("-inf")):
@@ -237,13 +245,7 @@ def _format_number(value: float | Decimal) -> str | None:
         return str(value)
     if isinstance(value, float):
         return number_text(value)
-    return (
-        None
-        if value.is_nan()
-        else format(value, "f")
-        if value.is_finite()
-        else number_text(float(value))
-    )
+    return format(value, "f") if value.is_finite() else number_text(float(value))
 
 
 def rows_of_records(
@@ -253,12 +255,13 @@ def rows_of_records(
     numbers: Sequence[int] | None = None,
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its records as they stand in a file. The first that is not empty is the header.
+    """Rows from the records of a file. The first record that is not empty is the header.
 
-    Short records are filled up; one that is longer than the header is a fault of its row. Raises
-    InputError."""
+    Short records are filled up. A record that is longer than the header is a fault of its row.
+    Raises InputError."""
     numbered = zip(numbers or count(1), records, strict=False)
-    number, titles = next((record for record in numbered if _has_content(record[1])), (0, ()))
+    filled = (record for record in numbered if _has_content(record[1]))
+    number, titles = next(filled, (0, ()))
     if not titles:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
     try:
@@ -296,13 +299,20 @@ def rows_of_columns(
     faults: Mapping[int, str] | None = None,
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its columns. Raises InputError when two have one name."""
+    """Rows from columns. Raises InputError when two columns have one name."""
     notes = list(warnings)
     cleaned = _clean_columns(name, header, columns, numbers, notes)
     cells = {title: column.cells for title, column in cleaned.items()}
     cell_faults = {title: column.faults for title, column in cleaned.items() if column.faults}
-    rows = Rows(cells, numbers, Source(name, ""), faults or {}, tuple(notes), cell_faults)
-    rows = _drop_empty_rows(rows)
+    rows = _drop_empty_rows(
+        Rows(
+            cells,
+            numbers,
+            faults=faults or {},
+            warnings=tuple(notes),
+            cell_faults=cell_faults,
+        )
+    )
     return replace(rows, source=Source(name, hash_cells(rows.cells)))
 
 
@@ -313,7 +323,7 @@ def _clean_columns(
     numbers: list[int],
     notes: list[str],
 ) -> dict[str, "_Cleaned"]:
-    """The columns that say something by their titles; `notes` gets what a person should know."""
+    """The columns that are not empty, by title; `notes` gets what a person should know."""
     cleaned: dict[str, _Cleaned] = {}
     nothing = Counter[str]()
     for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
@@ -326,9 +336,8 @@ def _clean_columns(
         if title is not None or found.faults or any(cell is not None for cell in found.cells):
             cleaned[word] = found
     if nothing:
-        marks = ", ".join(
-            f"{show_name(mark)} ({times:,})" for mark, times in nothing.most_common(5)
-        )
+        most_common = nothing.most_common(5)
+        marks = ", ".join(f"{show_name(mark)} ({times:,})" for mark, times in most_common)
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
     return cleaned
 
@@ -353,7 +362,7 @@ class _Cleaned(NamedTuple):
 def _clean_column(
     column: Sequence[Any], numbers: Sequence[int], title: str, nothing: Counter[str]
 ) -> _Cleaned:
-    """The cells of a column; `nothing` counts the marks that were taken for none."""
+    """The cells of a column; `nothing` counts the marks of empty values."""
     cells, faults = _cells_and_faults(column, numbers, title)
     marks = _NOTHING.intersection(cells)
     if marks:
@@ -365,7 +374,8 @@ def _clean_column(
 def _cells_and_faults(
     column: Sequence[Any], numbers: Sequence[int], title: str
 ) -> tuple[list[Cell], dict[int, str]]:
-    """And row number → why there is none. One by one only where a value cannot be sent."""
+    """The cells, and row number → why a cell cannot be sent. Values are converted one by one only
+    if one of them cannot be sent."""
     with contextlib.suppress(CannotBeSent):
         return [None if value is None else cell_of(value) for value in column], {}
     cells: list[Cell] = []
@@ -388,11 +398,11 @@ def hash_cells(cells: Mapping[str, Sequence[object]]) -> str:
 
 
 def show_name(text: str) -> str:
-    """A name from the input as a message may show it: shortened, and never an address."""
+    """A name from the input, quoted for a message: shortened, and never an address."""
     if mask_addresses(text) != text:
         return "(an address)"
     if text.strip("“”"):
-        # where the quotation begins and ends has to be plain (`push_report`)
+        # `push_report` has to find where the quotation begins and ends
         text = text.replace("“", '"')
     short = text if len(text) <= 40 else text[:39] + "…"
     return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

@@ -1,8 +1,8 @@
-"""What single cells mean: addresses, ids, statuses, tags, texts, times. Each function returns the
+"""Reading single cells: addresses, ids, statuses, tags, texts, times. Each function returns the
 value or raises BadValue.
 
-Reasons are sentences for the person who made the row; they never repeat an address. Not here: what
-needs the warehouse."""
+Reasons are sentences for the person who made the row, and never repeat an address. Not here: checks
+that need the warehouse."""
 
 import datetime as dt
 import ipaddress
@@ -17,14 +17,14 @@ from write_back.input.rows import MARKS, Cell, as_seen, cell_text, show_name, te
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS = 254
 MAX_LOCAL_PART = 64
-#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document
-#: in a cell is noticed.
+#: The service documents no limits ("Maximum sizes …: not shown"). These are generous; they only
+#: catch a whole document in a cell.
 MAX_TAG = 255
 MAX_FIELD = 5_000
 MAX_DESCRIPTION = 10_000
 _MAX_ID = 2**63 - 1
 
-#: However a status is called → its word.
+#: Any name of a status → its word.
 STATUS_WORDS = {name: word for code, word in STATUSES.items() for name in (word, str(code))}
 STATUS_WORDS["disactive"] = "unsubscribed"  # as the service calls it
 
@@ -33,9 +33,9 @@ class BadValue(Exception):
     """Why a row cannot be sent."""
 
 
-#: Quotes of every kind, which may stand around an address where it was copied from.
+#: Quotes that may be around a copied address.
 _AROUND = "'\"`´“”„‟‘’‚‛‹›«»*"
-#: What a local part and a label of a domain may be, with letters of any script.
+#: A local part, and a label of a domain, with letters of any script.
 _LOCAL = re.compile(
     r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]\ufffd]+)*"
 )
@@ -83,7 +83,7 @@ _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
 
 
 def read_id(cell: Cell, what: str) -> int:
-    """A whole positive number, also as `12.0`, as which some programs write it."""
+    """A positive whole number, also written as `12.0`."""
     match = _ID.fullmatch(cell_text(cell) or "")
     if match is None or not 0 < (number := int(match[1])) <= _MAX_ID:
         raise BadValue(f"{what} has to be a whole number")
@@ -111,16 +111,16 @@ def ip_address(text: str) -> str:
 
 _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-#: What programs write in place of a letter that they could not read.
+#: Programs write this for a letter that they could not read.
 _LOST = "\ufffd"
 
 
-#: How a spreadsheet shortens a long number, whose last digits are lost.
+#: A long number that a spreadsheet has shortened: its last digits are lost.
 _SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d{1,15})?E\+\d{2,3}", re.ASCII | re.IGNORECASE)
 
 
 def field_value(text: str, what: str) -> str:
-    """A custom field's, as a person sees it."""
+    """The value of a custom field."""
     if _SHORTENED.fullmatch(text):
         raise BadValue(
             f"{what} has {show_name(text)}, a number that a spreadsheet has shortened: format the "
@@ -130,7 +130,7 @@ def field_value(text: str, what: str) -> str:
 
 
 def check_text(text: str, what: str, limit: int) -> str:
-    """Line breaks and tabs may be in it, other control characters not."""
+    """Allows line breaks and tabs, but no other control characters."""
     if len(text) > limit:
         raise BadValue(f"{what} is too long: {len(text):,} characters, at most {limit:,}")
     if not text.isprintable() and _CONTROL.search(text):  # the former takes a third of the time
@@ -150,15 +150,14 @@ def read_action(cell: Cell) -> str:
     return word
 
 
-#: What people put between tags; what `;` is part of in a text from a web page; what others put
-#: around tags.
+#: Separators of tags; HTML entities, which have a `;`; quotes that may be around tags.
 _SIGNS = re.compile(r",|;|\|")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
 _QUOTES = "\"'`“”„‘’«»[]{}"
 
 
 def read_tags(text: str) -> tuple[str, ...]:
-    """Each once, in their order; BadValue where it is open which they are."""
+    """Each tag once, in their order. Raises BadValue if the text is ambiguous."""
     if _BREAKS.search(text.strip()):
         raise BadValue("a tag has a line break in it: put commas between tags")
     if _ENTITY.search(text):
@@ -168,7 +167,8 @@ def read_tags(text: str) -> tuple[str, ...]:
         )
     if len(set(_SIGNS.findall(text))) > 1:
         raise BadValue("there are several kinds of signs between the tags: put commas between them")
-    found = tuple(dict.fromkeys(filter(None, map(as_seen, _SIGNS.split(text)))))
+    parts = map(as_seen, _SIGNS.split(text))
+    found = tuple(dict.fromkeys(filter(None, parts)))
     if not found:
         raise BadValue("the tag is missing")
     for tag in found:
@@ -199,15 +199,14 @@ _WHOLE_HOURS = re.compile(r"(?<=:\d\d)(?:\.\d{1,9})? ?[+-]\d\d$|(?<=\.\d{6})[+-]
 
 
 class Moment(NamedTuple):
-    """`wall`: what the clocks in the account's zone showed, to the second. `at`: unix seconds."""
+    """`wall`: local time in the account's zone, to the second. `at`: unix seconds."""
 
     wall: dt.datetime
     at: int
 
 
 def _one_way(text: str) -> str:
-    """Written so that it can be read in one way; BadValue where it is open whether day or month is
-    first."""
+    """The text in an unambiguous form. Raises BadValue if the day or the month may be first."""
     text = _UNIVERSAL.sub("+00:00", text)
     if _WHOLE_HOURS.search(text):
         text += ":00"
@@ -231,8 +230,8 @@ def _month_and_day(first: int, second: int, sign: str) -> tuple[int, int]:
 
 
 def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
-    """BadValue for what is no date-time, and for a local one that a clock change skips or repeats,
-    since the service is sent local times only."""
+    """Raises BadValue for text that is not a date-time, and for a local time that a clock change
+    skips or repeats, because the service only gets local times."""
     aware = _parse_aware(_one_way(cell_text(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
@@ -254,10 +253,9 @@ def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
         raise BadValue(f"the date-time cannot be read ({error}): {_HINT}") from None
     if found is None or in_utc is None:
         raise BadValue("the date-time is missing")
-    # of the service's such a time is read by the clock before the change; of a person's it is a
+    # a skipped time from the service counts as before the clock change; from a person it is a
     # mistake
-    if found != in_utc and found.astimezone(zone).replace(tzinfo=None) != in_utc.replace(
-        tzinfo=None
-    ):
+    local = found.astimezone(zone).replace(tzinfo=None)
+    if found != in_utc and local != in_utc.replace(tzinfo=None):
         raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found

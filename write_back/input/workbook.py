@@ -1,7 +1,7 @@
-"""Reading a workbook (.xlsx): which sheet is read, and what its cells show.
+"""Reading a workbook (.xlsx): which sheet is read, and what its cells display.
 
-openpyxl reads the cells. It tells neither which rows are hidden nor which formulas have no stored
-value, so the sheet is read a second time for these. Not here: formats of numbers
+openpyxl reads the cells. It does not return which rows are hidden and which formulas have no stored
+value, so the sheet is read a second time for that. Not here: number formats
 (`number_formats`)."""
 
 import datetime as dt
@@ -21,7 +21,7 @@ from write_back.input.rows import CannotBeSent, InputError, show_name
 
 _TRUE = ("1", "true")
 _MOST_ROWS = 1 << 20
-#: What every package of this kind has.
+#: Every Office file has this part.
 _TYPES = "[Content_Types].xml"
 _NOT_CALCULATED = (
     "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
@@ -93,7 +93,7 @@ def _choose_sheet(name: str, sheets: Sequence[Any], title: str | None) -> tuple[
 
 
 def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
-    """InputError when cells are merged, since nobody can tell which rows their value is meant
+    """Raises InputError when cells are merged, because it is unclear which rows the value is
     for."""
     found = _Scanned(set(), set())
     number = 0
@@ -126,7 +126,7 @@ def _scan_sheet(name: str, archive: zipfile.ZipFile, sheet: Any) -> _Scanned:
 def _show_cell(cell: Any, scanned: _Scanned) -> str | CannotBeSent | None:
     value = cell.value
     if value is None:
-        coordinate = getattr(cell, "coordinate", "")  # an empty one has none
+        coordinate = getattr(cell, "coordinate", "")  # an empty cell has none
         is_unknown = coordinate in scanned.not_calculated
         return CannotBeSent(_NOT_CALCULATED.format(coordinate)) if is_unknown else None
     if isinstance(value, bool):

@@ -41,7 +41,7 @@ __all__ = [
     "TAGS",
     "Kind",
     "make_plan",
-    "verify",
+    "verify_pushes",
 ]
 
 

@@ -1,8 +1,8 @@
-"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for
-whatever a disk does, resuming with its copy, and one sender at a time.
+"""The outbox's file: an SQLite database that survives a kill and a power cut, its schema, clear
+errors for a full or broken disk, resuming with its copy, and one sender at a time.
 
-Every change is one transaction with synchronous=FULL: what was committed stays, what was not never
-happened. Not here: what the tables mean (`outbox`)."""
+Every change is one transaction with synchronous=FULL: it is stored completely or not at all. Not
+here: what the tables mean (`outbox`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from warehouse.sql import load_statements
 log = logging.getLogger(__name__)
 
 VERSION = VERSIONS["outbox"]
-_APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
+_APPLICATION_ID = 0x6D73_6F62  # "msob": marks our file among SQLite files
 # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 _BUSY_S = 30.0
 
@@ -48,7 +48,7 @@ STATEMENTS = load_statements(_FOLDER / "statements.sql")
 
 
 class OutboxError(Incomplete):
-    """Root of what can be wrong with the outbox: one sentence that says what to do."""
+    """Base of all errors of the outbox, with one sentence that says what to do."""
 
 
 class OutboxDamaged(OutboxError):
@@ -64,20 +64,20 @@ class OutboxTooOld(WrongUse, OutboxError):
 
 
 class OutboxHeld(OutboxError):
-    """It was restored, and what was sent since its backup is not known to it."""
+    """The outbox was restored, and does not have what was sent since its backup."""
 
 
 class OutboxFull(OutboxError):
-    """No room: what was committed before is kept, the change at hand did not happen."""
+    """The disk is full. Earlier changes are stored, this one is not."""
 
 
 class OutboxBusy(OutboxError):
-    """Another process did not end its transaction in good time, or sends for the same account."""
+    """Another process has not ended its transaction in time, or sends for the same account."""
 
 
 class Store:
-    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing
-    of sqlite3's."""
+    """One connection for all threads of a process, which take turns. Raises OutboxError instead of
+    errors of sqlite3."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
@@ -91,7 +91,7 @@ class Store:
                 raise OutboxDamaged(describe_damage(path, "it is gone"))
             if path.is_dir():
                 raise OutboxDamaged(describe_damage(path, "it is a folder"))
-            # the files beside it take its mode
+            # SQLite creates the files beside it with the same mode
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = sqlite3.connect(
                 path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
@@ -106,28 +106,28 @@ class Store:
                 raise
 
     def close(self) -> None:
-        """What was changed is copied first."""
+        """Update the copy first, if something was changed."""
         with self._lock:
             if self._is_changed:
                 self._write_copy()
             self._connection.close()
 
     def check_pages(self) -> None:
-        """OutboxDamaged when any page or index is not as it should be: 6 s for a million items."""
+        """Raises OutboxDamaged when a page or an index is damaged. Takes 6 s for a million
+        items."""
         with self._lock, self._explain_errors():
-            found = self._connection.execute("pragma integrity_check(1)").fetchone()[0]
-            if (found) != "ok":
+            (found,) = self._connection.execute("pragma integrity_check(1)").fetchone()
+            if found != "ok":
                 raise OutboxDamaged(describe_damage(self.path, found))
-            if self._connection.execute("select value from revision").fetchone()[0] < _read_note(
-                self.path
-            ):
+            (revision,) = self._connection.execute("select value from revision").fetchone()
+            if revision < _read_note(self.path):
                 raise OutboxDamaged(
                     describe_damage(self.path, "changes of a process that was killed are missing")
                 )
 
     def _write_copy(self) -> None:
-        """A copy that is damaged is replaced; one that cannot be written now is written after the
-        next change."""
+        """Replaces a damaged copy. A copy that cannot be written now is written after the next
+        change."""
         copy = copy_of(self.path)
         for is_last in (False, True):
             try:
@@ -144,19 +144,18 @@ class Store:
 
     def fetch_rows(self, statement: str, **values: Any) -> list[Any]:
         with self._lock, self._explain_errors():
-            return self._connection.execute(
-                STATEMENTS[statement], _encode_values(values)
-            ).fetchall()
+            found = self._connection.execute(STATEMENTS[statement], _encode_values(values))
+            return found.fetchall()
 
     def iterate_rows(self, statement: str, **values: Any) -> Iterator[Any]:
-        """The same as of one moment, one at a time, for more than memory should hold."""
+        """The same, as of one moment, one at a time, for results that are too large for memory."""
         with self._explain_errors():
             yield from self._connection.execute(STATEMENTS[statement], _encode_values(values))
 
     @contextmanager
     def open_change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it.
-        Within another one it is a part of that. Before the first one the file is checked."""
+        """One transaction: it is committed when the context ends without an error. Inside another
+        transaction it is a part of that one. Before the first transaction the file is checked."""
         with self._lock, self._explain_errors():
             if self._under_way is not None:
                 yield self._under_way
@@ -229,8 +228,7 @@ class Store:
 
 
 class Change:
-    """What may be done inside a transaction. `revision`: that of all that it changes; 0: nothing
-    yet."""
+    """A transaction. `revision`: of everything that it changes; 0: nothing yet."""
 
     def __init__(self, connection: sqlite3.Connection, now: float) -> None:
         self._connection = connection
@@ -300,19 +298,19 @@ def describe_damage(path: Path, text: str) -> str:
 
 
 def copy_of(path: Path) -> Path:
-    """Where the outbox's copy stands."""
+    """The file of the outbox's copy."""
     return path.with_name(f"{path.stem}.copy{path.suffix}")
 
 
 def revision_note(path: Path) -> Path:
-    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a
-    killed process left in its log."""
+    """A file that also has the revision of the last change, because SQLite ignores damaged changes
+    that a killed process left in its log."""
     return path.with_name(f"{path.stem}.revision")
 
 
 def describe_hold(path: Path) -> Path:
-    """Where it stands that nothing may be sent from a restored outbox until a person has decided:
-    why, in words."""
+    """A file that blocks sending from a restored outbox until a person has decided. It has the
+    reason."""
     return path.with_name(f"{path.stem}.held")
 
 
@@ -323,12 +321,12 @@ def check_no_hold(path: Path) -> None:
 
 
 def _write_note(path: Path, revision: int) -> None:
-    """Always of one size, and written over: a file that is cut first costs as much as the
-    commit."""
+    """Overwrites the note, which always has one size. Truncating the file first would take as long
+    as the commit."""
     if revision:
         number = b"%020d" % revision
         with (
-            contextlib.suppress(OSError),  # it only makes damage known
+            contextlib.suppress(OSError),  # the note only reveals damage
             os.fdopen(
                 os.open(revision_note(path), os.O_WRONLY | os.O_CREAT, 0o600), "wb", 0
             ) as note,
@@ -349,11 +347,12 @@ def _read_note(path: Path) -> int:
 
 
 def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
-    """Put the copy in the outbox's place, which is set aside; False when there is no need to.
+    """Replace a damaged outbox with its copy; returns False when there is no need to. The damaged
+    file is set aside.
 
-    What the copy has open counts as unknown: the next push looks for what is of a kind
-    `not_idempotent` and rejects what it cannot look for; anything else may be sent twice without
-    harm. Raises OutboxDamaged when there is no copy to resume with."""
+    Open items of the copy count as unknown. The next push looks for items of kinds that are
+    `not_idempotent`, and rejects those that it cannot look for. Other items may be sent twice
+    without harm. Raises OutboxDamaged when there is no copy."""
     if not (path.exists() or copy_of(path).exists()):
         return False
     try:
@@ -389,8 +388,8 @@ def restore_copy(path: Path, now: float, not_idempotent: Collection[str]) -> boo
 def hold_open_items(
     path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]
 ) -> None:
-    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing
-    is sent until a person decides."""
+    """Mark an outbox that was restored from the backup of that time. Its open items count as
+    unknown, and nothing is sent until a person decides."""
     describe_hold(path).write_text(
         f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} "
         "UTC, and what was pushed later is not known to it: pushing it again would send it "
@@ -409,8 +408,8 @@ def _doubt_open_items(path: Path, now: float, not_idempotent: Collection[str]) -
         change.run_statement("doubt_not_to_be_found", not_idempotent=not_idempotent)
 
 
-# ---- one sender per home and account at a time: a locked file, which goes with its process however
-# that ends
+# ---- one sender per home and account at a time: a locked file, which is unlocked when its process
+# ends
 
 _LOOK_S = 0.2
 
@@ -423,7 +422,7 @@ def sender_lock(
     wait_s: float = 0.0,
     on_wait: Callable[[str], object] = lambda holder: None,
 ) -> Iterator[None]:
-    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy
+    """Held during the context. `on_wait` is called once with the holder's name. Raises OutboxBusy
     after `wait_s` seconds."""
     path = sender_of(home, account)
     try:
@@ -458,5 +457,5 @@ def _take_lock(handle: int) -> str:
         return ""
     except BlockingIOError:
         process, _, name = os.pread(handle, 200, 0).decode(errors="replace").partition(" ")
-        # it is just about to say
+        # without a name, the process has only just taken it
         return f"{name} (process {process})" if name else "another process"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 import time
@@ -85,6 +86,16 @@ def empty_tables(once: Once) -> Path:
             pass
 
     return once("empty", make) / "warehouse.duckdb"
+
+
+#: Modules and tests stay until the end: looking through them for garbage again and again takes a tenth of the time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

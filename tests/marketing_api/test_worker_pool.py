@@ -46,13 +46,13 @@ def test_every_question_gets_its_answer(bench: MakeBench) -> None:
 
 def test_no_more_than_the_pool_asks_at_once(bench: MakeBench) -> None:
     now, most = [0], [0]
-    lock = threading.Lock()
+    lock, all_five = threading.Lock(), threading.Barrier(5)
 
     def response(asked: Asked) -> Reply:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        time.sleep(0.01)
+        all_five.wait(HANGS_S)
         with lock:
             now[0] -= 1
         return ok(CONTACT)

@@ -79,7 +79,10 @@ def test_drift_is_not_done_until_it_is_retried(
     assert command(*words, sandbox=service).code == 0
 
 
-@pytest.mark.parametrize(("switch", "code", "arrived"), [({}, 0, 24), ({"sync-delay": "100000"}, 1, 0)])
+@pytest.mark.parametrize(
+    ("switch", "code", "arrived"),
+    [({}, 0, 24), pytest.param({"sync-delay": "100000"}, 1, 0, marks=pytest.mark.slow)],
+)
 def test_a_push_that_ended_before_it_was_read_back_is_read_by_the_next(
     command: Command,
     service: Sandbox,

@@ -18,7 +18,7 @@ import pytest
 
 from tests.fixtures import Command
 from tests.pipelines.running import environment
-from tests.waiting import wait_until
+from tests.waiting import HANGS_S, wait_until
 from warehouse.connection import open_database
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_a_query(filled: Path, tmp_path: Path) -> None:
     ) as process:
         wait_until(lambda: any((filled / "tmp" / "queries").glob("*")), "it did not begin")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, out, err) == (130, "", "")
 
 

@@ -29,7 +29,8 @@ from tests.warehouse.selected import selected
 from warehouse.models import build_models
 from warehouse.rebuild import rebuild_warehouse
 
-FORMS = ("groups", "numbered", "list", "observed")
+#: Reading two of them takes long enough; `tests/marketing_api/records/test_shapes.py` has all.
+FORMS = ("groups", "observed", *(pytest.param(form, marks=pytest.mark.slow) for form in ("numbered", "list")))
 LISTING, DETAIL = "emailmarketing/campaigns", "emailmarketing/getcampaign"
 
 

@@ -310,7 +310,7 @@ def test_a_link_from_elsewhere_opens_the_ui_but_fills_in_nothing(
 
 
 @needs_browser
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("localhost", marks=pytest.mark.slow)])
 def test_the_ui_itself_works(tab: Browser, ui: Ui, host: str) -> None:
     tab.open(f"http://{host}:{ui.port}/assets")
     tab.wait_for("document.body.innerText.includes('Never materialized')")

@@ -280,7 +280,7 @@ def test_without_a_warehouse_it_is_said_what_to_do(tmp_path: Path) -> None:
 def _hold(path: str, is_open: Any, done: Any) -> None:
     with duckdb.connect(path):
         is_open.set()
-        done.wait(60)
+        done.wait(HANGS_S)
 
 
 @pytest.fixture

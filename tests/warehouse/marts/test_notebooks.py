@@ -30,7 +30,9 @@ NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.py") if "marimo.App(" in
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries that notebooks use
 
 
-@pytest.fixture(scope="module", params=["keep", "hash", "drop", "empty"])
+@pytest.fixture(
+    scope="module", params=["keep", pytest.param("hash", marks=pytest.mark.slow), "drop", "empty"]
+)
 def home(
     request: pytest.FixtureRequest, built: Path, empty_tables: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

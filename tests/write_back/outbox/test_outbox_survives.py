@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import examples
+from tests.waiting import HANGS_S
 from tests.write_back.plans import a_plan, activity, tag
 from write_back.item import OPEN, State
 from write_back.kinds import NOT_IDEMPOTENT
@@ -320,7 +321,7 @@ def test_others_read_while_one_writes(path: Path) -> None:
         for entry in outbox.list_entries(push_id):
             outbox.claim_item(entry.item_id)
             outbox.settle_item(entry.item_id, State.APPLIED)
-        thread.join(20)
+        thread.join(HANGS_S)
         assert not failures
         assert not thread.is_alive()
 

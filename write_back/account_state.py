@@ -405,8 +405,8 @@ class ListReader:
             status = read.status if sent.status is None else None
             return read._replace(status=status, fields=left)
         if not is_newer:
-            unreadable = sent.fields.keys() - self._readable
-            hidden = {name: text for name, text in sent.fields.items() if name in unreadable}
+            readable = self._readable
+            hidden = {name: text for name, text in sent.fields.items() if name not in readable}
             return read._replace(fields={**hidden, **read.fields})
         status = read.status if sent.status is None else sent.status
         fields = {**read.fields, **sent.fields}

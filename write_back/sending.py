@@ -368,17 +368,13 @@ class Sending:
         self._due[task] = since + wait_s
 
     def _look_for(self, task: _Task) -> None:
+        entry = task.entry
         contact_id = task.contact_id or 0
         began = self._now()
         settled_before = began - self._policy.last_look_s
         self._run_in_worker(
             lambda: task.kind.look_for_item(
-                self._outbox,
-                self._client.fetch,
-                self._account,
-                contact_id,
-                task.item_id,
-                settled_before,
+                self._outbox, self._client.fetch, entry, contact_id, settled_before
             ),
             lambda looked: self._on_looked(task, looked, began),
         )

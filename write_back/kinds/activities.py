@@ -228,14 +228,13 @@ class Activities(Kind):
         self,
         outbox: Outbox,
         fetch: Fetch,
-        account: str,
+        entry: Entry,
         contact_id: int,
-        item_id: int,
         settled_before: float,
     ) -> Presence:
         timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
-        presence = _find_presence(outbox, account, contact_id, timeline, settled_before)
-        return presence.get(item_id, Presence.ABSENT)
+        presence = _find_presence(outbox, entry.account, contact_id, timeline, settled_before)
+        return presence.get(entry.item_id, Presence.ABSENT)
 
 
 ACTIVITIES = Activities("activities")

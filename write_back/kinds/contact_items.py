@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from msgspec import structs
-
 from marketing_api.records.contacts import EDITCONTACT, STATUSES, SYNCCONTACT
 from write_back.account_state import ListReader, Present
 from write_back.consent import ACTIVE, Decision, is_raised, may_subscribe
@@ -99,21 +97,14 @@ def make_item(
     fields = comparisons[0].fields
     lists = [comparison.list_id for comparison in comparisons]
     values: dict[str, Any] = {"ipaddress": row.ip, "fields": fields or None}
-    expected = Expected(
-        status=status,
-        fields=fields,
-        lists=lists,
-        left_lists=[one.list_id for one in comparisons if one.decision.is_left],
-        may_raise=may_raise,
-        is_repeated=any(one.was_accepted(content) for one in comparisons if not one.is_same),
-        before={one.list_id: one.find_before() for one in comparisons},
-    )
+    contact_ids: dict[int, list[int]] = {}
+    known_statuses: dict[int, str] = {}
     contact_id = None
+    is_looked_up = False
     if status is None and all(comparison.contact_ids for comparison in comparisons):
         operation = EDITCONTACT
         params = bind_parameters(operation, id=None, **values)
         contact_ids = {one.list_id: one.contact_ids for one in comparisons}
-        expected = structs.replace(expected, contact_ids=contact_ids)
         different_ids = {*chain(*contact_ids.values())}
         if len(different_ids) == 1:
             contact_id = different_ids.pop()
@@ -123,13 +114,21 @@ def make_item(
         params = bind_parameters(
             operation, email=row.email, listid=lists, status=sent_status, **values
         )
-        known_statuses: dict[int, str] = {}
         for comparison in comparisons:
             known_statuses |= comparison.known_statuses
         is_looked_up = status is None or may_subscribe(status)
-        expected = structs.replace(
-            expected, look_up_count=int(is_looked_up), known_statuses=known_statuses
-        )
+    expected = Expected(
+        status=status,
+        fields=fields,
+        lists=lists,
+        contact_ids=contact_ids,
+        known_statuses=known_statuses,
+        left_lists=[one.list_id for one in comparisons if one.decision.is_left],
+        may_raise=may_raise,
+        is_repeated=any(one.was_accepted(content) for one in comparisons if not one.is_same),
+        before={one.list_id: one.find_before() for one in comparisons},
+        look_up_count=int(is_looked_up),
+    )
     return Item(
         kind,
         (row.number,),

@@ -74,12 +74,10 @@ class ContactsPlanning(Planning):
             ip = values.ip_address(ip)
         key = normal_form(email)
         said = {(key, list_id): (status, ip, texts) for list_id in list_ids}
-
-        def describe_conflict(subject: tuple[str, int]) -> str:
-            list_name = show_name(names[subject[1]])
-            return f"says something else about the same address and list {list_name}"
-
-        left = self.not_said(number, said, describe_conflict)
+        conflict = "says something else about the same address and list"
+        left = self.not_said(
+            number, said, lambda subject: f"{conflict} {show_name(names[subject[1]])}"
+        )
         left_ids = tuple(list_id for _, list_id in left)
         return ContactRow(number, email, key, left_ids, status, ip, texts)
 
@@ -313,6 +311,6 @@ class ContactsPlanning(Planning):
         self.add_warning(REACHES_PEOPLE)
         if any(one.list_id == list_id for one in self._gone.get(row.key, ())):
             self.count_warning(ADDED_AGAIN)
-        list_name = self.known.lists.names[list_id]
-        filled = [f"{title}: {text}" for title, text in row.values.items() if text]
-        self.note_change(row.number, row.email, "list", None, "; ".join([list_name, *filled]))
+        words = [self.known.lists.names[list_id]]
+        words += [f"{title}: {text}" for title, text in row.values.items() if text]
+        self.note_change(row.number, row.email, "list", None, "; ".join(words))

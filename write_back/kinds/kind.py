@@ -90,9 +90,8 @@ class Kind(str):
         self,
         outbox: Outbox,
         fetch: Fetch,
-        account: str,
+        entry: Entry,
         contact_id: int,
-        item_id: int,
         settled_before: float,
     ) -> Presence:
         """Look for an item whose response was lost. Effects before `settled_before` (unix seconds)

@@ -301,13 +301,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
         return count, read_batches()
 
-    def open_counts(self) -> list[tuple[str, int]]:
-        """How many entries are open, by account."""
-        return self.fetch_rows("open_counts")
-
     def open_count(self, account: str | None) -> int:
-        """The same of one account, or of all."""
-        return sum(count for name, count in self.open_counts() if account in (None, name))
+        """How many entries of an account are open; None: of all accounts."""
+        counts = self.fetch_rows("open_counts")
+        return sum(count for name, count in counts if account in (None, name))
 
     def open_by_push(self, account: str) -> list[Earlier]:
         """What earlier pushes left open, in the order of sending."""

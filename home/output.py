@@ -244,7 +244,6 @@ class Change(Struct):
 class ValueSample(Struct):
     """A value of the input, and the value to send."""
 
-    row: int
     before: str
     after: str | None
     """null: the value is invalid"""

@@ -41,7 +41,6 @@ from write_back.outbox.outbox import open_outbox
 from write_back.push_report import (
     count_shortfall,
     plan_lines,
-    rejected_now,
     result_lines,
     write_headline,
 )
@@ -293,11 +292,7 @@ class AudienceSyncs:
                 "requests": requests,
             } | ({"rejected before": len(plan.reported)} if plan.reported else {})
             people = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-            problems = [
-                text
-                for result in results
-                if (text := count_shortfall(result, rejected_now(result)))
-            ]
+            problems = list(filter(None, map(count_shortfall, results)))
         except Exception as failed:
             self._note_refusal(
                 settings, f"{audience.sync.name}: {mask_addresses(explain_error(failed)[0])}"

@@ -22,13 +22,12 @@ ReadCell = Callable[[Cell], object]
 
 def describe_columns(rows: Rows, picked: Picked, known: Known) -> list[InputColumn]:
     """The columns of the input in their order."""
-    names = {title: name for name, title in picked.titles.items()}
     readers = list_readers(known)
     described = []
     for title, column in rows.cells.items():
-        name = names.get(title)
+        name = picked.called.get(title)
         read_cell = readers.get(name or "", text_of)
-        samples = [] if name is None else _sample_values(column, rows.numbers, read_cell)
+        samples = [] if name is None else _sample_values(column, read_cell)
         described.append(InputColumn(title, name, samples))
     return described
 
@@ -51,20 +50,13 @@ def list_readers(known: Known) -> Mapping[str, ReadCell]:
     }
 
 
-def _sample_values(
-    column: Sequence[Cell], numbers: Sequence[int], read_cell: ReadCell
-) -> list[ValueSample]:
+def _sample_values(column: Sequence[Cell], read_cell: ReadCell) -> list[ValueSample]:
     """Different values: values that change come first, invalid ones last."""
-    filled = ((row, cell) for row, cell in zip(numbers, column, strict=True) if cell)
-    samples: dict[str, ValueSample] = {}
-    for row, cell in islice(filled, _MAX_READ):
-        before = cell_text(cell) or ""
-        if before not in samples:
-            samples[before] = ValueSample(row, before, _read_text(cell, read_cell))
-    first = sorted(
-        samples.values(), key=lambda value: (value.after is None, value.after == value.before)
-    )
-    return first[:_MAX_SAMPLES]
+    filled = islice((cell for cell in column if cell), _MAX_READ)
+    cells = {cell_text(cell) or "": cell for cell in filled}
+    samples = [ValueSample(before, _read_text(cell, read_cell)) for before, cell in cells.items()]
+    samples.sort(key=lambda value: (value.after is None, value.after == value.before))
+    return samples[:_MAX_SAMPLES]
 
 
 def _read_text(cell: Cell, read_cell: ReadCell) -> str | None:

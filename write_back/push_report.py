@@ -135,11 +135,11 @@ def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     counts = outbox.count_states(push.push_id)
     begun_at = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
     return output.PushLine(
-        push=push.push_id,
-        begun_at=begun_at,
-        kind=push.kind,
-        source=push.source,
-        rows=push.row_count,
+        push.push_id,
+        begun_at,
+        push.kind,
+        push.source,
+        push.row_count,
         sent=_sum_counts(counts.rows, DONE) - counts.mismatched_rows,
         rejected=counts.rows.get(State.REJECTED, 0),
         open=_sum_counts(counts.rows, OPEN),
@@ -204,14 +204,14 @@ def write_headline(result: PushResult) -> str:
     """One sentence with the numbers of rows that did not succeed, without addresses."""
     return (
         f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows not done "
-        f"({count_shortfall(result, result.rows.get(State.REJECTED, 0))})"
+        f"({count_shortfall(result)})"
     )
 
 
-def count_shortfall(result: PushResult, rejected: int) -> str:
-    """The same in counts; `rejected`: what counts of that."""
+def count_shortfall(result: PushResult) -> str:
+    """The rows that are not done, in counts."""
     parts = {
-        "rejected": rejected,
+        "rejected": result.rows.get(State.REJECTED),
         "open": _sum_counts(result.rows, OPEN),
         "with a mismatch on read-back": result.mismatched_rows,
     }

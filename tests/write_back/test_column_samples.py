@@ -30,13 +30,13 @@ def test_values_that_change_go_first_and_invalid_ones_last(known: Known) -> None
     ]
     email, description, date, notes = Planner(known, ACTIVITIES)(*calls, ignore=("Notes",)).input_columns
     assert (email.taken_for, len(email.samples)) == ("email", 3)
-    assert description.samples == [ValueSample(2, "called", "called")]
+    assert description.samples == [ValueSample("called", "called")]
     assert notes == InputColumn("Notes", None)
     assert (date.title, date.taken_for) == ("Datum", "datetime")
     assert date.samples == [
-        ValueSample(4, "2026-11-20", "2026-11-20 00:00:00"),
-        ValueSample(6, "20.11.2026 14:30", "2026-11-20 14:30:00"),
-        ValueSample(3, "2026-11-20 14:00:00", "2026-11-20 14:00:00"),
+        ValueSample("2026-11-20", "2026-11-20 00:00:00"),
+        ValueSample("20.11.2026 14:30", "2026-11-20 14:30:00"),
+        ValueSample("2026-11-20 14:00:00", "2026-11-20 14:00:00"),
     ]
 
 

@@ -83,7 +83,7 @@ def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
 def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
     columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
-    samples = [ValueSample(2, "a@example.com", "a@example.com"), ValueSample(3, "none", None)]
+    samples = [ValueSample("a@example.com", "a@example.com"), ValueSample("none", None)]
     described = [
         InputColumn("E-Mail", "email", samples),
         InputColumn("Vor\nname", "First name"),

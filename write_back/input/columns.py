@@ -41,15 +41,15 @@ _LONGEST_NAME = 100
 class Picked:
     """The input's cells by our column; `fields`: those of custom fields, by the title or what it
     was mapped to. `faults`: row number → why a cell of these cannot be read. `renamed`: our column
-    or the custom field, and the title that was mapped to it or guessed to mean it. `titles`: the
-    title of each of our columns and custom fields."""
+    or the custom field, and the title that was mapped to it or guessed to mean it. `called`: the
+    result of `_name_titles`."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
     warnings: tuple[str, ...] = ()
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     renamed: tuple[tuple[str, str], ...] = ()
-    titles: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def fold_name(name: str) -> str:
@@ -76,7 +76,8 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     names = _Names(spec, fields)
     called = _name_titles(rows, options, names)
     found = _find_titles(called)
-    _check_columns(names, found, [title for title, name in called.items() if name is None])
+    unknown = [title for title, name in called.items() if name is None and any(rows.cells[title])]
+    _check_columns(rows, names, found, unknown)
     meant = {title: name for name, title in found.items() if not names.has_name(title, name)}
     cells = {name: rows.cells[title] for name, title in found.items()}
     return Picked(
@@ -89,7 +90,7 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
         tuple(_find_stored(rows, found.values())),
         _find_faults(rows, found.values()),
         tuple((name, title) for title, name in meant.items()),
-        found,
+        called,
     )
 
 
@@ -142,7 +143,8 @@ class _Names:
     def __init__(self, spec: Spec, fields: Collection[str]) -> None:
         self.spec = spec
         own = list(fields) if spec.takes_fields else []
-        self.all = [several[0] for several in spec.names.values()] + own
+        self.all = [several[0] for several in spec.names.values()]
+        self.all += [name for name in own if not name.isdecimal()]
         self._exact = {fold_name(name): name for name in reversed(own)}
         self._usual: dict[str, str] = {}
         for column, several in spec.names.items():
@@ -187,32 +189,39 @@ def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
     return title
 
 
-def _check_columns(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
+def _check_columns(rows: Rows, names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     """Raises InputError when a column is missing or `unknown`."""
-    if any("@" in title for title in unknown):
-        raise InputError(
-            "the first row looks like data: the input needs a first row with the columns' names, "
-            "like email"
-        )
     missing = [
         " or ".join(names.spec.names[column][0] for column in group)
         for group in names.spec.needs
         if found.keys().isdisjoint(group)
     ]
-    if not missing and not unknown:
-        return
     parts = []
-    advice = "name a column with --map ours=theirs"
     if missing:
         parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
-        advice += ", or add it to the input"
-    if unknown:
-        listed = [f"{show_name(name)}{suggest_names(name, names.all)}" for name in unknown[:10]]
-        parts.append(f"unknown {_columns(unknown)} {', '.join(listed)}")
-        parts.append(f"known are {_list_names(dict.fromkeys(names.all))}")
-        option = shlex.join(["--map", f"OURS={show_name(unknown[0])[1:-1]}"])
-        advice = f"say which it is with {option}, or leave it out with --ignore"
-    raise InputError(f"{'; '.join(parts)}; {advice}")
+    is_header = found or (unknown[1:] and not rows.faults)
+    if not is_header or "@" in "".join(unknown):
+        title = show_name(rows.columns[0])
+        parts.append(f"its first row, {title}, is data or a title: it has to name the columns")
+        parts += rows.warnings
+    elif unknown:
+        parts += _describe_unknown(names, unknown)
+    elif missing:
+        parts.append("add what is missing, or name a column with --map ours=theirs")
+    if parts:
+        raise InputError("; ".join(parts))
+
+
+def _describe_unknown(names: _Names, unknown: list[str]) -> list[str]:
+    """The unknown columns, the known ones, and the options that help."""
+    listed = [f"{show_name(name)}{suggest_names(name, names.all)}" for name in unknown[:10]]
+    option = shlex.join(["--map", f"OURS={as_seen(unknown[0])}"])
+    ignored = shlex.join(["--ignore", *map(as_seen, unknown)])
+    return [
+        f"unknown {_columns(unknown)} {', '.join(listed)}",
+        f"known are {_list_names(names.all)}",
+        f"say which it is with {option}, or leave unknown columns out with {ignored}",
+    ]
 
 
 def _columns(names: Collection[str]) -> str:

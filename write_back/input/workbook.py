@@ -87,8 +87,8 @@ def _choose_sheet(name: str, sheets: Sequence[Any], title: str | None) -> tuple[
     visible = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
     if not visible:
         raise InputError(f"{name} has no sheet with cells")
-    first = show_name(visible[0].title)
-    note = f"{name}: the sheet {first} is read, one of {len(visible)}; --sheet chooses another"
+    first, *others = [show_name(sheet.title) for sheet in visible[:20]]
+    note = f"{name}: the sheet {first} is read; --sheet chooses another: {', '.join(others)}"
     return visible[0], [note] if len(visible) > 1 else []
 
 

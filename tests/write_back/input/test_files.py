@@ -346,7 +346,7 @@ def test_excel_gives_numbers_dates_and_rows_as_it_shows_them() -> None:
     ]
     assert [cell.value for cell in rows.cells["when"]] == [moment, dt.datetime(2026, 2, 1)]  # type: ignore[union-attr]
     assert rows.numbers == [2, 4]
-    assert rows.warnings == ("standard input: the sheet “Sheet” is read, one of 2; --sheet chooses another",)
+    assert rows.warnings == ("standard input: the sheet “Sheet” is read; --sheet chooses another: “Sheet1”",)
 
 
 def with_values(content: bytes, replaced: bytes, by: bytes) -> bytes:

@@ -117,7 +117,7 @@ def test_the_first_sheet_is_read_and_named() -> None:
     rows = read_sheets(sheets(Tagged=TAGGED, People=PEOPLE))
     assert rows.find_place(2) == "standard input, sheet “Tagged”, row 2"
     assert rows.cells["email"] == ["c@d.co"]
-    assert rows.warnings == ("standard input: the sheet “Tagged” is read, one of 2; --sheet chooses another",)
+    assert rows.warnings == ("standard input: the sheet “Tagged” is read; --sheet chooses another: “People”",)
 
 
 def test_a_hidden_sheet_is_only_read_by_its_name() -> None:

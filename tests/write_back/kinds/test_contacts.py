@@ -426,7 +426,7 @@ def test_unknown_and_missing_columns_are_one_error_that_says_what_to_do(plan: Pl
     assert "--map OURS=who" in said
     assert "--ignore" in said
     assert "\n" not in said
-    with pytest.raises(InputError, match="looks like data"):
+    with pytest.raises(InputError, match="is data or a title"):
         plan({"ann@example.com": "bo@example.com", "News": "News"})
 
 

@@ -88,7 +88,7 @@ def result_of(
         elif _is_left(entry):
             left.append(Reason(entry.rows, LEFT))
         if entry.is_done:
-            mismatches.update(entry.drift or ())
+            mismatches.update(list(entry.drift or ()))
     rejected_csv = write_rejections(home, outbox, push)
     is_unverified = counts.rows.get(State.APPLIED, 0) > counts.mismatched_rows
     return PushResult(

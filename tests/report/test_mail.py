@@ -95,10 +95,19 @@ def test_it_holds_the_headline_and_the_report(
     assert f"\n\n{HEADLINE}\n" in text, text
     assert "Opened" not in text, "unknown"
     assert "\n\n\n" not in text
-    assert HEADLINE.replace("&", "&amp;") in part(message, "html")
+    assert HEADLINE.replace("&", "&amp;").replace(" %", "\u00a0%") in part(message, "html")
     [attached] = message.iter_attachments()
     assert (attached.get_filename(), attached.get_content_type()) == ("report.html", "text/html")
     assert "Against usual" in attached.get_content()
+
+
+def test_it_says_so_when_there_is_nothing_to_report(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(monkeypatch, settings, report_of(NIGHT, account()))
+    [(_, message)] = server.mails
+    assert "There is nothing to report yet." in part(message, "plain")
+    assert "There is nothing to report yet." in part(message, "html")
 
 
 def test_it_holds_no_personal_data_although_the_copy_does(

@@ -1,5 +1,5 @@
-"""What happens on an account over some weeks, as columns: the sandbox's lists, characters, campaigns and
-automations, drawn without HTTP for accounts of any size.
+"""What happens on an account over some weeks, as columns: the sandbox's lists, characters and campaigns, drawn
+without HTTP for accounts of any size.
 
 Belongs here: when each contact's timeline changes, and what the listing and the statistics show of it. Not
 here: who is asked (`bench_economy`)."""
@@ -23,7 +23,6 @@ START = 1_790_000_000 // DAY * DAY + 2 * 3600
 _LONGEST = 14 * DAY
 #: One in each fifty contacts has each of these characters. Chances of opening and clicking are of 1024.
 _CHARACTERS = [one for count, one in WORDS["characters"] for _ in range(count)]
-_NAMES = np.array([one["name"] for one in _CHARACTERS])
 _OPENS = np.array([one["opens"] for one in _CHARACTERS]) / 1024
 _CLICKS = np.array([one["clicks"] for one in _CHARACTERS]) / 1024
 _LEAVES_AFTER = np.array([one.get("leaves_after", 0) for one in _CHARACTERS])
@@ -73,7 +72,7 @@ class SimulatedAccount:
     changes: Moments
     rows: Moments
     pushes: Moments
-    visits: Moments  # what timelines show of contacts themselves and of automations; among `changes`
+    visits: Moments  # what timelines show of contacts themselves; among `changes`
     mailings: list[Mailing] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -109,49 +108,6 @@ class _People:
 
     def __len__(self) -> int:
         return len(self.registered)
-
-
-def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount:
-    """The sandbox as it is: every eighth day a campaign to most lists, automations after registration,
-    nothing else."""
-    rng, end = np.random.default_rng(seed), START + nights * DAY
-    people = _People.draw(rng, contacts, end)
-    inactive = np.full(len(people), np.inf)
-    leaving = _LEAVES_AFTER[people.character] > 0
-    campaigns_until = _LEAVES_AFTER[people.character[leaving]] - rng.random(int(leaving.sum()))
-    inactive[leaving] = people.registered[leaving] + campaigns_until * 8 * DAY
-    moments = [(np.arange(len(people)), people.registered)]
-    mailed = []
-    for turn, day in enumerate(range(-8, nights, 8)):
-        lists = WORDS["campaign_lists"][turn % len(WORDS["campaign_lists"])]
-        mailing, happened = _mailing(rng, people, inactive, START + day * DAY + 10 * 3600, lists)
-        mailed.append(mailing)
-        moments += happened
-    automated = []
-    for automation in WORDS["automations"]:
-        sent = people.registered + automation["after"]
-        is_meant = (
-            np.isin(_NAMES[people.character], automation["characters"]) & (sent > START) & (sent <= end)
-        )
-        got = np.flatnonzero(is_meant & np.isin(people.listed, automation["lists"]))
-        opens = 0 if automation["kind"] == "sms" else 1.25
-        read = got[rng.random(len(got)) < opens * _OPENS[people.character[got]]]
-        automated.append((got, sent[got]))
-        moments += [automated[-1], (read, sent[read] + rng.uniform(60, 2 * DAY, len(read)))]
-    return SimulatedAccount(
-        people.registered,
-        people.listed,
-        inactive,
-        _joined(moments),
-        _rows(rng, people, inactive, nights),
-        Moments.of([], []),
-        _joined(automated),
-        mailed,
-    )
-
-
-def _joined(moments: Sequence[tuple[Ints, Floats]]) -> Moments:
-    return Moments.of(*(np.concatenate([part[place] for part in moments]) for place in (0, 1)))
 
 
 def _rows(rng: np.random.Generator, people: _People, inactive: Floats, nights: int) -> Moments:

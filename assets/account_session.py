@@ -1,5 +1,5 @@
-"""One account during one run: its client, its time zone, what its requests cost, and which archived
-responses it may reuse."""
+"""One account during one run: its client, its time zone, the cost of its requests, and the archived
+responses that it may reuse."""
 
 import datetime as dt
 import logging
@@ -33,18 +33,17 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of
-#: 15/s busy up to a second of latency.
+#: Requests that may be under way at the same time: for all accounts together, and at most and at
+#: least for one account. 16 use a limit of 15/s up to a latency of one second.
 _WORKERS = 256
 _MOST_WORKERS = 32
 _FEWEST_WORKERS = 8
-#: An unfinished sync uses its responses again unless they are older.
+#: A resumed sync reuses responses that are not older than this.
 _RESUMED = dt.timedelta(hours=12)
-#: How far the clock may have been set back since a response was requested for it to count as
-#: recent.
+#: How far in the future a response may be dated, after the clock was set back.
 _AT_ONCE = dt.timedelta(minutes=5)
-#: What tells one account from another where the service names nobody: listings that are short, and
-#: that every night reads.
+#: Listings that distinguish accounts if the service does not name the business. They are short, and
+#: every night reads them.
 _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
     (LISTS, lists.GETLISTS, {}),
     (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
@@ -52,7 +51,7 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
 
 
 def make_other_business_error(what: str) -> OtherBusiness:
-    """The error of listings in which nothing is left that is known; `what` is."""
+    """The error of listings without any known row; `what` names the known rows."""
     return OtherBusiness(
         f"none of the {what}: key or address are another account's, or all of them were replaced "
         "there. Nothing of it was loaded. If it is right, `marketing-sync sync --accept-shrink` "
@@ -61,7 +60,7 @@ def make_other_business_error(what: str) -> OtherBusiness:
 
 
 class Recognition(Protocol):
-    """By what a session knows the business whose data the home holds."""
+    """Recognizes the business whose data the home holds."""
 
     is_known: bool
 
@@ -70,12 +69,12 @@ class Recognition(Protocol):
 
 
 class AccountSession:
-    """`open` makes the first request; it must succeed before anything else is fetched. It may be
-    under way while other accounts are read.
+    """`request_identity` makes the first request; it must succeed before anything else is fetched.
+    Meanwhile other accounts may be read.
 
-    `recognition` raises OtherBusiness when that is not the business whose data the home holds.
-    `accounts`: how many share the process; `accepts_shrinking`: a person said that listings which
-    lost their rows are right."""
+    `recognition` raises OtherBusiness if a response is of another business than the home's.
+    `accounts`: how many share the process; `accepts_shrinking`: a person confirmed that listings
+    may have lost their rows."""
 
     def __init__(
         self,
@@ -118,17 +117,16 @@ class AccountSession:
         self._now = now
         planner.now = self.now
         self._me: Response | None = None
-        self._unused_since: dict[
-            str, int
-        ] = {}  # by asset: the first request id whose response it may use again
-        self._archived: Reusable  # of all assets, once it is prepared
+        # by asset: the first request id whose response it may reuse
+        self._unused_since: dict[str, int] = {}
+        self._archived: Reusable  # for all assets, set by `prepare_reuse`
         self.unfinished: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
 
     def prepare_reuse(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
-        """Find out from which request on these assets may use archived responses: before `open` and
-        `reuse`."""
+        """Find the archived responses that these assets may reuse. Called before anything is
+        requested."""
         now = self._now()
         for asset in assets:
             died = checkpoints.resume_from(asset)
@@ -141,62 +139,58 @@ class AccountSession:
         )
 
     def now(self) -> dt.datetime:
-        """The moment by the service's clock, as far as it is known."""
+        """The time by the service's clock, if it is known."""
         return self._now() + self.client.clock.skew
 
     def today(self) -> dt.date:
         return today_in(self.zone, self.now())
 
     def clock_notice(self) -> str:
-        """That the clocks of machine and service differ, with both times; empty while they
+        """A warning that the clocks of machine and service differ, with both times; empty if they
         agree."""
         if not self.client.clock.skew:
             return ""
-        machine_time, service_time = (
-            f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (self._now(), self.now())
-        )
         return (
-            f"account {self.account}: this machine's clock shows {machine_time}, the service's "
-            f"{service_time}. What was read is dated by the service's: correct the machine's clock"
+            f"account {self.account}: this machine's clock shows {self._now():%Y-%m-%d %H:%M} UTC, "
+            f"the service's {self.now():%Y-%m-%d %H:%M} UTC. What was read is dated by the "
+            "service's: correct the machine's clock"
         )
 
     def request_identity(self) -> None:
-        """Request who the account is. Without this response nothing else is worth a request, and
-        `problem` is why there is none."""
+        """Request who the account is. Without this response nothing else is requested, and `error`
+        is the reason."""
         try:
             self._me = self.client.fetch(account.ME.bind())
             self.business = business_of(self._me)
-            if self.business and self.business.timezone and not self.client.connection.timezone:
-                self._move_to(self.business.timezone)
+            zone = self.business.timezone if self.business else None
+            if zone and not self.client.connection.timezone:
+                self._move_to(zone)
             if not (self.accepts_shrinking or self._recognition.is_known):
                 self._recognise_account()
             self._recognition.note_identity()
-        except (
-            MarketingApiError,
-            WarehouseError,
-            OSError,
-        ) as error:  # such as a full disk, or an archive that is closed by now
+        # OSError: such as a full disk, or an archive that is closed by now
+        except (MarketingApiError, WarehouseError, OSError) as error:
             self.error = error
         finally:
             self.opened.set()
 
     def _recognise_account(self) -> None:
-        """By its listings, ahead of all else, so that nothing of another account is loaded; who
-        reads them has these responses again.
+        """Recognize the account by its listings before anything else, so that nothing of another
+        account is loaded. The assets that read the listings reuse these responses.
 
-        None is taken from the archive: it may be what another account's key brought last.
+        No response is taken from the archive, which may have another account's.
         """
         is_listed = Counter[bool]()
         for table, operation, params in _TELLING:
             keys = list(self.warehouse.known_keys(table, self.account, params, str(self.zone)))
             listing = paging.Listing(operation, params)
-            with suppress(Refused, NotAvailable):
-                deque(listing.pages(self.client.fetch) if keys else (), 0)
+            if keys:
+                with suppress(Refused, NotAvailable):
+                    deque(listing.pages(self.client.fetch), 0)
             is_listed.update(key in listing.keys for key in keys)
         if is_listed and not is_listed[True]:
-            raise make_other_business_error(
-                f"{is_listed.total():,} lists and campaigns known is listed"
-            )
+            known = f"{is_listed.total():,} lists and campaigns known"
+            raise make_other_business_error(f"{known} is listed")
 
     def _move_to(self, timezone: str) -> None:
         try:
@@ -209,8 +203,8 @@ class AccountSession:
             )
 
     def record_exchange(self, exchange: Exchange) -> Exchange:
-        """Archive one request and count it for its operation; returns it as it is archived, which
-        is what is loaded."""
+        """Archive one request and count it for its operation; returns it as archived, since that is
+        loaded."""
         exchange = self.warehouse.archive.record_exchange(exchange)
         name = exchange.call.operation.name
         with self._counting:
@@ -219,21 +213,24 @@ class AccountSession:
         return exchange
 
     def count_spent(self, operations: Iterable[Operation]) -> Spent:
-        """Requests, retries included, and waiting of these operations in this run."""
+        """Requests, including retries, and waiting of these operations in this run."""
+        total = Spent()
         with self._counting:
-            costs = [self._spent[operation.name] for operation in operations]
-            return Spent(
-                sum(spent.requests for spent in costs), sum(spent.waited_s for spent in costs)
-            )
+            for operation in operations:
+                spent = self._spent[operation.name]
+                total.requests += spent.requests
+                total.waited_s += spent.waited_s
+        return total
 
     def find_response(self, asset: str, call: Call) -> Response | None:
-        """A whole response of this run, or of one that died reading `asset`; or the account's
-        own."""
+        """A whole response of this run, or of a run that died while it read `asset`; or the
+        account's identity."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me
-        return self._archived.get(call.key, self._unused_since.get(asset, sys.maxsize))
+        since = self._unused_since.get(asset, sys.maxsize)
+        return self._archived.get(call.key, since)
 
     def left_behind(self, asset: str, call: Call) -> int | None:
-        """The request of the archived response that a run which died reading `asset` has left to
-        the call; None without one."""
+        """The id of the archived response to the call from a run that died while it read `asset`;
+        None without one."""
         return self._archived.request_id(call.key, self._unused_since[asset])

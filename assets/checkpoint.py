@@ -1,9 +1,8 @@
-"""What a run that did not reach its end was reading, so that the next one resumes from its archived
-responses.
+"""What an unfinished run was reading, so that the next one resumes from its archived responses.
 
-A run notes in the archive's ledger what it is reading, under the name of its use of the archive.
-When that has ended and the note is there still, the run was killed, stopped, or ran out of
-requests; the note goes when a run that read the same assets ends."""
+A run notes in the archive's ledger what it is reading, with its name as a user of the archive. If
+that user is gone and the note is still there, the run was killed, stopped, or ran out of requests.
+The note is deleted when a run that read the same assets ends."""
 
 from collections.abc import Iterable
 
@@ -12,10 +11,10 @@ from warehouse.archive.archive import Archive
 
 
 class Checkpoints:
-    """Those of earlier runs, and this run's own."""
+    """The checkpoints of earlier runs and of this run."""
 
     def __init__(self, archive: Archive) -> None:
-        """The run's own requests have larger ids than the one made here."""
+        """The run's own requests have larger ids than `since`."""
         self.since = new_request_id()
         self._ledger = archive.ledger
         self._holder = archive.holder
@@ -28,14 +27,13 @@ class Checkpoints:
         self._ledger.set_unfinished(self._holder, self.since, assets)
 
     def resume_from(self, asset: str) -> int | None:
-        """The request id with which the earliest run began that was reading the asset and did not
-        end; None when there is none."""
-        return min(
-            (since for since, assets in self._abandoned.values() if asset in assets), default=None
-        )
+        """The first request id of the earliest unfinished run that was reading the asset; None if
+        there is none."""
+        notes = self._abandoned.values()
+        return min((since for since, assets in notes if asset in assets), default=None)
 
     def end_assets(self, assets: Iterable[str]) -> None:
-        """This run has read all of these assets: nothing of them is unfinished any more."""
+        """This run has read all of these assets, so none of them is unfinished any more."""
         done = frozenset(assets)
         for holder, (since, unfinished) in self._abandoned.items():
             self._ledger.set_unfinished(holder, since, unfinished - done)

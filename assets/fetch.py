@@ -1,14 +1,14 @@
-"""What an asset function is given: ways to fetch from one account.
+"""The object that an asset function receives: ways to fetch from one account.
 
     method                   what it requests                               returns
     fetch_one                one request, which is the whole listing        a batch
     fetch_pages              every page of a listing, or of several views   a batch
     fetch_listings           paged listings, one for each set of parameters a batch for each
     fetch_days               the due range of days                          a batch for each range
-    fetch_series             the same of daily series, and what was cut off a batch for each range
+    fetch_series             the same for daily series, plus cut days       a batch for each range
     fetch_many               one request for each set of parameters         batches of 500 responses
     fetch_all                the same                                       a batch
-    fetch_planned            what the crawl plan chooses                    batches of 500 responses
+    fetch_planned            the contacts of the crawl plan                 batches of 500 responses
     with_details             details of entries that are new or changed     a batch
 
 A batch is loaded in one transaction. Not here: the functions (`sources`), who runs them (`reader`),
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from assets.account_session import AccountSession, make_other_business_error
@@ -45,16 +46,15 @@ from warehouse.bookkeeping import load_requests
 from warehouse.loads.listing import needs_detail
 from warehouse.tables import Table, Window
 
-#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps
-#: its work in the tables.
+#: A batch of many requests is loaded after this many responses or seconds, so that a run that is
+#: cut short keeps its work in the tables.
 BATCH_RESPONSES = 500
 BATCH_SECONDS = 30.0
-#: Requests of one run for what the service left out of a series; the next run goes on.
+#: Requests of one run for days that the service left out of a series; the next run continues.
 _MAX_RETRIED_RANGES = 50
-#: Days that lack for longer, and were requested again in vain, are no news: they are shown, and
-#: fail no run.
+#: Missing days that are older, and were requested again in vain, are displayed but fail no run.
 _NEWS = dt.timedelta(days=28)
-#: Rows of a daily series from so long before the requested days show whether it lists every day.
+#: How far before the requested days we look to see whether a daily series lists every day.
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 #: Why nothing of a listing of several pages is marked as deleted.
@@ -70,7 +70,7 @@ Params = Callable[[Any], Mapping[str, Any]]
 
 
 def refuse_paged(operation: Operation) -> None:
-    """Raises InvalidCall where one request would take the first page for the whole listing."""
+    """Raises InvalidCall if the operation has pages: one request would only read the first."""
     if operation.is_paged:
         raise InvalidCall(
             f"{operation.name} has pages: declare an asset that reads them with `fetch.pages`"
@@ -88,8 +88,8 @@ class FetchSettings:
 
 @dataclass(eq=False)
 class Fetcher:
-    """Fetches from one account for the asset of this name, counting in `result`. Of several the one
-    of the highest `urgency` goes first."""
+    """Fetches from one account for the asset of this name, counting in `result`. The fetcher with
+    the highest `urgency` goes first."""
 
     session: AccountSession
     name: str
@@ -105,7 +105,7 @@ class Fetcher:
         self.warehouse = self.session.warehouse
         self.plan = self.session.planner
         self.today = self.session.today()
-        #: A listing has a row that is known, so that it is the same account's.
+        #: A listing has a known row, so it is of the same account.
         self.is_recognised = self.session.accepts_shrinking
 
     def fetch_one(self, operation: Operation, **params: Any) -> Batch:
@@ -119,14 +119,15 @@ class Fetcher:
         return Batch.from_responses([response])
 
     def fetch_days(self, operation: Operation, *, ahead: int = 0, **params: Any) -> Batches:
-        """A date-ranged read: the whole range at once, or year by year where the service refuses so
-        much."""
-        for _, batch in self._fetch_ranges(operation, deque(self._list_due_ranges(ahead)), params):
+        """A date-ranged read: the whole range in one request, or year by year if the service
+        refuses that."""
+        todo = deque(self._list_due_ranges(ahead))
+        for _, batch in self._fetch_ranges(operation, todo, params):
             yield batch
 
     def fetch_series(self, operation: Operation, **params: Any) -> Batches:
-        """A date-ranged read of daily series; what a response left out of them is requested again,
-        in a range of its own."""
+        """A date-ranged read of daily series. Days that a response left out are requested again, in
+        their own range."""
         whole = self._list_due_ranges()
         covered = []
         if not self.chosen_days:
@@ -141,54 +142,50 @@ class Fetcher:
                 yield batch
                 continue
             proof = prove_days(days, served, known, covered, self.today)
-            known = [
-                listed_before | listed_here
-                for listed_before, listed_here in zip(known, served, strict=True)
-            ]
+            for listed_before, listed_here in zip(known, served, strict=True):
+                listed_before |= listed_here
             if proof.days:
                 yield replace(batch, days=proof.days)
             for days_left_out in filter(None, (proof.before, proof.after)):
                 is_known = days_left_out is proof.after and days_left_out.first in lacking
-                if any(served) and more and not is_known:
+                if more and not is_known and any(served):
                     todo.append(days_left_out)
                     more -= 1
                 else:
                     yield self._note_lacking(batch, operation, days_left_out, is_known=is_known)
 
     def _days_listed(self, ranges: Iterable[DateRange]) -> list[set[dt.date]]:
-        """For each range and table, the days in it, and shortly before it, that the table has rows
-        of."""
-        lists = self.warehouse.listed_days
-        return [
-            set(lists(table, self.account, days.first - _SERIES_BEFORE, days.last))
-            for days in ranges
-            for table in self.tables
-        ]
+        """For each range and table, the days with rows in the range and shortly before it."""
+        found = []
+        for days in ranges:
+            first = days.first - _SERIES_BEFORE
+            for table in self.tables:
+                listed = self.warehouse.listed_days(table, self.account, first, days.last)
+                found.append(set(listed))
+        return found
 
     def _fetch_ranges(
         self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]
     ) -> Iterator[tuple[DateRange, Batch]]:
-        """Each range and its responses, or its years' where the service refuses so much. Whoever
-        takes them may add to `todo`."""
+        """Each range with its responses; if the service refuses a range, its years. The caller may
+        add ranges to `todo` meanwhile."""
+        fetch = self.fetch_pages if operation.is_paged else self.fetch_one
         while todo:
             days = todo.popleft()
             range_params = {**params, "from": days.first, "to": days.last}
             try:
-                batch = (
-                    self.fetch_pages(operation, **range_params)
-                    if operation.is_paged
-                    else self.fetch_one(operation, **range_params)
-                )
+                batch = fetch(operation, **range_params)
             except Refused:
                 if days.first.year == days.last.year:
                     raise
-                todo.extendleft(reversed(list(days.split_years())))
+                years = list(days.split_years())
+                todo.extendleft(reversed(years))
             else:
                 yield days, replace(batch, days=days)
 
     def _list_due_ranges(self, ahead: int = 0) -> list[DateRange]:
-        """The days that this run reads again, or for the first time; none of an account where those
-        that were chosen are still to come."""
+        """The days that this run reads, as one range. Empty if the chosen days are in the future
+        for this account."""
         days = days_to_fetch(
             self._covered_ranges(),
             self.today,
@@ -202,38 +199,35 @@ class Fetcher:
         return []
 
     def _covered_ranges(self, *, is_complete: bool = True) -> list[DateRange]:
-        """Ranges of days that were read completely, after they had ended in the account's zone; or
-        that were not."""
+        """Ranges of days that were read completely after they had ended in the account's zone, or
+        ranges that were not."""
         zone = str(self.session.zone)
-        ranges = self.warehouse.covered_days(
-            self.tables[0], self.account, zone, is_complete=is_complete
-        )
+        table = self.tables[0]
+        ranges = self.warehouse.covered_days(table, self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
 
     def _list_days(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
-        """The requested days that the response lists, by table; None when an entry cannot be read:
-        it may be of any day."""
-        listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
-        columns = {
-            table.record: table.load.column
-            for table in self.tables
-            if isinstance(table.load, Window)
-        }
+        """The requested days that the response lists, by table; None if an entry cannot be read,
+        since it may be of any day."""
+        listed: dict[type[Record], set[dt.date]] = {}
+        columns: dict[type[Record], str] = {}
+        for table in self.tables:
+            listed[table.record] = set()
+            if isinstance(table.load, Window):
+                columns[table.record] = table.load.column
         for response in self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self.session.zone, self.today):
                 if rows.rejected or rows.missing:
                     return None
-                listed[rows.record] |= {
-                    day
-                    for record in rows.records
-                    if (day := getattr(record, columns[rows.record])) in requested
-                }
+                read_day = attrgetter(columns[rows.record])
+                days = filter(requested.__contains__, map(read_day, rows.records))
+                listed[rows.record].update(days)
         return list(listed.values())
 
     def _note_lacking(
         self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool
     ) -> Batch:
-        """Days of a series that were left out and did not come in a range of their own either."""
+        """Days of a series that were left out, and did not come in their own range either."""
         days = DateRange(days.first, min(days.last, self.today - NOT_YET))
         reason = "left out by the service, which lists the days around them"
         is_news = not is_known or days.first > self.today - _NEWS
@@ -245,33 +239,29 @@ class Fetcher:
         )
 
     def fetch_pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
-        """Every page of a listing; when a page does not come, the pages before it as an incomplete
+        """Every page of a listing; if a page does not come, the pages before it as an incomplete
         batch.
 
-        A listing may change between two of its pages. Where something is gone from several, it is
-        read once more: a row is gone when neither reading shows it, and none is when the second one
-        does not come whole.
+        A listing may change between two of its pages. So if a listing of several pages has lost
+        rows, it is read again: a row is gone if it is in neither reading. If the second reading is
+        incomplete, no row is gone.
 
-        `views`: parameters of several listings that are one together; the first shows everything,
-        the others a part each."""
+        `views`: parameters of several listings that belong together; the first shows everything,
+        each of the others a part."""
         views_params = [{**params, **view} for view in views or ({},)]
         listings, batch = self._read_listings(operation, views_params)
-        if len(batch.request_ids) == 1 and self.is_recognised:
+        is_one_page = len(batch.request_ids) == 1
+        if is_one_page and self.is_recognised:
             return batch
         batch = self._compare_keys(batch, listings)
-        if (
-            len(batch.request_ids) == 1
-            or batch.known_count == batch.kept_count
-            or batch.failures
-            or batch.shortfall
-        ):
+        is_nothing_gone = batch.known_count == batch.kept_count
+        if is_one_page or is_nothing_gone or batch.failures or batch.shortfall:
             return batch
         try:
             _, second = self._read_listings(operation, views_params, reuses=False)
         except MarketingApiError as error:
-            second = Batch(
-                is_complete=False, failures=(Failure(operation.bind(**views_params[0]), error),)
-            )
+            failure = Failure(operation.bind(**views_params[0]), error)
+            second = Batch(is_complete=False, failures=(failure,))
         count = second.service_count or batch.service_count
         batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
         if second.is_complete:
@@ -287,9 +277,9 @@ class Fetcher:
         *,
         reuses: bool = True,
     ) -> tuple[list[paging.Listing], Batch]:
-        """The listings as they are read once, in their order, and the responses of all.
+        """The listings, each read once, and the responses of all.
 
-        One behind the first that is refused costs what it alone tells.
+        If a listing after the first is refused, only its own entries are missing.
         """
         listings = [paging.Listing(operation, params) for params in views_params]
         batches = list[Batch]()
@@ -335,8 +325,8 @@ class Fetcher:
         )
 
     def _compare_keys(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
-        """With how many of the rows that are known of its scope the listings have, and how many
-        others."""
+        """The batch with three counts: known rows of its scope, how many of them the listings have,
+        and how many other rows the listings have."""
         params = listings[0].params
         zone = str(self.session.zone)
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
@@ -350,15 +340,13 @@ class Fetcher:
         )
 
     def hold_until_recognised(self, batches: Batches) -> Batches:
-        """Listings that tell one account from another, each held back until one of them has a row
-        that is known.
+        """Listings that distinguish accounts. They are held back until one of them has a known row.
 
-        Raises OtherBusiness when none has, though others came: nothing of them is loaded.
+        Raises OtherBusiness if none has a known row but some have others; then nothing is loaded.
         """
-        name = self.tables[0].name
-        self.is_recognised = self.is_recognised or not self.warehouse.has_rows(
-            self.tables[0], self.account
-        )
+        table = self.tables[0]
+        if not self.warehouse.has_rows(table, self.account):
+            self.is_recognised = True
         waiting: list[Batch] = []
         for batch in batches:
             waiting.append(batch)
@@ -370,29 +358,27 @@ class Fetcher:
         unknown_count = sum(batch.unknown_count for batch in waiting)
         if known_count and unknown_count:
             raise make_other_business_error(
-                f"{known_count:,} {name} known is listed, and {unknown_count:,} others are"
+                f"{known_count:,} {table.name} known is listed, and {unknown_count:,} others are"
             )
         yield from waiting
 
     def fetch_listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
-        """Paged listings of several scopes, a few at a time, each a batch of its own."""
+        """Paged listings of several scopes, a few at the same time, and a batch for each."""
 
         def read_one(params: Mapping[str, Any]) -> Batch:
             try:
                 return self.fetch_pages(operation, **params)
             except (Transient, Refused) as error:
-                return Batch(
-                    is_complete=False, failures=(Failure(operation.bind(**params), error),)
-                )
+                failure = Failure(operation.bind(**params), error)
+                return Batch(is_complete=False, failures=(failure,))
 
-        with ThreadPoolExecutor(
-            self.session.listings_at_once, thread_name_prefix="listing"
-        ) as pool:
+        threads = self.session.listings_at_once
+        with ThreadPoolExecutor(threads, thread_name_prefix="listing") as pool:
             yield from pool.map(read_one, many)
 
     def fetch_many(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """One request for each of `many`, in about that order, in batches of some hundred
-        responses; of nothing, a batch that notes it."""
+        responses. If `many` is empty, one batch that says so."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
         self.result.planned += len(calls)
@@ -405,8 +391,9 @@ class Fetcher:
                     failures.append(result)
                 else:
                     responses.append(result)
-                if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
-                    # there is more to come: a run that dies has not read it
+                is_late = time.monotonic() - since > BATCH_SECONDS
+                if is_late or len(responses) >= BATCH_RESPONSES:
+                    # incomplete, since more batches follow
                     yield replace(Batch.from_responses(responses), is_complete=False)
                     responses = []
                     since = time.monotonic()
@@ -415,21 +402,21 @@ class Fetcher:
             raise
         if responses or failures:
             yield Batch.from_responses(responses, failures)
-        else:  # nothing was due, or all of it came already
+        else:  # nothing was due, or all responses were yielded already
             yield Batch(is_nothing_due=True)
 
     def fetch_planned(self, operation: Operation, params: Params) -> Batches:
-        """What the crawl plan fetches of contacts, and what a run that died has responses to."""
+        """The contacts of the crawl plan, and those of which a run that died has responses."""
         self.result.plan = entry = self.plan.make_contact_plan().entries[self.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]
         if self.name in self.session.unfinished:
             many += self._left_behind(operation, params, set(keys))
-        through = 0
+        finished = 0
         for batch in self.fetch_many(operation, many):
-            through += len(batch.request_ids) + len(batch.failures)
-            # Until the last of them is there, the next night has to go on.
-            is_last = through >= len(many)
+            finished += len(batch.request_ids) + len(batch.failures)
+            # Until the last response is there, the next night must continue.
+            is_last = finished >= len(many)
             yield replace(
                 batch,
                 is_complete=is_last and entry.is_whole,
@@ -437,8 +424,8 @@ class Fetcher:
             )
 
     def learn_refusals(self) -> None:
-        """Take refusals of addresses by which the service reports that there is nothing as what
-        they are: by the requests of all runs, this one's included."""
+        """Learn which refusals of addresses mean that there are no coupons, from the requests of
+        all runs including this one."""
         result = self.result
         archive = self.warehouse.archive
         if not result.failures:
@@ -453,36 +440,38 @@ class Fetcher:
     def _left_behind(
         self, operation: Operation, params: Params, planned: set[Any]
     ) -> list[Mapping[str, Any]]:
-        """Requests outside the plan whose archived response is newer than what is loaded: responses
+        """Requests outside the plan whose archived response is newer than the loaded one: responses
         must not be lost."""
         rows = self.plan.find_candidates(self.name)
+        keys = rows[0].to_pylist()
+        loaded_ids = rows["request_id"].to_pylist()
         found = []
-        for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
+        for key, loaded_id in zip(keys, loaded_ids, strict=True):
             if key in planned:
                 continue
             try:
-                request_id = self.session.left_behind(self.name, operation.bind(**params(key)))
+                call = operation.bind(**params(key))
             except InvalidCall:
                 continue
-            if request_id is not None and request_id > (loaded or 0):
+            request_id = self.session.left_behind(self.name, call)
+            if request_id is not None and request_id > (loaded_id or 0):
                 found.append(params(key))
         return found
 
     def fetch_all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
-        """One request for each of `many`, all in one batch: details beside the listing they belong
-        to."""
+        """One request for each of `many`, all in one batch: details, which are loaded together with
+        their listing."""
         first, *more_batches = self.fetch_many(operation, many)
         return sum(more_batches, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
-        """A listing for the first table, and the details of its entries that are new, or differ
-        from when theirs were last fetched."""
+        """A listing for the first table, and the details of entries that are new or have changed
+        since their details were last fetched."""
         (listing,) = self.hold_until_recognised(iter([listing]))
         table = self.tables[0]
         responses = self.warehouse.archive.responses(listing.request_ids)
-        changed = needs_detail(
-            table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone
-        )
+        hashes = self.warehouse.listing_hashes(table, self.account)
+        changed = needs_detail(table, responses, hashes, self.session.zone)
         return listing + self.fetch_all(operation, map(params, changed))
 
     def _fetch_call(self, call: Call, *, reuses: bool = True) -> Response:
@@ -494,25 +483,23 @@ class Fetcher:
     def _fetch_results(
         self, calls: Iterable[Call], *, reuses: bool = True
     ) -> Iterator[Response | Failure]:
-        """What need not be requested, since it was refused in this run or is in the archive and
-        unused, and what the client fetches."""
+        """The result of each call. A call is not requested again if this run had a refusal for it,
+        or if the archive has an unused response."""
         session = self.session
-        refused = self.session.refused
-        unavailable = self.session.unavailable
+        refused = session.refused
+        unavailable = session.unavailable
 
         def find_known(call: Call) -> Response | Failure | None:
-            found = refused.get(call.key) or (
-                session.find_response(self.name, call) if reuses else None
-            )
-            if found:
-                return found
             error = unavailable.get(call.operation.name)
-            if error:
+            if call.key in refused:
+                return refused[call.key]
+            response = session.find_response(self.name, call) if reuses else None
+            if response is None and error:
                 return Failure(call, error)
-            return None
+            return response
 
         for result in session.client.fetch_many(calls, known=find_known, urgency=self.urgency):
-            # a second try of this run would be refused like the first
+            # a second try in this run would be refused like the first
             if isinstance(result, Failure):
                 if isinstance(result.error, Refused):
                     refused[result.call.key] = result
@@ -524,8 +511,8 @@ class Fetcher:
 def _bind_all(
     operation: Operation, many: Iterable[Mapping[str, Any]]
 ) -> tuple[list[Call], list[Failure]]:
-    """Calls, and a failure for each value that the declaration does not allow (an address without
-    @, say)."""
+    """Calls, and a failure for each value that the declaration does not allow, such as an address
+    without @."""
     calls = list[Call]()
     bad = list[Failure]()
     for params in many:

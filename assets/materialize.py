@@ -1,4 +1,4 @@
-"""How reading looks in Dagster: one step, in it an asset per table, with metadata and checks.
+"""How reading looks in Dagster: one step with an asset per table, with metadata and checks.
 
 Not here: reading (`reader`), which assets exist (`sources`), jobs and resources (`pipelines`).
 """
@@ -6,7 +6,6 @@ Not here: reading (`reader`), which assets exist (`sources`), jobs and resources
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from contextlib import nullcontext
 from typing import Any
 
 import dagster as dg
@@ -25,19 +24,19 @@ from warehouse.warehouse import Warehouse
 #: The step's name in Dagster's runs.
 READ_STEP = "read"
 
-#: Tag of runs whose outputs Dagster takes for no materializations: their steps log those of what
-#: changed.
+#: Tag of runs whose outputs are not materializations for Dagster: their steps log a materialization
+#: for each table that changed.
 DEFERRED = {"dagster/defer_asset_events": "true"}
 
-#: The data version that Dagster has of an asset which it knows nothing of: here, of all.
+#: Dagster's data version for an asset without one: here, for all assets.
 ONE_VERSION = "INITIAL"
 
-#: In Dagster, the reading of all tables: how fresh they are, since unchanged ones are not
-#: materialized anew.
+#: The asset that shows in Dagster how fresh all tables are, since unchanged tables are not
+#: materialized again.
 READINGS_KEY = dg.AssetKey(["sync", READINGS.name])
 
-#: The checks that every table gets, evaluated with the step that filled it: what each holds the
-#: table to, and how bad it is otherwise.
+#: The checks of every table, evaluated with the step that fills it: what each demands, and how bad
+#: a violation is.
 _CHECKS = {
     "unique_keys": ("No two rows have the same key.", dg.AssetCheckSeverity.ERROR),
     "complete": (
@@ -57,7 +56,7 @@ _CHECKS = {
 }
 
 
-#: What is said where people look for missing days.
+#: The explanation of partitions in a table's description.
 _PARTITIONS = (
     "**Partitions** are days. A day is *materialized* once it was read for every account, in any "
     "run. A run of chosen partitions reads exactly these days."
@@ -70,8 +69,8 @@ def asset_key(table: Table) -> dg.AssetKey:
 
 
 def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
-    """One partition per day that the data is about, up to today where the day begins first: every
-    account's today is one."""
+    """One partition per day that the data is about, up to today in the zone where a day begins
+    first, so that every account's today has one."""
     return dg.DailyPartitionsDefinition(
         start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1
     )
@@ -109,13 +108,12 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
                 reason = _describe_failure(results)
                 if reason:
                     failed[asset.name] = reason
-                yield from _select_tables(
-                    context, _materialize_tables(reader, asset, results, run.find_settled(context))
-                )
+                settled = run.find_settled(context)
+                made = _materialize_tables(reader, asset, results, settled)
+                yield from _select_tables(context, made)
                 if asset.is_daily:
-                    run.note_days(
-                        context.instance, asset.tables, _read_by_all(reader, asset, partitions)
-                    )
+                    days = _read_by_all(reader, asset, partitions)
+                    run.note_days(context.instance, asset.tables, days)
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
         if failed:
@@ -127,15 +125,11 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
 
 
 def chosen_assets(context: dg.AssetExecutionContext) -> list[SourceAsset]:
-    """Those that fill a table which the step is to materialize, or to check."""
-    keys = context.selected_asset_keys | {
-        check.asset_key for check in context.selected_asset_check_keys
-    }
-    return [
-        asset
-        for asset in SOURCE_ASSETS.values()
-        if not keys.isdisjoint(map(asset_key, asset.tables))
-    ]
+    """The assets that fill a table which the step must materialize or check."""
+    checked_keys = {check.asset_key for check in context.selected_asset_check_keys}
+    keys = context.selected_asset_keys | checked_keys
+    assets = SOURCE_ASSETS.values()
+    return [asset for asset in assets if not keys.isdisjoint(map(asset_key, asset.tables))]
 
 
 def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
@@ -145,32 +139,30 @@ def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
 
 
 def failures_behind(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
-    """The same of the steps behind the one that reads, whose assets have results of their own."""
+    """The same for the steps after the one that reads, whose assets have their own results."""
+    failures = failures_of(instance, run_id).items()
     own = {READ_STEP, *SOURCE_ASSETS}
-    return {
-        name: reason for name, reason in failures_of(instance, run_id).items() if name not in own
-    }
+    return {name: reason for name, reason in failures if name not in own}
 
 
 def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
-    """Reasons of failed steps: by step and, of the one that reads, by asset."""
+    """Reasons of failed steps: by step, and for the step that reads, by asset."""
     failed = dict[str, str]()
     for event in events:
-        data = event.step_failure_data
-        assets = data.user_failure_data.metadata if data.user_failure_data else {}
-        if event.step_key == READ_STEP and assets:
-            failed |= {name: str(reason.value) for name, reason in assets.items()}
-        elif data.user_failure_data and data.user_failure_data.description:
-            failed[event.step_key or "run"] = data.user_failure_data.description
+        step = event.step_key or "run"
+        error = event.step_failure_data.error
+        data = event.step_failure_data.user_failure_data
+        if data and data.metadata and step == READ_STEP:
+            failed |= {name: str(reason.value) for name, reason in data.metadata.items()}
+        elif data and data.description:
+            failed[step] = data.description
         else:
-            failed[event.step_key or "run"] = (
-                _find_cause(data.error) if data.error else "no reason given"
-            )
+            failed[step] = _find_cause(error) if error else "no reason given"
     return failed
 
 
 def _find_cause(error: Any) -> str:
-    """What went wrong, without Dagster's words about where."""
+    """The innermost error, without Dagster's words around it."""
     while error.cause:
         error = error.cause
     return str(error.message).strip()
@@ -179,8 +171,8 @@ def _find_cause(error: Any) -> str:
 def report_check(
     context: dg.AssetExecutionContext, result: dg.AssetCheckResult
 ) -> Iterator[dg.AssetCheckResult]:
-    """The result of a check that the run has as a step's output, or else a line in the run's log:
-    one event in place of three, and of the moment of the evaluation where Dagster shows the run's
+    """The result of a check: as output if the run selected the check, else as an event in the run's
+    log. That is one event instead of three, with the time of the evaluation instead of the run's
     beginning."""
     assert result.asset_key is not None  # Dagster's types allow both
     assert result.check_name is not None
@@ -206,8 +198,8 @@ def is_deferred(context: dg.AssetExecutionContext) -> bool:
 def report_table(
     context: dg.AssetExecutionContext, made: dg.MaterializeResult[Any], note: str = ""
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """The output that steps behind it wait for; in a run whose outputs are none, with the
-    materialization."""
+    """The output that later steps wait for. In a run whose outputs are not materializations, the
+    materialization is logged, too."""
     assert made.asset_key is not None  # Dagster's type allows it
     key = dg.AssetKey.from_coercible(made.asset_key)
     if is_deferred(context) or key not in context.selected_asset_keys:
@@ -220,9 +212,9 @@ def report_table(
 
 
 def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
-    """The tags by which Dagster sees that an asset is not behind what it is made of, as it writes
-    them: what has to be made anew, our reading and building decide. It still marks what other code
-    made."""
+    """The tags by which Dagster sees that an asset is as new as the assets that it is made from.
+    Our reading and building decide what must be made again. Dagster still marks assets that were
+    made by another version of the code."""
     tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
     for dep in spec.deps:
         name = dep.asset_key.to_user_string()
@@ -236,17 +228,19 @@ def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
 def _select_tables(
     context: dg.AssetExecutionContext, tables: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """Those of the tables that were chosen, with their checks. The others, which the same requests
-    filled or the chosen ones need, are noted as such in the run's log. One of which there is
-    nothing to tell (no metadata) was read, and did not change."""
+    """The chosen tables with their checks. Other tables, which the same requests filled or which
+    the chosen ones need, get an event in the run's log. A table without metadata was read and did
+    not change."""
     for made in tables:
         key = dg.AssetKey.from_coercible(made.asset_key or ())
-        note = "" if key in context.selected_asset_keys else "read by the same run"
+        is_selected = key in context.selected_asset_keys
+        note = "" if is_selected else "read by the same run"
         if made.metadata:
             yield from report_table(context, made, note)
         else:
             context.log_event(dg.AssetObservation(key, f"{note or 'read'}: nothing changed"))
-            yield from [made] if key in context.selected_asset_keys else ()
+            if is_selected:
+                yield made
         for result in made.check_results or ():
             yield from report_check(context, result)
 
@@ -271,12 +265,14 @@ def _table_spec(
 
 
 def _describe_table(asset: SourceAsset, table: Table) -> str:
-    """In Markdown: what it is, and what somebody should know who materializes it."""
+    """In Markdown: what the table is, and what to know before you materialize it."""
+    parts = [table.doc]
     sibling_tables = ", ".join(other.qualified for other in asset.tables if other is not table)
-    shared = ""
     if sibling_tables:
-        shared = f"The same requests fill {sibling_tables}: whichever is materialized, all are."
-    return "\n\n".join(filter(None, [table.doc, shared, _PARTITIONS if asset.is_daily else ""]))
+        parts.append(f"The same requests fill {sibling_tables}: if you materialize one, all are.")
+    if asset.is_daily:
+        parts.append(_PARTITIONS)
+    return "\n\n".join(parts)
 
 
 def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
@@ -289,28 +285,27 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
 
 
 def _has_news(settled: Set[dg.AssetKey], table: Table, results: list[AccountResult]) -> bool:
-    """Whether there is more to say than that it was read."""
+    """Whether there is more to report than that it was read."""
     done = done_to(table, results)
     counts = (done.new, done.changed, done.deleted, done.rejected, done.refused, done.drift)
-    return (
-        asset_key(table) not in settled
-        or any(counts)
-        or any(result.missing_reasons for result in results)
-    )
+    if asset_key(table) not in settled or any(counts):
+        return True
+    return any(result.missing_reasons for result in results)
 
 
 def _materialize_tables(
     reader: Reader, asset: SourceAsset, results: list[AccountResult], settled: Set[dg.AssetKey]
 ) -> list[dg.MaterializeResult[Any]]:
-    """Of each table; without metadata where there is nothing to tell."""
+    """A result for each table; without metadata if there is nothing to report."""
+    made: dict[str, dg.MaterializeResult[Any]] = {}
+    for table in asset.tables:
+        made[table.name] = dg.MaterializeResult(asset_key=asset_key(table))
     changed_tables = [table for table in asset.tables if _has_news(settled, table, results)]
-    with reader.warehouse.open_for_reading() if changed_tables else nullcontext():
-        return [
-            _table_metadata(reader, asset, table, results)
-            if table in changed_tables
-            else dg.MaterializeResult(asset_key=asset_key(table))
-            for table in asset.tables
-        ]
+    if changed_tables:
+        with reader.warehouse.open_for_reading():
+            for table in changed_tables:
+                made[table.name] = _table_metadata(reader, asset, table, results)
+    return list(made.values())
 
 
 def _table_metadata(
@@ -338,7 +333,7 @@ def _table_metadata(
 
 
 def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
-    """Why contacts were read, and how many of them were not: not due, or left out for the
+    """Why contacts were read, and how many were not: because they were not due, or because of the
     budget."""
     if not entries:
         return {}
@@ -355,13 +350,14 @@ def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
 def _days_metadata(
     reader: Reader, table: Table, results: list[AccountResult]
 ) -> dict[str, dg.MetadataValue]:
-    """Which days this run read, and which were read ever."""
-    now = [f"{result.account}: {result.days_in_words or 'none'}" for result in results]
-    ever = [
-        f"{result.account}: "
-        f"{', '.join(map(str, _days_read(reader, table, result.account))) or 'none'}"
-        for result in results
-    ]
+    """The days that this run read, and those that any run read."""
+    now = []
+    ever = []
+    for result in results:
+        account = result.account
+        days_ever = ", ".join(map(str, _days_read(reader, table, account)))
+        now.append(f"{account}: {result.days_in_words or 'none'}")
+        ever.append(f"{account}: {days_ever or 'none'}")
     return {
         "days read": dg.MetadataValue.text("; ".join(now)),
         "days read so far": dg.MetadataValue.text("; ".join(ever)),
@@ -377,14 +373,15 @@ def _days_read(reader: Reader, table: Table, account: str) -> list[DateRange]:
 def _read_by_all(
     reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition
 ) -> set[str]:
-    """The partitions whose day was read of every account."""
+    """The partitions whose day was read for every account."""
     first = partitions.get_first_partition_key() or ""
     last = partitions.get_last_partition_key() or ""
-    accounts = [session.account for session in reader.sessions]
+    days_by_account = []
     with reader.warehouse.open_for_reading():
-        read = [_days_read(reader, asset.tables[0], account) for account in accounts]
-    days = [{str(day) for days in ranges for day in days.list_days()} for ranges in read]
-    return {day for day in set.intersection(*days) if first <= day <= last}
+        for session in reader.sessions:
+            ranges = _days_read(reader, asset.tables[0], session.account)
+            days_by_account.append({str(day) for days in ranges for day in days.list_days()})
+    return {day for day in set.intersection(*days_by_account) if first <= day <= last}
 
 
 def _check_results(
@@ -392,9 +389,10 @@ def _check_results(
 ) -> Iterator[dg.AssetCheckResult]:
     duplicates = warehouse.duplicate_keys(table)
     rejected = warehouse.rejected_count(table)
-    missing = [
-        f"{result.account}: {reason}" for result in results for reason in result.missing_reasons
-    ] + warehouse.list_incomplete(table)
+    missing = []
+    for result in results:
+        missing += [f"{result.account}: {reason}" for reason in result.missing_reasons]
+    missing += warehouse.list_incomplete(table)
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
         "complete": (not missing, "; ".join(missing) or "all that was requested came"),
@@ -436,7 +434,7 @@ def _log_results(
 
 
 def _describe_failure(results: list[AccountResult]) -> str:
-    """Naming account and reason; empty when no account failed."""
+    """Accounts with their reasons; empty if no account failed."""
     return "; ".join(
         f"account {result.account}: {', '.join(result.missing_reasons)}"
         for result in results

@@ -1,8 +1,8 @@
-"""The models as Dagster assets, their tests as asset checks, in one step behind the reads.
+"""The models as Dagster assets, their tests as asset checks, in one step after the reads.
 
-What there is comes from the compiled dbt project, the building is `warehouse.models`, in this
-process: another one would have to wait for the file that this one may have open. Not here: with
-which settings (`pipelines`)."""
+The list of models comes from the compiled dbt project. `warehouse.models` builds them in this
+process; another process would have to wait if this one has the file open. Not here: the settings
+(`pipelines`)."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -19,15 +19,14 @@ from warehouse.masking import load_lineage
 from warehouse.models import BuildReport, Outcome, Status, table_sizes
 from warehouse.schema import columns_of
 
-#: Builds the models of these names (all when there are none) of the home that the settings of a run
-#: name.
+#: Builds the models of these names (all if there are none) in the home of a run's settings.
 Build = Callable[[Any, Sequence[str]], BuildReport]
 
 #: The schemas of models in the order in which data flows through them.
 _FLOORS = ("staging", "history", "marts")
 
-#: What dbt names after model and columns: how such a name begins, and the check's. Other tests have
-#: a name.
+#: Tests that dbt names after model and columns: how such a name begins, and the name of the check.
+#: Other tests have their own names.
 _GENERIC = {
     "described_nulls_": "nulls_as_described",
     "shares_": "rates_between_0_and_1",
@@ -35,7 +34,7 @@ _GENERIC = {
     "credits_sum_to_one_": "credits_sum_to_one",
 }
 
-#: So many columns are named as those that a column is made of; the metadata has all.
+#: How many columns are named in the description of a column made from them; the metadata has all.
 _NAMED = 3
 
 
@@ -52,11 +51,8 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
     def step(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-        selected = [
-            node.name
-            for node in models
-            if _relation_key(node.relation) in context.selected_asset_keys
-        ]
+        chosen_keys = context.selected_asset_keys
+        selected = [node.name for node in models if _relation_key(node.relation) in chosen_keys]
         settings = context.resources.settings
         report = build(settings, selected if len(selected) < len(models) else ())
         yield from _report_outcomes(context, report, settings.warehouse_path)
@@ -81,15 +77,16 @@ def _relation_key(relation: str) -> dg.AssetKey:
 
 def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
     """Groups are schema and area, such that data leaves them in one direction: a model that reads a
-    mart stands with the marts."""
+    mart is grouped with the marts."""
     by_relation = {node.relation: node for node in models}
 
     @cache
     def find_floor(relation: str) -> int:
         node = by_relation.get(relation)
-        if node:
-            return max([_FLOORS.index(node.schema), *map(find_floor, node.needs)])
-        return 0
+        if node is None:
+            return 0
+        floors = map(find_floor, node.needs)
+        return max(_FLOORS.index(node.schema), *floors, 0)
 
     return [
         dg.AssetSpec(
@@ -119,7 +116,7 @@ def _model_specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
 
 
 def _describe_model(node: Node) -> str:
-    """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
+    """In Markdown: what it is, and for a mart the questions that it answers, each with a query."""
     asked = [
         f"**{question['ask']}**\n\n```sql\n{question['sql'].strip()}\n```"
         for question in node.meta.get("questions", ())
@@ -128,24 +125,28 @@ def _describe_model(node: Node) -> str:
 
 
 def _describe_origin(node: Node, column: str) -> str:
-    """What a column is made of, in words; empty where that is not known, or is no column (a number
-    of rows)."""
-    sources: list[str] = load_lineage()["made_of"].get(node.relation, {}).get(column, [])
-    more = ""
+    """The columns that a column is made from, in words; empty if they are unknown, or if it is made
+    from none (a number of rows)."""
+    origins = load_lineage()["made_of"].get(node.relation, {})
+    sources: list[str] = origins.get(column, [])
+    if not sources:
+        return ""
+    named = ", ".join(sources[:_NAMED])
     if len(sources) > _NAMED:
-        more = f" and {len(sources) - _NAMED} more"
-    if sources:
-        return f"From {', '.join(sources[:_NAMED])}{more}."
-    return ""
+        named += f" and {len(sources) - _NAMED} more"
+    return f"From {named}."
 
 
 def check_name(test: Node) -> str:
-    """A few words, e.g. `openings_narrow`: the test's own name without its model's, which the check
-    stands at."""
+    """A few words, e.g. `openings_narrow`: the test's name without that of its model, which has the
+    check."""
     if test.key:
         return "unique_keys"
     name = test.name.removeprefix(f"{test.model}_")
-    return next((words for kind, words in _GENERIC.items() if name.startswith(kind)), name)
+    for beginning, words in _GENERIC.items():
+        if name.startswith(beginning):
+            return words
+    return name
 
 
 def _check_spec(test: Node) -> dg.AssetCheckSpec:
@@ -161,7 +162,7 @@ def _check_spec(test: Node) -> dg.AssetCheckSpec:
 def _report_outcomes(
     context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """What became of every model and test, in their order."""
+    """The outcome of every model and test, in their order."""
     settled: Set[dg.AssetKey] = context.resources.reader.find_settled(context)
     sizes = table_sizes(warehouse)
     with open_database(warehouse, read_only=True) as connection:
@@ -188,31 +189,31 @@ def _model_metadata(
         dg.TableColumn(name, kind, description=node.columns.get(name, ""))
         for name, kind in types.items()
     ]
-    is_unchanged = outcome.status is Status.UNCHANGED
-    took: dict[str, Any] = (
-        {"unchanged": True} if is_unchanged else {"seconds": round(outcome.seconds, 2)}
-    )
-    size = {}
+    metadata = {"dagster/column_schema": dg.TableSchema(found), **_describe_duration(outcome)}
     if node.relation in sizes:
-        size = {"dagster/row_count": sizes[node.relation]}
-    return dg.MaterializeResult(
-        asset_key=_relation_key(node.relation),
-        metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size},
-    )
+        metadata["dagster/row_count"] = sizes[node.relation]
+    return dg.MaterializeResult(asset_key=_relation_key(node.relation), metadata=metadata)
+
+
+def _describe_duration(outcome: Outcome) -> dict[str, Any]:
+    if outcome.status is Status.UNCHANGED:
+        return {"unchanged": True}
+    return {"seconds": round(outcome.seconds, 2)}
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
     passed = outcome.status in (Status.OK, Status.UNCHANGED)
-    is_unchanged = outcome.status is Status.UNCHANGED
+    severity = dg.AssetCheckSeverity.ERROR
+    if outcome.status is Status.WARNED:
+        severity = dg.AssetCheckSeverity.WARN
+    metadata = _describe_duration(outcome)
+    if outcome.status is not Status.UNCHANGED:
+        metadata["rows that break it"] = outcome.failures
     return dg.AssetCheckResult(
         asset_key=_relation_key(outcome.node.relation),
         check_name=check_name(outcome.node),
         passed=passed,
-        severity=dg.AssetCheckSeverity.WARN
-        if outcome.status is Status.WARNED
-        else dg.AssetCheckSeverity.ERROR,
+        severity=severity,
         description=None if passed else outcome.sentence,
-        metadata={"unchanged": True}
-        if is_unchanged
-        else {"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
+        metadata=metadata,
     )

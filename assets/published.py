@@ -1,5 +1,5 @@
-"""What Dagster shows beside the source tables and models: the published file, the report, and the
-`sync` tables that models read.
+"""Further assets in Dagster: the published file, the report, and the `sync` tables that models
+read.
 
 Not here: writing them (`warehouse.publish`, `report`), settings (`pipelines`).
 """
@@ -19,8 +19,8 @@ from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECO
 #: Publishes the home that the settings of a run name. Raises WarehouseError when it cannot.
 Publish = Callable[[Any], Published]
 
-#: Makes its report: where it stands, a preview in Markdown without personal data, and what became
-#: of its mail. Or raises WarehouseError.
+#: Makes the report of a home. Returns its path, a preview in Markdown without personal data, and
+#: what became of its mail. Raises WarehouseError.
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 Metadata = dict[str, Any]
@@ -40,27 +40,26 @@ def published_asset(
     """
 
     def published(context: dg.AssetExecutionContext) -> Metadata:
-        context.resources.reader.note_in_sync(context)  # the copy is to hold the run that writes it
+        context.resources.reader.note_in_sync(context)  # so that the copy has this run
         done = publish(context.resources.settings)
-        for error in (errors := list_custom_table_errors(context.resources.settings)):
+        errors = list_custom_table_errors(context.resources.settings)
+        for error in errors:
             context.log.warning(error)
-        return {
+        metadata = {
             "dagster/row_count": done.row_count,
             "tables": done.table_count,
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
-            **({"custom tables": "\n".join(errors)} if errors else {}),
-            **(
-                {"data as of": dg.MetadataValue.timestamp(done.data_as_of)}
-                if done.data_as_of
-                else {}
-            ),
         }
+        if errors:
+            metadata["custom tables"] = "\n".join(errors)
+        if done.data_as_of:
+            metadata["data as of"] = dg.MetadataValue.timestamp(done.data_as_of)
+        return metadata
 
     description = (
         "The copy of the warehouse that analysts open: never locked, swapped in as a whole, "
-        "personal data "
-        "as the settings say."
+        "personal data as the settings say."
     )
     freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
     spec = dg.AssetSpec(
@@ -76,19 +75,20 @@ def published_asset(
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
     def report(context: dg.AssetExecutionContext) -> Metadata:
         path, preview, mailed = write(context.resources.settings)
-        return {
+        # not the whole path, since the home may be moved
+        place = f"{path.parent.name}/{path.name} of the home"
+        metadata = {
             "preview": dg.MetadataValue.md(preview),
-            "file": dg.MetadataValue.text(
-                f"{path.parent.name}/{path.name} of the home"
-            ),  # the home may be moved
+            "file": dg.MetadataValue.text(place),
             "kB": round(path.stat().st_size / 1000),
-            **({"mail": mailed} if mailed else {}),
         }
+        if mailed:
+            metadata["mail"] = mailed
+        return metadata
 
     description = (
         "One page for the business owner: what changed, campaigns, lists, reviews, social "
-        "media, coupons, "
-        "completeness."
+        "media, coupons, completeness."
     )
     return _single_step(
         dg.AssetSpec(REPORT, deps=[PUBLISHED], kinds={"html"}, description=description), report
@@ -100,8 +100,8 @@ def _single_step(
     make: Callable[[dg.AssetExecutionContext], Metadata],
     *resources: str,
 ) -> dg.AssetsDefinition:
-    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and
-    not tried again."""
+    """A step that calls `make`, which returns metadata. If it raises a WarehouseError, Dagster
+    shows the message, and the step is not retried."""
 
     @dg.multi_asset(
         name=spec.key.path[-1],
@@ -121,8 +121,8 @@ def _single_step(
 
 
 def sync_tables() -> list[dg.AssetSpec]:
-    """One per table, under the key that dbt's manifest gives it. The readings are fresh when every
-    table was read."""
+    """One per table, with the key from dbt's manifest. The readings are fresh if every table was
+    read."""
     freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
     return [
         dg.AssetSpec(

@@ -1,5 +1,5 @@
-"""Reads the chosen assets of all accounts at once, so that the limit is busy from the first second
-to the last.
+"""Reads the chosen assets of all accounts in parallel, so that all of the rate limit is used from
+the first second to the last.
 
 The states of an asset of one account:
 
@@ -10,7 +10,7 @@ The states of an asset of one account:
     finished   `AccountResult.is_finished`; loaded or `error`    never: the run has one try of each
     stopped    the run stops; what came stays in the archive     the next run resumes it
 
-What other assets wait for goes first, its requests and its loads. Not here: what is fetched
+Assets that others wait for go first, with their requests and their loads. Not here: what is fetched
 (`sources`), how (`fetch`), how it is loaded (`warehouse`)."""
 
 import datetime as dt
@@ -43,17 +43,17 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Readings under way of all accounts together, and of one at least, before another begins that
-#: nothing waits for and that waits for nothing: each has a thread.
+#: Assets that are read at the same time, each in a thread: for all accounts together, and at least
+#: for one account. Assets that wait for others, or that others wait for, are not limited.
 _AT_ONCE = 32
 _AT_ONCE_LEAST = 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
-#: One more try, after so many seconds, for what a person would simply run again.
+#: Tries after a transient error, and the pause before them.
 RETRIES = 1
 RETRY_AFTER_S = 30.0
 
-#: When a batch is read again that names no other time.
+#: When a batch is read again, unless it names another time.
 _A_NIGHT = dt.timedelta(days=1)
 _STOPPED = "the run was stopped; the next one goes on from there"
 _READ_BEFORE = "read whole by the run that this one resumes"
@@ -78,9 +78,9 @@ class Reader:
         now: Clock = utc_now,
     ) -> None:
         self.sessions = tuple(sessions)
-        self.needed = tuple(needed)  # which nobody chose, see `sources.with_needed`
+        self.needed = tuple(needed)  # not chosen but required, see `sources.with_needed`
         self.warehouse = warehouse
-        self.results: dict[_Key, AccountResult] = {}  # of what was begun
+        self.results: dict[_Key, AccountResult] = {}  # of assets that were begun
         self.chosen_days = chosen_days
         self.now = now
         self._settings = settings
@@ -100,15 +100,15 @@ class Reader:
         return tuple(self._chosen.values())
 
     def days_of_run(self) -> DateRange | None:
-        """Those that a person chose; None: all that are due."""
+        """The days that a person chose; None: all due days."""
+        if not self.chosen_days:
+            return None
         today = max(session.today() for session in self.sessions)
-        if self.chosen_days:
-            return self.chosen_days.limit_to(today)
-        return None
+        return self.chosen_days.limit_to(today)
 
     def begin_reading(self, read_before: Iterable[str] = ()) -> None:
-        """The assets that the run which this one resumes has read are as if this one had, and not
-        read again."""
+        """Start reading. `read_before`: the assets that the resumed run has read; they are not read
+        again."""
         for name in read_before:
             for session in self.sessions:
                 result = AccountResult(session.account, learnt=[_READ_BEFORE], is_finished=True)
@@ -118,8 +118,8 @@ class Reader:
             self._start_ready()
 
     def as_loaded(self) -> Iterator[SourceAsset]:
-        """Each asset when it is read and loaded for every account, whatever became of it, behind
-        those that it comes `after`. Raises Stopped."""
+        """Each asset when it was read and loaded for every account, or failed; never before the
+        assets that it comes `after`. Raises Stopped."""
         waiting = list(self._in_order)
         while waiting:
             asset = self._next_loaded(waiting)
@@ -127,7 +127,7 @@ class Reader:
             yield asset
 
     def results_of(self, asset: SourceAsset) -> list[AccountResult]:
-        """Of all accounts in which it was begun."""
+        """The results of all accounts for which it was begun."""
         keys = ((asset.name, session.account) for session in self.sessions)
         return [self.results[key] for key in keys if key in self.results]
 
@@ -140,9 +140,8 @@ class Reader:
         with self._changed:
             while True:
                 for asset in waiting:
-                    if self._is_loaded(asset) and not any(
-                        before in waiting for before in asset.after
-                    ):
+                    is_early = any(before in waiting for before in asset.after)
+                    if not is_early and self._is_loaded(asset):
                         return asset
                 if self._is_stopping:
                     raise Stopped(_STOPPED)
@@ -152,8 +151,8 @@ class Reader:
         return all(self._is_finished((asset.name, session.account)) for session in self.sessions)
 
     def stop_fetching(self) -> None:
-        """Send nothing more, and release all waiters. What has come is in the archive, and the next
-        run begins with it."""
+        """Send nothing more, and release all waiters. The responses so far are in the archive, and
+        the next run uses them."""
         self._is_stopping = True
         for session in self.sessions:
             session.client.stop()
@@ -161,27 +160,26 @@ class Reader:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Send nothing more, and wait for the loads under way: ending one half-way would only
-        repeat it."""
+        """Send nothing more, and wait for the loads under way, which would have to be repeated
+        otherwise."""
         self.stop_fetching()
         for thread in list(self._threads):
             thread.join(_STOP_SECONDS)
 
     def note_begun(self, run_id: str, job: str, running: Sequence[str]) -> None:
-        """Write that the run has begun, and that those have died which had, and are not
+        """Write that the run has begun, and that runs have died which had begun and are not
         `running`."""
-        with (
-            suppress(WarehouseError),
-            self.warehouse.open_for_writing() as connection,
-        ):  # loads say what is wrong
+        run = Run(run_id, job, self.began_at, None, None, 0, 0.0, "")
+        # If the warehouse can't be written, the loads report it.
+        with suppress(WarehouseError), self.warehouse.open_for_writing() as connection:
             write_deaths(connection, running)
-            write_run(connection, Run(run_id, job, self.began_at, None, None, 0, 0.0, ""))
+            write_run(connection, run)
 
     def note_run(
         self, run_id: str, job: str, failed: Mapping[str, str] = {}, *, is_publishing: bool = False
     ) -> None:
-        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so
-        that the copy has them, and in the end. `failed`: steps behind the reading, with the
+        """Write the run, its plans and requests into the `sync` tables: before publishing, so that
+        the copy has them, and at the end. `failed`: steps after the reading that failed, with the
         reasons."""
         is_cut_short = self._is_cut_short()
         run = self._make_run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
@@ -190,11 +188,11 @@ class Reader:
         self.warehouse.archive.seal_requests()
         if not is_publishing:
             through = [
-                key
-                for key, result in self.results.items()
+                (account, asset)
+                for (asset, account), result in self.results.items()
                 if result.is_finished and result.is_through
             ]
-            self.warehouse.finish_assets([(account, asset) for asset, account in through])
+            self.warehouse.finish_assets(through)
         with self.warehouse.open_for_writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
@@ -211,10 +209,15 @@ class Reader:
             log.warning("%s", notice)
 
     def _is_cut_short(self) -> bool:
-        """It ended before everything was tried."""
-        ends = [isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values()]
-        tried = sum(map(self._is_finished, self.results))
-        return self._is_stopping or any(ends) or tried < len(self._chosen) * len(self.sessions)
+        """Whether the run ended before everything was tried."""
+        results = self.results.values()
+        has_ended = any(isinstance(result.error, BudgetSpent | Stopped) for result in results)
+        tried = sum(result.is_finished for result in results)
+        return self._is_stopping or has_ended or tried < self._planned_count
+
+    @property
+    def _planned_count(self) -> int:
+        return len(self._chosen) * len(self.sessions)
 
     def _make_run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
         reasons = self.list_missing_lines()
@@ -235,19 +238,16 @@ class Reader:
         )
 
     def progress(self) -> tuple[str, int, int, str]:
-        """How far it is now: reading, in the end loading; requests with a response and known so
-        far; the assets at work."""
+        """The progress: `reading`, or `loading` at the end; requests with a response; requests
+        known so far; the assets that are being read."""
         with self._changed:
             results = dict(self.results)
-        at_work = sorted(
-            {asset for (asset, _), result in results.items() if not result.is_finished}
-        )
-        done, total = (
-            sum(getattr(result, name) for result in results.values())
-            for name in ("fetched", "planned")
-        )
-        is_fetching = done < total or len(results) < len(self._chosen) * len(self.sessions)
-        return "reading" if is_fetching else "loading", done, total, ", ".join(at_work)
+        at_work = {asset for (asset, _), result in results.items() if not result.is_finished}
+        done = sum(result.fetched for result in results.values())
+        total = sum(result.planned for result in results.values())
+        is_fetching = done < total or len(results) < self._planned_count
+        stage = "reading" if is_fetching else "loading"
+        return stage, done, total, ", ".join(sorted(at_work))
 
     def requests_sent(self) -> int:
         """Requests that left this process, retries included."""
@@ -271,9 +271,9 @@ class Reader:
         return list(group_lines(chosen))
 
     def list_notices(self) -> list[str]:
-        """What a person should know although nothing is missing: clocks that are wrong, responses
-        that came too late to be loaded."""
-        found = [notice for session in self.sessions if (notice := session.clock_notice())]
+        """What a person should know although nothing is missing: wrong clocks, responses that came
+        too late to be loaded."""
+        found = list(filter(None, (session.clock_notice() for session in self.sessions)))
         for (asset, account), result in self.results.items():
             found += [f"{asset}, account {account}: {line}" for line in result.notices]
         return found
@@ -282,22 +282,27 @@ class Reader:
         return key in self.results and self.results[key].is_finished
 
     def _start_ready(self) -> None:
-        """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
-        for session in self.sessions if not self._is_stopping else ():
+        """Start the assets that wait for nothing; those that others wait for go first. Called with
+        `_changed` held."""
+        if self._is_stopping:
+            return
+        for session in self.sessions:
             for asset in self._in_order:
-                if (asset.name, session.account) not in self.results and self._may_start(
-                    asset, session.account
-                ):
+                is_begun = (asset.name, session.account) in self.results
+                if not is_begun and self._may_start(asset, session.account):
                     self._start_asset(asset, session)
 
     def _may_start(self, asset: SourceAsset, account: str) -> bool:
-        before = [
-            other for other in (*asset.after, *asset.informed_by) if other.name in self._chosen
-        ]
+        upstream = (*asset.after, *asset.informed_by)
+        before = [other for other in upstream if other.name in self._chosen]
         if before or self._urgency[asset.name]:
             return all(self._is_finished((other.name, account)) for other in before)
-        mine = [result for (_, its), result in self.results.items() if its == account]
-        return sum(not result.is_finished for result in mine) < self._at_once
+        under_way = [
+            key
+            for key, result in self.results.items()
+            if key[1] == account and not result.is_finished
+        ]
+        return len(under_way) < self._at_once
 
     def _start_asset(self, asset: SourceAsset, session: AccountSession) -> None:
         self.results[asset.name, session.account] = AccountResult(session.account)
@@ -331,11 +336,11 @@ class Reader:
             self._fetch_and_load(asset, session, result)
         except Exception as error:
             if not isinstance(error, MarketingApiError | WarehouseError | OSError):
-                # a mistake of ours in one asset must not stop the others
+                # an error in our code for one asset must not stop the others
                 what = (asset.name, session.account, type(error).__name__)
                 log.error("reading %s of account %s failed unexpectedly: %s", *what, exc_info=error)
             if isinstance(error, OtherBusiness):
-                # nothing more of the account is worth a request, or believed
+                # nothing more is requested from this account or loaded
                 session.error = error
             result.error = error
         return result
@@ -343,8 +348,8 @@ class Reader:
     def _fetch_and_load(
         self, asset: SourceAsset, session: AccountSession, result: AccountResult
     ) -> None:
-        """Batch by batch: while one is loaded, the client goes on with the next requests. What came
-        before an error is loaded all the same."""
+        """Batch by batch: while one is loaded, the client sends the next requests. Batches before
+        an error are loaded, too."""
         while not session.opened.wait(0.5):
             if self._is_stopping:
                 raise Stopped("the run was stopped before the account had responded")
@@ -367,32 +372,36 @@ class Reader:
             result.spent = session.count_spent(fetch.operations)
 
     def _load_batch(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
+        scope = dict(batch.scope)
+        if batch.days is not None:
+            days = {"from_on": str(batch.days.first), "to_on": str(batch.days.last)}
+            scope = days | scope
         load = Load(
             account=session.account,
             asset=asset.name,
             tables=tuple(table.name for table in asset.tables),
             request_ids=batch.request_ids,
-            scope=batch.scope
-            if batch.days is None
-            else {"from_on": str(batch.days.first), "to_on": str(batch.days.last), **batch.scope},
+            scope=scope,
             is_complete=batch.is_complete,
             service_count=batch.service_count,
             due_at=batch.due_at or session.now() + _A_NIGHT,
             logged_at=session.now(),
             zone=str(session.zone),
-            # a batch without responses is about a list that is gone
+            # a batch without responses is that of a deleted list
             shrink_limit=self._shrink_limit if batch.request_ids else None,
         )
         return self.warehouse.apply_load(load)
 
     def _waiting_for(self, asset: SourceAsset) -> int:
         """How many assets cannot begin before this one is loaded: its requests go first."""
-        direct = [
-            other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)
-        ]
-        return len(direct) + sum(self._waiting_for(other) for other in direct)
+        count = 0
+        for other in self._chosen.values():
+            if asset in (*other.after, *other.informed_by):
+                count += 1 + self._waiting_for(other)
+        return count
 
 
 def _add_failures(run: Run, failed: Mapping[str, str]) -> Run:
-    lines = [run.message, *(f"{step}: {reason}" for step, reason in failed.items())]
-    return replace(run, outcome="failed", message="\n".join(filter(None, lines)))
+    lines = [run.message] if run.message else []
+    lines += [f"{step}: {reason}" for step, reason in failed.items()]
+    return replace(run, outcome="failed", message="\n".join(lines))

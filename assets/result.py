@@ -1,5 +1,5 @@
-"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that
-fails the night.
+"""What one asset fetched for one account: what was loaded, what is missing, and whether that fails
+the night.
 
 Not here: fetching (`fetch`), loading (`reader`).
 """
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from assets.days import DateRange, join_ranges
+from assets.days import DateRange, join_ranges, list_ranges
 from assets.planning.crawl_plan import PlanEntry
 from marketing_api.address import mask_addresses
 from marketing_api.client import Failure
@@ -30,7 +30,7 @@ from warehouse.tables import Table
 
 Scope = Mapping[str, Any]
 
-#: Single items that the service refuses (a contact deleted since the listing) are normal up to this
+#: A few refusals of single items are normal (a contact was deleted after the listing): up to this
 #: share, or this many.
 _REFUSED_SHARE = 0.01
 _REFUSED_FEW = 3
@@ -38,8 +38,8 @@ _REFUSED_FEW = 3
 
 @dataclass(frozen=True)
 class Batch:
-    """Responses that are loaded in one transaction. `scope` is what the requests do not name
-    themselves, beside the days (of a load without responses, what is gone)."""
+    """Responses that are loaded in one transaction. `scope`: what the requests and days don't say;
+    in a batch without responses, what is gone."""
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
@@ -47,20 +47,20 @@ class Batch:
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
-    # rows of a listing's scope that were there before it, as far as they were looked at,
-    known_count: int = 0
-    kept_count: int = 0  # that it has, too
-    unknown_count: int = 0  # and that it has beside them
+    # Of a listing, if they were counted:
+    known_count: int = 0  # rows of its scope before it
+    kept_count: int = 0  # those of them that it has
+    unknown_count: int = 0  # other rows that it has
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
-    shortfall: str = ""  # why this is not complete, where that is news
+    shortfall: str = ""  # why this is not complete, if a person should know
 
     @classmethod
     def from_responses(
         cls, responses: Sequence[Response], failures: Sequence[Failure] = ()
     ) -> Self:
-        """What came of some requests."""
-        return cls(tuple(response.request_id for response in responses), failures=tuple(failures))
+        request_ids = tuple(response.request_id for response in responses)
+        return cls(request_ids, failures=tuple(failures))
 
     def __add__(self, other: Self) -> Self:
         """This batch's scope and completeness, with the other's responses beside them."""
@@ -73,8 +73,8 @@ class Batch:
 
 @dataclass
 class Spent:
-    """What reading cost: requests sent, and seconds that they waited for the limit, summed over
-    threads."""
+    """The cost of reading: requests sent, and seconds that they waited for the rate limit, summed
+    over threads."""
 
     requests: int = 0
     waited_s: float = 0.0
@@ -93,29 +93,30 @@ class AccountResult:
     planned: int = 0
     spent: Spent = field(default_factory=Spent)
     plan: PlanEntry | None = None  # where there is one
-    days: list[DateRange] = field(default_factory=list)  # that were read, of a date-ranged asset
-    # that were requested and did not come whole
-    lacking: list[DateRange] = field(default_factory=list)
+    days: list[DateRange] = field(default_factory=list)  # read completely, of a date-ranged asset
+    lacking: list[DateRange] = field(default_factory=list)  # requested, but not complete
     shortfalls: list[str] = field(default_factory=list)
-    # errorCodes of refusals that mean that there is nothing
+    # errorCodes of refusals which mean that there are no entries
     nothing: set[int] = field(default_factory=set)
-    learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
+    learnt: list[str] = field(default_factory=list)  # what this run learned and reports once
     is_finished: bool = False  # nothing more is requested, and what came is loaded
 
     def note_batch(self, batch: Batch) -> None:
         self.failures += batch.failures
-        self.shortfalls += [batch.shortfall] if batch.shortfall else []
+        if batch.shortfall:
+            self.shortfalls.append(batch.shortfall)
         if batch.days is not None:
-            (self.days if batch.is_complete else self.lacking).append(batch.days)
+            ranges = self.days if batch.is_complete else self.lacking
+            ranges.append(batch.days)
 
     @property
     def unexplained(self) -> list[Failure]:
-        """Failures but for refusals that mean that there is nothing."""
+        """Failures without the refusals which mean that there are no entries."""
         return [failure for failure in self.failures if not _has_code(failure, self.nothing)]
 
     def learn_refusals(self, nothing: set[int]) -> None:
-        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes
-        anything: absence is proven by a whole response alone."""
+        """Refusals with these errorCodes mean that there are no entries. Such a refusal deletes no
+        row: only a whole response proves that an entry is gone."""
         for code in sorted(nothing - self.nothing):
             count = sum(_has_code(failure, {code}) for failure in self.failures)
             self.learnt.append(
@@ -127,108 +128,101 @@ class AccountResult:
 
     @property
     def days_in_words(self) -> str:
-        """Which days were read, and which stayed incomplete; empty where nothing is read by
-        days."""
-        lacking = ""
+        """Which days were read, and which stayed incomplete; empty if the asset has no days."""
+        parts = []
+        if self.days:
+            parts.append(list_ranges(self.days))
         if self.lacking:
-            lacking = f"incomplete: {', '.join(map(str, join_ranges(self.lacking)))}"
-        return "; ".join(filter(None, (", ".join(map(str, join_ranges(self.days))), lacking)))
+            parts.append(f"incomplete: {list_ranges(self.lacking)}")
+        return "; ".join(parts)
 
     @property
     def missing_reasons(self) -> list[str]:
-        """Why data is missing, one line per reason; empty when all of it came."""
+        """Why data is missing, one line per reason; empty if all of it came."""
         lines = []
         if self.error:
-            lines = [_describe_error(self.error)]
+            lines.append(_describe_error(self.error))
         reasons = Counter(_describe_error(failure.error) for failure in self._serious_failures())
-        lines += [
-            f"{reason} ({count} requests)" if count > 1 else reason
-            for reason, count in reasons.items()
-        ]
+        for reason, count in reasons.items():
+            lines.append(f"{reason} ({count} requests)" if count > 1 else reason)
         if self.plan is not None and not self.plan.is_whole:
             lines.append(self.plan.shortfall)
         lines += self.shortfalls
-        lines += [refusal for report in self.reports for refusal in report.refused.values()]
-        rejected = self._count_rows("rejected").items()
-        return lines + [
-            f"{table}: {count:,} entries could not be read: see sync.rejected_records"
-            for table, count in rejected
-        ]
+        for report in self.reports:
+            lines += report.refused.values()
+        for table, count in self._count_rows("rejected").items():
+            lines.append(f"{table}: {count:,} entries could not be read: see sync.rejected_records")
+        return lines
 
     @property
     def notices(self) -> list[str]:
         """What a person should know although no row is missing."""
-        stale = [line for report in self.reports for line in report.stale]
-        without = "were loaded without a value that could not be read: see sync.rejected_records"
-        return [
-            *(f"newer responses were loaded already of {line}" for line in stale),
-            *(
-                f"{count:,} rows of {table} {without}"
-                for table, count in self._count_rows("flawed").items()
-            ),
-        ]
+        lines = []
+        for report in self.reports:
+            lines += [f"newer responses were loaded already of {line}" for line in report.stale]
+        for table, count in self._count_rows("flawed").items():
+            rows = f"{count:,} rows of {table} were loaded without a value that could not be read"
+            lines.append(f"{rows}: see sync.rejected_records")
+        return lines
 
     def _count_rows(self, what: str) -> Counter[str]:
-        """What all loads together report, by table, without zeros."""
+        """The sum of all loads, by table, without zeros."""
         counts: Counter[str] = Counter()
         for report in self.reports:
-            counts.update({name: getattr(table, what) for name, table in report.tables.items()})
+            for name, table in report.tables.items():
+                counts[name] += getattr(table, what)
         return +counts
 
     @property
     def is_through(self) -> bool:
-        """Everything that was requested came; the plan may have left out what its budget did not
-        allow."""
+        """Whether every planned request was answered; the budget may have left out others."""
         return not self.error and not self._serious_failures()
 
     @property
     def is_failure(self) -> bool:
-        """False when all is well, or when the account merely lacks the operation: that costs the
-        table, not the night."""
-        errors = [
-            *([self.error] if self.error else []),
-            *(failure.error for failure in self._serious_failures()),
-        ]
+        """Whether the run fails. It does not if the account only lacks the operation: then only the
+        table has no data."""
+        errors: list[Exception] = [failure.error for failure in self._serious_failures()]
+        if self.error:
+            errors.append(self.error)
         return any(not isinstance(error, NotAvailable | BudgetSpent) for error in errors)
 
     @property
     def is_worth_a_retry(self) -> bool:
-        """True when another try may succeed without any change."""
+        """Whether another try may succeed without any change."""
         errors = [self.error, *(failure.error for failure in self.failures)]
-        return any(
-            isinstance(error, Transient) and not isinstance(error, GivenUp) for error in errors
-        )
+        transient = [error for error in errors if isinstance(error, Transient)]
+        return any(not isinstance(error, GivenUp) for error in transient)
 
     def _serious_failures(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
         failures = self.unexplained
-        unexpected = [
-            failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)
-        ]
+        expected = (Refused, InvalidCall)
+        unexpected = [failure for failure in failures if not isinstance(failure.error, expected)]
         if len(failures) - len(unexpected) > few:
             return failures
         return unexpected
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less;
-    None when nothing was requested."""
-    fetched = 0
-    planned = 0
-    days = 0
-    lacking = 0
+    """The share of the requests that were answered, or of the days if that is less, 0 to 1; None if
+    nothing was requested."""
+    fetched = planned = days = lacking = 0
     for result in results:
-        fetched = fetched + result.fetched
-        planned = planned + result.planned
-        days = days + sum(map(len, join_ranges(result.days)))
-        lacking = lacking + sum(map(len, join_ranges(result.lacking)))
-    if planned:
-        return min(fetched / planned, days / (days + lacking) if lacking else 1)
-    return None
+        fetched += result.fetched
+        planned += result.planned
+        days += sum(map(len, join_ranges(result.days)))
+        lacking += sum(map(len, join_ranges(result.lacking)))
+    if not planned:
+        return None
+    share = fetched / planned
+    if lacking:
+        share = min(share, days / (days + lacking))
+    return min(share, 1)
 
 
 def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
-    """What all loads together did to a table."""
+    """The sum of all loads of a table."""
     total = TableReport(table.name)
     for result in results:
         for report in result.reports:
@@ -244,15 +238,13 @@ def group_lines(texts: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]
     for (asset, account), asset_texts in texts.items():
         for text in asset_texts:
             by_text.setdefault((account, text), []).append(asset)
-    yield from (
-        f"{', '.join(names)}, account {account}: {text}"
-        for (account, text), names in by_text.items()
-    )
+    for (account, text), names in by_text.items():
+        yield f"{', '.join(names)}, account {account}: {text}"
 
 
 def _describe_error(error: Exception) -> str:
-    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote
-    the values they choke on."""
+    """The error without addresses: it is logged, displayed in Dagster and sent to webhooks, and
+    libraries quote the values at fault."""
     text = mask_addresses(str(error))
     if isinstance(error, MarketingApiError | WarehouseError | OSError):
         return text or type(error).__name__

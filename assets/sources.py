@@ -1,5 +1,5 @@
-"""The source assets: what is fetched of the service, for which tables, and after what; each is a
-short function under the one decorator.
+"""The source assets: what is fetched from the service, for which tables, and after which assets.
+Each is a short function with the decorator `source_asset`.
 
 Not here: what such a function may use (`fetch`), who runs it (`reader`), how it looks in Dagster
 (`materialize`)."""
@@ -23,8 +23,8 @@ class SourceAsset:
     """What is fetched (`function`), for which tables, and which assets must be in the warehouse
     first (`after`).
 
-    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when
-    the same run reads them, and nothing is lost without them."""
+    `informed_by`: assets whose tables show which requests are useful. If the same run reads them,
+    this asset waits for them; it also works without them."""
 
     name: str
     tables: tuple[Table, ...]
@@ -47,8 +47,8 @@ def source_asset(
     informed_by: Sequence[SourceAsset] = (),
     is_daily: bool = False,
 ) -> Callable[[FetchFunction], SourceAsset]:
-    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and
-    errors are added around it."""
+    """Declare an asset: its function yields the batches that it fetched. The reader archives and
+    loads them, and handles coverage and errors."""
 
     def declare(function: FetchFunction) -> SourceAsset:
         asset = SourceAsset(
@@ -61,9 +61,9 @@ def source_asset(
 
 
 def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
-    """An asset of one request, whose response is the whole of its tables; it has the name and the
-    description of the first one. InvalidCall when the operation needs other parameters, or has
-    pages, of which one request reads the first alone."""
+    """An asset of one request, whose response fills all of its tables. It has the name and the
+    description of the first table. Raises InvalidCall if the operation needs other parameters, or
+    has pages."""
     operation.bind(**params)
     refuse_paged(operation)
 
@@ -78,20 +78,18 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
 def with_needed(
     chosen: Iterable[SourceAsset], was_read: Callable[[SourceAsset], bool]
 ) -> list[SourceAsset]:
-    """The chosen assets, and, as far as they were never read, those that they come after (without
-    them there would be nothing to request) and the business, whose time zone whatever follows
-    needs."""
-    needed_names = {asset.name for asset in chosen} | (
-        set() if was_read(business) else {business.name}
-    )
-    # each is declared behind those that it comes after
+    """The chosen assets, and these others if they were never read: the assets that they come after,
+    without which there is nothing to request, and the business, whose time zone all others need."""
+    needed_names = {asset.name for asset in chosen}
+    if not was_read(business):
+        needed_names.add(business.name)
+    # each asset is declared after those that it comes after
     for asset in reversed(SOURCE_ASSETS.values()):
-        if asset.name in needed_names:
-            needed_names |= {
-                upstream.name
-                for upstream in asset.after
-                if upstream.name not in needed_names and not was_read(upstream)
-            }
+        if asset.name not in needed_names:
+            continue
+        for upstream in asset.after:
+            if upstream.name not in needed_names and not was_read(upstream):
+                needed_names.add(upstream.name)
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in needed_names]
 
 
@@ -103,8 +101,8 @@ business = one_request(operations.account.ME, tables.BUSINESS)
 # ---- e-mail campaigns and their statistics
 
 
-#: In the order in which a campaign passes through them: one that changes between two listings
-#: counts as what it is now.
+#: In the order in which a campaign passes through them: if its group changes between two listings,
+#: the later listing counts.
 _CAMPAIGN_FILTERS = ("all", "automation", "draft", "scheduled", "sent")
 #: Scheduled posts are read as far ahead.
 _CALENDAR_DAYS_AHEAD = 90
@@ -112,12 +110,10 @@ _CALENDAR_DAYS_AHEAD = 90
 
 @source_asset(tables.CAMPAIGNS)
 def campaigns(fetch: Fetcher) -> Batches:
-    """Every campaign in every state, which only its filter tells where there are no groups
-    (observation 40); details are fetched only for new or changed ones."""
-    listing = fetch.fetch_pages(
-        operations.campaigns.CAMPAIGNS,
-        *({"filter": campaign_filter} for campaign_filter in _CAMPAIGN_FILTERS),
-    )
+    """Every campaign in every state. If the service shows no groups, only the filter tells the
+    state (observation 40). Details are only fetched for new or changed campaigns."""
+    views = [{"filter": campaign_filter} for campaign_filter in _CAMPAIGN_FILTERS]
+    listing = fetch.fetch_pages(operations.campaigns.CAMPAIGNS, *views)
     yield fetch.with_details(
         listing,
         operations.campaigns.GETCAMPAIGN,
@@ -129,13 +125,11 @@ def campaigns(fetch: Fetcher) -> Batches:
     tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns]
 )
 def campaign_stats(fetch: Fetcher) -> Batches:
-    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now
-    only. The older, the rarer fetched."""
+    """Opens, bounces, unsubscribes, links and who clicked them, as of now. Statistics of older
+    campaigns are fetched less often."""
     plan = fetch.plan.make_campaign_plan()
-    for batch in fetch.fetch_many(
-        operations.campaigns.STATS,
-        ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns),
-    ):
+    many = [{"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns]
+    for batch in fetch.fetch_many(operations.campaigns.STATS, many):
         yield replace(batch, due_at=plan.due_at)
 
 
@@ -145,8 +139,8 @@ def campaign_stats(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.LISTS, tables.LIST_FIELDS)
 def lists(fetch: Fetcher) -> Batches:
-    """Every list with its settings and custom fields; details are fetched only for new or changed
-    ones."""
+    """Every list with its settings and custom fields. Details are only fetched for new or changed
+    lists."""
     yield fetch.with_details(
         fetch.fetch_pages(operations.lists.GETLISTS),
         operations.lists.GETLIST,
@@ -156,11 +150,9 @@ def lists(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.CONTACTS, after=[lists])
 def contacts(fetch: Fetcher) -> Batches:
-    """The members of every list; those of a list that is gone are marked as deleted."""
-    list_ids = fetch.warehouse.list_ids(fetch.account)
-    listings = fetch.fetch_listings(
-        operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids)
-    )
+    """The members of every list. Members of a list that is gone are marked as deleted."""
+    many = [{"listid": list_id} for list_id in fetch.warehouse.list_ids(fetch.account)]
+    listings = fetch.fetch_listings(operations.contacts.GETCONTACTS, many)
     yield from fetch.hold_until_recognised(listings)
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
         yield Batch(scope={"list_id": [list_id]})
@@ -194,19 +186,18 @@ def coupons(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.WEBHOOKS)
 def webhooks(fetch: Fetcher) -> Batches:
-    """Every webhook; details are fetched only for new or changed ones."""
+    """Every webhook. Details are only fetched for new or changed ones."""
     listing = fetch.fetch_one(operations.webhooks.LISTS)
     yield fetch.with_details(listing, operations.webhooks.SHOW, lambda row: {"id": row.webhook_id})
 
 
 @source_asset(tables.GOALS, after=[webhooks])
 def goals(fetch: Fetcher) -> Batches:
-    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that
-    webhooks name or a setting adds."""
-    domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
-    by_domain = fetch.fetch_all(
-        operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids)
-    )
+    """Every goal. Only the listing by domain names a goal's domain; it is fetched for domains that
+    webhooks or the settings name."""
+    domain_ids = {*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains}
+    many = [{"domainid": domain_id} for domain_id in sorted(domain_ids)]
+    by_domain = fetch.fetch_all(operations.goals.LISTBYDOMAIN, many)
     yield fetch.with_details(
         fetch.fetch_one(operations.goals.LISTS) + by_domain,
         operations.goals.SHOW,
@@ -260,12 +251,10 @@ def social_posts(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])
 def social_post_details(fetch: Fetcher) -> Batches:
-    """Title, picture and profile of posts that are new or changed since they were fetched."""
+    """Title, picture and profile of posts that are new or have changed."""
     posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
-    yield from fetch.fetch_many(
-        operations.social.GETPOST,
-        ({"id": post_id, "channel": network} for post_id, network in posts),
-    )
+    many = [{"id": post_id, "channel": network} for post_id, network in posts]
+    yield from fetch.fetch_many(operations.social.GETPOST, many)
 
 
 social_links = one_request(
@@ -277,16 +266,16 @@ social_links = one_request(
 )
 
 
-# ---- every other table is the response to one request without parameters
+# ---- every other table is filled by one request without parameters
 
 
 def _declare_single_requests() -> None:
     filled = {table for asset in SOURCE_ASSETS.values() for table in asset.tables}
     left = [table for table in tables.TABLES.values() if table not in filled]
     for operation in operations.ALL.values():
-        of_it = [table for table in left if table.record in operation.records]
-        if of_it:
-            one_request(operation, *of_it)
+        its_tables = [table for table in left if table.record in operation.records]
+        if its_tables:
+            one_request(operation, *its_tables)
 
 
 _declare_single_requests()

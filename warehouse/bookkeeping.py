@@ -1,8 +1,7 @@
 """Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and
 writebacks (from the outbox).
 
-Not here: the tables themselves (`tables`), what loads write (`loads.coverage`, `loads.load`).
-"""
+Not here: the tables themselves (`tables`), what loads write (`loads.coverage`, `loads.load`)."""
 
 import datetime as dt
 import itertools
@@ -22,11 +21,10 @@ if TYPE_CHECKING:  # they take a fifth of a second to import
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: "Archive") -> int:
-    """Add the requests of files that are not shown yet; a file and its requests commit together.
-    Returns how many they have.
+    """Add the requests of archive files that the table does not have yet. A file and its requests
+    are committed together. Returns the number of requests.
 
-    A file of a past month is made of others, whose requests are shown already.
-    """
+    A file of a past month is merged from others, whose requests are already in the table."""
     loaded = {
         row[0] for row in fetch_rows(connection, "select archive_file from sync.archive_files")
     }
@@ -49,7 +47,7 @@ PUBLISHING = "publishing"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One row of `sync.runs`; the columns' comments say what the fields mean."""
+    """One row of `sync.runs`; the comments of its columns explain the fields."""
 
     run_id: str
     job: str
@@ -62,8 +60,7 @@ class Run:
 
 
 def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Add the run, or replace what was written of it before: it is written ahead of publishing, and
-    once more when it has ended."""
+    """Add or replace the run. It is written before publishing, and again at its end."""
     with transaction(connection):
         fetch_rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
         fetch_rows(
@@ -72,20 +69,20 @@ def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
 
 
 def died_condition(running: Sequence[str]) -> str:
-    """The condition of a run that ended without being recorded; `running` are those that a process
-    executes."""
+    """The SQL condition of runs that ended without being recorded. `running`: runs that a process
+    is executing."""
     known = ", ".join(map(quote_text, ["", *running]))
     return f"ended_at is null and outcome is distinct from 'failed' and run_id not in ({known})"
 
 
 def write_deaths(connection: duckdb.DuckDBPyConnection, running: Sequence[str]) -> None:
-    """Write of the runs that died that they failed; when is not known."""
+    """Mark runs that died as failed, with an unknown end."""
     death = "outcome = 'failed', message = 'its process was killed'"
     fetch_rows(connection, f"update sync.runs set {death} where {died_condition(running)}")
 
 
-#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of
-#: a key of the plan, prefix of its columns there).
+#: How each kind of call finds its contacts: (their column in sync.contact_coverage, the same column
+#: for a key of the plan, prefix of its columns there).
 _CALLS = {
     "timelines": ("contact_id", "key", "timeline"),
     "coupons": ("email_normalized", "normal_form(key)", "coupon"),
@@ -94,8 +91,8 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address),
-    `reason` and `chance` (that there is something new)."""
+    """The plan of one account, made `at`: by kind of call a table of `key` (contact id or address),
+    `reason` and `chance` (of something new)."""
 
     account: str
     at: dt.datetime
@@ -103,7 +100,7 @@ class Planned:
 
 
 def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Planned) -> None:
-    """Add the plan's figures, or replace what was written of this run before."""
+    """Add the plan's figures, or replace those that were written for this run before."""
     with transaction(connection):
         fetch_rows(
             connection,
@@ -119,15 +116,15 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
 
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
-#: Rows that a version without effects wrote, and all later ones, are written again.
+#: Rows from versions without effects, and all later rows, are written again.
 _NEWEST_REVISION = (
     "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
 )
 
 
 def written_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
-    """The revision of the newest change that the table shows of the outbox begun then; 0 when it
-    shows nothing of it."""
+    """The revision of the newest change in the table from the outbox that was begun then; 0 if it
+    has none."""
     return int(
         fetch_value(
             connection,
@@ -142,11 +139,11 @@ def write_changes(
     begun_at: dt.datetime,
     changes: Iterable[Mapping[str, Any]],
 ) -> int:
-    """Replace what changed; returns how many rows that are. All of it or nothing: the revision
-    tells what is shown.
+    """Replace changed rows; returns their number. Either all rows are written or none: the revision
+    says which.
 
-    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go
-    after a while, as they do in the outbox (`retention.let_go`)."""
+    `changes` have the table's columns except `outbox_begun_at`, each item once. Skipped rows are
+    deleted after a while, as in the outbox (`retention.let_go`)."""
     import pyarrow as pa
 
     from warehouse.arrow_types import arrow_fields
@@ -179,8 +176,7 @@ def write_changes(
 def write_erasures(
     connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Add the receipt of an erasure, or replace what was written of it before it was
-    interrupted."""
+    """Add the receipt of an erasure, or replace what an interrupted erasure wrote."""
     with transaction(connection):
         for place in places:
             fetch_rows(

@@ -1,11 +1,10 @@
-"""Opens a DuckDB file for as long as it is needed, and waits while another process has it.
+"""Opens a DuckDB file for as long as it is needed, and waits while another process has it open.
 
 Belongs here: opening, sharing within the process, waiting. Not here: what DuckDB's errors mean
-(`duckdb_errors`), which tables the file holds (`tables`), what is done to them (`load`).
+(`duckdb_errors`), which tables the file holds (`tables`), what is done with them (`load`).
 
-DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same
-file by any other means, so nothing here or elsewhere may `open()` a warehouse file to look into
-it."""
+DuckDB's lock is a POSIX record lock. A process loses it as soon as it opens and closes the same
+file in any other way. So no code may `open()` a warehouse file."""
 
 import os
 import random
@@ -26,14 +25,15 @@ from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 from warehouse.sql import add_mask_addresses, add_normal_form, fetch_rows, quote_name, quote_text
 
-#: Loads take seconds and the models' build less than a minute; who waits longer than this waits for
-#: something that hangs.
+#: Loads take seconds and building the models less than a minute. If we wait longer than this, the
+#: other process hangs.
 DEADLINE_S = 300.0
-#: Enough for a million contacts; what does not fit goes to a temporary file.
+#: Enough for a million contacts; larger queries use a temporary file.
 MEMORY_LIMIT = "400MB"
-#: Seconds between two tries, at random, so that several who wait do not keep meeting.
+#: Seconds between two tries, drawn at random, so that waiting processes don't collide again and
+#: again.
 _POLL = (0.02, 0.2)
-#: Taking turns is normal; a person wants to know about it when it lasts longer than this.
+#: Taking turns is normal. A longer wait is reported.
 _WORTH_REPORTING_S = 1.0
 
 
@@ -57,21 +57,22 @@ def open_database(
     is_unshared: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there
+    """The DuckDB file at `path`, open for the duration of the `with`; created if it does not exist
     (unless `read_only`).
 
-    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is
-    given the holder, again when that changes. Threads of this process share one DuckDB instance:
-    one writer at a time (the same thread may enter again; its connections do not see each other's
-    open transactions), readers join its other users and get their memory limit. Consume or drop
-    Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
-    rolled back.
+    Waits up to `deadline_s` seconds while another process has it open. After a second `on_wait` is
+    called with the holder, and again if the holder changes. Threads of this process share one
+    DuckDB instance. One thread at a time writes; the same thread may enter again, but its
+    connections don't see each other's open transactions. Readers join the instance and use its
+    memory limit. Consume or drop Arrow readers before leaving: an unfinished one keeps the file
+    locked. Uncommitted changes are rolled back.
 
-    `is_unshared`: an instance of its own in memory, which has the file attached read-only: for
-    settings and tables that nobody else is to see. It waits until this process has the file closed.
+    `is_unshared`: a separate instance in memory, which has the file attached read-only, for
+    settings and tables that no other connection may see. It waits until this process has closed the
+    file.
 
-    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there
-    is no room."""
+    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError if the disk
+    is full."""
     real = path.resolve()
     place = _places.setdefault(real, _Place(real))
     config = {"memory_limit": memory_limit} if memory_limit else {}
@@ -93,13 +94,12 @@ def open_database(
 def open_private(
     path: Path | None = None, *, read_only: bool = False, spill: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An instance of one's own: of a file that no load or model shares, or of memory. DuckDB 1.5
-    can read the files that it makes. `spill`: of large queries, where what does not fit into their
-    memory may stand."""
+    """A separate instance: in memory, or of a file that no load or model shares. DuckDB 1.5 can
+    read the files that it makes. `spill`: a folder for queries that don't fit into memory."""
     limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)} if spill else {}
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
-        # analysts' tools lag: it is supported until March 2027
+        # analysts' tools may be older; that version is supported until March 2027
         "storage_compatibility_version": "v1.5.0",
         **limits,
     }
@@ -109,7 +109,7 @@ def open_private(
 
 
 class _Mode(NamedTuple):
-    """How somebody wants the file to be open."""
+    """How a connection uses the file."""
 
     read_only: bool = False
     is_unshared: bool = False
@@ -117,7 +117,7 @@ class _Mode(NamedTuple):
 
 
 class _User(NamedTuple):
-    """A connection that was handed out."""
+    """A connection that is in use."""
 
     connection: duckdb.DuckDBPyConnection
     thread: threading.Thread
@@ -126,8 +126,8 @@ class _User(NamedTuple):
 
 @dataclass
 class _Place:
-    """What this process has open at one path: `root` is the instance, the connections handed out
-    are cursors of it."""
+    """The connections of this process to one path. `root` is the instance, the others are cursors
+    of it."""
 
     path: Path
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -154,13 +154,13 @@ class _Place:
         return connection
 
     def _find_blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
-        """Whoever of this process has to leave first."""
+        """The user of this process that must leave first."""
         if not read_only:
             writers = (user for user in self.users if user.is_writer and user.thread is not me)
             return next(iter(self.users) if self.mode.read_only else writers, None)
         is_inside = any(user.thread is me for user in self.users)
         if self.mode.read_only and self.waiting_writers and not is_inside:
-            # or readers that relieve one another would keep writers out for ever
+            # otherwise readers that follow one another would keep writers out forever
             return next(iter(self.users), None)
         return None
 
@@ -176,7 +176,7 @@ class _Place:
             self.changed.notify_all()
 
 
-#: One of each file, as `dict.setdefault` is atomic.
+#: One per file; `dict.setdefault` is atomic.
 _places: dict[Path, _Place] = {}
 
 
@@ -214,7 +214,7 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = {
         **mode.config,
-        # inside the home: what does not fit into memory is personal data too
+        # inside the home: temporary files hold personal data, too
         "temp_directory": f"{path}.tmp",
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }
@@ -233,14 +233,14 @@ def _open_file(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     if is_new:
         path.chmod(0o600)
     if not mode.read_only:
-        # nobody else has it open: a process that was killed left what did not fit into its memory
+        # no other process has it open, so these are temporary files of a killed process
         shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection
 
 
 def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> None:
-    """Write the current database to the new file `target`, in its own storage version. DuckDB keeps
-    the bytes of deleted rows in unused blocks of a file; the copy doesn't have them."""
+    """Write the current database to the new file `target`, in its own storage version. In DuckDB,
+    unused blocks of a file keep the bytes of deleted rows; the copy doesn't have them."""
     here = "database_name = current_database()"
     sql = (
         "select database_name, rtrim(tags['storage_version'], '+') from duckdb_databases() where "

@@ -1,9 +1,9 @@
-"""Tables of the user's: each `models/NAME.sql` of the home is one SELECT, and its result is the
-table `custom.NAME`, of the published copy and for the query of a push.
+"""The user's own tables: each `models/NAME.sql` of the home is one SELECT, and its result is the
+table `custom.NAME`, in the published copy and for the query of a push.
 
 They are made in the order in which they read one another, each sealed and within a limit of time
-and memory (`sealed_query`). What fails costs its own table and those that read it. Not here: what
-becomes of them in the copy (`publish`)."""
+and memory (`sealed_query`). If one fails, only it and the tables that read it are missing. Not
+here: what the copy does with them (`publish`)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ from warehouse.sql import fetch_rows, quote_name, quote_text
 FOLDER = "models"
 SCHEMA = "custom"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-#: The tables of the schema that a query reads, as it is parsed, and that are not there.
-#: `get_table_names` does not take every query: to it, tables have no columns to join on.
+#: The tables of the schema that a query reads, from its parse tree, and that do not exist.
+#: `get_table_names` does not accept every query: for it, tables have no columns to join on.
 _MISSING = """
 select distinct lower(value ->> 'table_name') as name from json_tree(json_serialize_sql($sql))
 where type = 'OBJECT' and value ->> 'type' = 'BASE_TABLE'
@@ -31,13 +31,13 @@ where type = 'OBJECT' and value ->> 'type' = 'BASE_TABLE'
 except
 select lower(table_name) from duckdb_tables() where $schema in (database_name, schema_name)
 order by name"""
-#: Of a file, and of what is said of it.
+#: Longest file, and longest description.
 _MOST_BYTES = 1_000_000
 _MOST_LETTERS = 600
 
 
 class CustomFile(msgspec.Struct, frozen=True):
-    """`reason`: why the file cannot be used; empty when it can."""
+    """`reason`: why the file cannot be used; empty if it can."""
 
     name: str
     sql: str = ""
@@ -59,7 +59,7 @@ def read_files(home: Path) -> dict[str, CustomFile]:
     """The files of the home, by name in lower case. Links are not followed."""
     files: dict[str, CustomFile] = {}
     for path in sorted((home / FOLDER).glob("*.sql")):
-        if path.name.startswith("."):  # of editors and file managers
+        if path.name.startswith("."):  # hidden files of editors and file managers
             continue
         file = _read_file(path)
         key = file.name.lower()
@@ -113,8 +113,8 @@ class CustomBuild:
         self._reasons: dict[str, str] = {}
 
     def build_table(self, name: str, path: tuple[str, ...] = ()) -> str:
-        """Make the table and those that it reads; returns why it is not there, empty when it is.
-        `path`: the tables that wait for it."""
+        """Make the table and those that it reads; returns why it could not be made, or "". `path`:
+        the tables that wait for it."""
         if name not in self._reasons:
             self._reasons[name] = self._build_table(name, (*path, name))
         return self._reasons[name]
@@ -146,7 +146,7 @@ class CustomBuild:
         return ""
 
     def _make_table(self, file: CustomFile) -> None:
-        """`query` takes a SELECT only: after `as`, a CTE may change or delete rows."""
+        """`query` accepts a SELECT only: after `as`, a CTE could change or delete rows."""
         select = f"from query({quote_text(file.sql)})"
         with limit_query(self._connection, file.sql, self._limits):
             fetch_rows(
@@ -156,15 +156,15 @@ class CustomBuild:
 
 
 def find_missing(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    """The tables of the schema that a query reads and that are not there, in lower case."""
+    """The tables of the schema that a query reads and that do not exist, in lower case."""
     return [name for (name,) in fetch_rows(connection, _MISSING, {"sql": sql, "schema": SCHEMA})]
 
 
 def build_tables(
     files: Mapping[str, CustomFile], copy: Path, limits: QueryLimits
 ) -> Iterator[tuple[CustomFile, str]]:
-    """Make the tables in the copy, which nobody has open; yields each file with why its table could
-    not be made, empty when it was."""
+    """Make the tables in the copy, which no other process has open; yields each file with why its
+    table could not be made, or ""."""
     with open_private(copy, spill=copy.with_suffix(".tmp")) as connection:
         seal_connection(connection, limits)
         build = CustomBuild(connection, files, limits)

@@ -1,7 +1,7 @@
-"""Our dbt project as it was compiled: every model and test. `load_models` runs them.
+"""Our dbt project in compiled form: every model and test. `load_models` reads them.
 
-dbt is the compiler and nothing else: `python -m docs.models` has it compile the project after a
-change, with places for the values of settings; a test fails when `compiled.jsonl` is stale."""
+dbt is only the compiler: `python -m docs.models` compiles the project after a change, with
+placeholders for the values of settings. A test fails if `compiled.jsonl` is stale."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-#: Where dbt_project.yml, models, macros and tests are.
+#: The folder of dbt_project.yml, models, macros and tests.
 PROJECT = Path(__file__).parent
 COMPILED = PROJECT / "compiled.jsonl"
 
@@ -25,12 +25,12 @@ PLACEHOLDER = "<{}>"
 class Node:
     """A model, or a test of one. Relations are named `schema.table`, e.g. `marts.contact_campaign`.
 
-    `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it
-    makes; of a test, of what it is about. `sql`: its query; of an incremental one, as it runs from
-    nothing. `later_sql`: the query for what an incremental one writes beside the rows that it has,
-    in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test:
-    the columns of which it proves that they identify a row of the model. `meta`: as its yml has it;
-    of a mart also `metrics`, the SQL of each by name."""
+    `kind`: view, table, incremental or test. `model` and `relation`: its own name and the relation
+    that it makes; for a test, those of its model. `sql`: its query; for an incremental model, the
+    query for an empty table. `later_sql`: the query for new rows of an incremental model; they
+    replace rows with the same `key`. `needs`: the relations that it reads. `key` of a test: the
+    columns that identify a row of the model. `meta`: from its yml; a mart also has `metrics`, the
+    SQL of each by name."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ class Node:
     later_sql: str = ""
     key: tuple[str, ...] = ()
     is_kept: bool = False  # never rebuilt: its content can't be fetched again
-    is_warning: bool = False  # a test that breaks nothing
+    is_warning: bool = False  # a test that only warns
     columns: Mapping[str, str] = field(default_factory=dict)  # name → description
     meta: Mapping[str, Any] = field(default_factory=dict)
     # column → whether its yml calls it personal
@@ -54,7 +54,7 @@ class Node:
 
     @property
     def id(self) -> str:
-        """Of a model the relation that it makes."""
+        """For a model its relation; for a test the relation and its name."""
         return f"{self.relation} {self.name}" if self.is_test else self.relation
 
     @property
@@ -74,7 +74,7 @@ def project_fingerprint() -> str:
 
 
 def compile_nodes(settings: Mapping[str, str]) -> list[Node]:
-    """Every model and test in an order in which they can run. `settings`: the values of the
+    """Every model and test, in an order in which they can run. `settings`: the values of the
     project's variables."""
 
     def fill_settings(sql: str) -> str:
@@ -90,7 +90,7 @@ def compile_nodes(settings: Mapping[str, str]) -> list[Node]:
 
 @cache
 def load_models() -> Mapping[str, Node]:
-    """Those of ours by relation, with places for the values of settings in their SQL."""
+    """Our models and tests by relation, with placeholders for the values of settings."""
     return {node.relation: node for node in _load_nodes() if not node.is_test}
 
 

@@ -1,8 +1,7 @@
-"""Files as the archive and others need them: for the owner only, durable, claimed by one process at
-a time.
+"""Files for the owner only, written durably, and claimed by one process at a time.
 
-A claim is a `flock` on the open file, which the system gives up with the process, however it ends:
-unlike a process id it cannot outlive its owner nor be taken over by a stranger."""
+A claim is a `flock` on the open file. The system releases it when the process ends, in whatever
+way. Unlike a process id, it cannot outlive its owner, and no other process can take it over."""
 
 import contextlib
 import errno
@@ -23,18 +22,19 @@ from warehouse.errors import ArchiveFull
 
 log = logging.getLogger(__name__)
 
-#: In a home that is being restored from a backup: nothing else may use it.
+#: A file with this name marks a home that is being restored from a backup: no other process may use
+#: it.
 RESTORING = ".restoring"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def new_name() -> str:
-    """A unique name; names sort by the time they were made."""
+    """A unique name; names sort by the time of their creation."""
     return f"{utc_now():%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made for the owner only, with those above it, when it is not there."""
+    """Create the folder and its parents, for the owner only, if they do not exist."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -47,14 +47,15 @@ def create_file(path: Path) -> int:
 
 
 def claim_file(path: Path) -> int | None:
-    """An open descriptor that holds the lock on `path`; None when another has it or it is gone."""
+    """An open descriptor that holds the lock on `path`; None if another process has it, or if the
+    file is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     with contextlib.suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # not removed or replaced in between
+        # the file was not removed or replaced meanwhile
         if os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     os.close(descriptor)
@@ -63,7 +64,8 @@ def claim_file(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """The lock on a folder, or on a file, which is created and stays. Waits until it is free."""
+    """Hold the lock on a folder, or on a file, which is created if necessary. Waits until it is
+    free."""
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -73,7 +75,8 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def sync_disk(path: Path) -> None:
-    """Make a file's content durable, or the names created, replaced or removed in a folder."""
+    """Make a file's content durable; for a folder, the names that were created, replaced or removed
+    in it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -82,7 +85,8 @@ def sync_disk(path: Path) -> None:
 
 
 def move_into_place(temporary: Path, target: Path) -> None:
-    """Move a finished, closed file to its place: after a crash it is there whole or not at all."""
+    """Move a finished, closed file to its place. After a crash it is there completely or not at
+    all."""
     make_folder(target.parent)
     sync_disk(temporary)
     temporary.replace(target)
@@ -90,7 +94,7 @@ def move_into_place(temporary: Path, target: Path) -> None:
 
 
 def write_file(target: Path, content: bytes) -> None:
-    """Put a small file for the owner only in its place, in the same way."""
+    """Write a small file for the owner only, in the same safe way."""
     temporary = target.with_name(f".{target.name}-{new_name()}")
     try:
         with os.fdopen(create_file(temporary), "wb") as file:
@@ -100,8 +104,8 @@ def write_file(target: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-#: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process
-#: copies it.
+#: DuckDB loses its lock if this process opens the file in another way, so another process copies
+#: it.
 _COPY = """
 import errno, shutil, sys
 try:
@@ -112,8 +116,7 @@ except OSError as error:
 
 
 def copy_locked(source: Path, target: Path) -> None:
-    """Copy a file of DuckDB, with the log beside it, while this process holds its lock, and keep
-    the lock."""
+    """Copy a DuckDB file and its log while this process holds and keeps its lock."""
     for suffix in ("", ".wal"):
         if Path(f"{source}{suffix}").exists():
             command = [
@@ -132,15 +135,14 @@ def copy_locked(source: Path, target: Path) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file (or folder) that cannot be used another name beside its own, which is free
-    then."""
+    """Rename an unusable file or folder, so that its name is free."""
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
     return aside
 
 
 def no_folder(path: Path) -> Path:
-    """The path, where a file is or may be made: a folder of that name is set aside."""
+    """The path of a file that exists or will be created. A folder with that name is renamed."""
     if path.is_dir():
         log.warning(
             "%s is a folder in the place of a file: it is %s now", path, set_aside(path).name
@@ -164,8 +166,8 @@ def published_path(home: Path) -> Path:
 
 
 class Workspace:
-    """A folder of this process for work in progress, made when first needed, which has a `name`
-    that nobody else has; those of dead processes can be swept."""
+    """A folder of this process for temporary files, created when it is first needed. Its `name` is
+    unique; `sweep_dead` removes those of dead processes."""
 
     def __init__(self, parent: Path, name: str = "") -> None:
         self._parent = parent
@@ -175,7 +177,7 @@ class Workspace:
         self._lock = threading.Lock()
 
     def open_folder(self) -> Path:
-        """Where this process may write."""
+        """The folder, created if necessary."""
         with self._lock:
             while self._folder is None:
                 folder = make_folder(self._parent / (self._name or new_name()))
@@ -186,14 +188,14 @@ class Workspace:
             return self._folder
 
     def place_file(self, name: str) -> Path:
-        """Where a temporary file of that name may be written; a file left there by an attempt that
-        failed is removed."""
+        """The path of a temporary file with that name. A file from an earlier failed attempt is
+        removed."""
         path = self.open_folder() / name
         path.unlink(missing_ok=True)
         return path
 
     def sweep_dead(self) -> list[str]:
-        """Remove what dead processes left; the names of what others still have."""
+        """Remove the folders of dead processes; returns the names of the others."""
         kept = []
         for folder in self._parent.iterdir() if self._parent.is_dir() else ():
             claimed = claim_file(folder)
@@ -214,12 +216,12 @@ class Workspace:
 
 
 def open_scratch(home: Path, work: str) -> contextlib.AbstractContextManager[Workspace]:
-    """A folder of this process for the length of some work."""
+    """A folder for temporary files, removed at the end of the context."""
     return contextlib.closing(Workspace(home / "tmp" / work))
 
 
 def sweep_home(home: Path) -> None:
-    """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
+    """Remove temporary files of dead processes below the home's `tmp`: most are personal data."""
     for parent in (home / "tmp").glob("*"):
         Workspace(parent).sweep_dead()
 
@@ -237,8 +239,8 @@ def remove_path(path: Path) -> None:
 
 
 def measure_sizes(home: Path) -> dict[str, int]:
-    """Bytes of the home's files and folders, by their names up to a dot; what has none before it,
-    and locks, are `other`."""
+    """Bytes of the home's files and folders, by their names up to a dot. Hidden files and locks are
+    `other`."""
     found: Counter[str] = Counter()
     for path in home.rglob("*"):
         with contextlib.suppress(OSError):  # removed meanwhile

@@ -1,8 +1,8 @@
-"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the
-file and what to do.
+"""The meaning of DuckDB's error texts. Only this module reads them. The messages say which program
+has the file open and what to do.
 
-DuckDB gives these cases no types of their own, and its texts change with versions: a test names the
-version and makes each of them happen."""
+DuckDB has no error types for these cases, and its texts change with versions: a test names the
+version and causes each of them."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _DAMAGED = (
 
 
 class FileInUse(Exception):
-    """Not open yet: the holder that is its argument has it."""
+    """The file is not open yet: its holder, the argument, has it."""
 
 
 def is_locked(error: duckdb.Error) -> bool:
@@ -41,7 +41,7 @@ def is_locked(error: duckdb.Error) -> bool:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether a query wanted more memory, or more room beside it, than it is allowed."""
+    """Whether a query needed more memory, or more temporary space, than it may use."""
     return (
         isinstance(error, MemoryError)
         or "Out of Memory" in str(error)
@@ -49,26 +49,25 @@ def is_out_of_memory(error: Exception) -> bool:
     )
 
 
-#: DuckDB writes the values that it rejects in single quotes, and names in double quotes.
+#: DuckDB quotes rejected values in single quotes, and names in double quotes.
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
 def mask_error(error: duckdb.Error | str) -> str:
-    """The first line of the message, without what it may quote from the data."""
+    """The first line of the message, without values from the data."""
     line, *_ = str(error).strip().split("\n")
     return mask_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
 
 
-#: Errors whose messages quote the query, and no values of the tables.
+#: Errors whose messages quote the query but no values of the tables.
 _ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
 
 
 def explain_query_error(error: Exception, *, may_quote: bool = False) -> str:
-    """The message where it is about somebody's query, else only what kind of error it is: it may
+    """The message if it is about the query; otherwise only the kind of error, since the message may
     quote values of the tables.
 
-    `may_quote`: the reader of the message may read the tables, too.
-    """
+    `may_quote`: the reader of the message may also read the tables."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if isinstance(error, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
@@ -89,8 +88,7 @@ def is_full(error: duckdb.Error) -> bool:
 
 
 def explain_damage(path: Path, error: duckdb.Error) -> WarehouseError | None:
-    """What to say when there is no room, or the file is damaged; None when the error is another
-    one."""
+    """The message for a full disk or a damaged file; None for another error."""
     if is_full(error):
         return WarehouseError(
             f"there is no space left for {path.name} in {path.parent}: free some and run again; "
@@ -106,7 +104,7 @@ def explain_damage(path: Path, error: duckdb.Error) -> WarehouseError | None:
 
 
 def explain_unopened(path: Path, error: duckdb.Error) -> Exception:
-    """What it means that DuckDB could not open the file."""
+    """The error for a file that DuckDB could not open."""
     text = str(error)
     if is_locked(error):
         return FileInUse(_read_holder(text))
@@ -122,8 +120,8 @@ def explain_unopened(path: Path, error: duckdb.Error) -> Exception:
 
 
 def _read_holder(text: str) -> Holder:
-    """The program's name with its sub-command: never more of the command line, which may hold
-    anything."""
+    """The program's name with its sub-command. The rest of the command line is never shown, since
+    it may hold anything."""
     found = _HOLDER.match(text.partition("lock is held in ")[2])
     if found is None:
         return Holder(None, "another program")
@@ -133,7 +131,7 @@ def _read_holder(text: str) -> Holder:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
         script = words[1:] if words[1] != "-m" else words[2:]
         if Path(words[0]).name.startswith("python") and not script[0].startswith("-"):
-            words = script  # what it runs
+            words = script  # the script that it runs
         command = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z-]*", word)]
         program = " ".join([Path(words[0]).name or program, *command])
-    return Holder(pid, program or "another program")  # one that is just ending has no name
+    return Holder(pid, program or "another program")  # a process that is just ending has no name

@@ -1,5 +1,5 @@
-"""The errors of the warehouse, one small tree, named by what is the matter; each message says what
-to do."""
+"""The errors of the warehouse, in one small tree, named by what is wrong. Each message says what to
+do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has the file open: `pid` is None when the system does not tell."""
+    """The program that has the file open; `pid` is None if the system does not report it."""
 
     pid: int | None
     program: str
@@ -21,7 +21,7 @@ class WarehouseError(Exception):
 
 
 class WarehouseLocked(WarehouseError):
-    """So many seconds passed while `holder` had the file at `path` open: wait, or end it."""
+    """`holder` had the file at `path` open until the time-out: wait, or end that program."""
 
     def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
         super().__init__(
@@ -37,7 +37,7 @@ class WarehouseTooNew(WarehouseError):
 
 
 class NotAWarehouse(WarehouseError):
-    """The file was never one of ours: choose another home."""
+    """The file was not made by this program: choose another home."""
 
 
 class WarehouseDamaged(NotAWarehouse):
@@ -45,12 +45,12 @@ class WarehouseDamaged(NotAWarehouse):
 
 
 class NoWarehouse(WarehouseError):
-    """There is no file yet, and it was to be read only: nothing has been synced."""
+    """There is no file to read yet: nothing has been synced."""
 
 
 class NotPublished(WarehouseError):
-    """The warehouse is not fit for analysts; the message says why, and the published file stays as
-    it was."""
+    """The warehouse is not fit for analysts; the message says why. The published file stays
+    unchanged."""
 
 
 class NothingPublished(WarehouseError):
@@ -71,7 +71,7 @@ class PublishedLocked(WarehouseError):
 
 
 class ForeignFolder(WarehouseError):
-    """There is something of somebody else's where files were to be written: name another folder."""
+    """The target has files of another program: name another folder."""
 
 
 class ArchiveError(WarehouseError):

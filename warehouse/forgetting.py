@@ -1,10 +1,9 @@
-"""Who asked to be forgotten, and what of a response is archived once they did.
+"""The people who asked to be forgotten, and what is archived of responses about them.
 
-People are recognised by keyed fingerprints of their addresses and contact ids; the list is
-in `archive/forgotten.json` (`warehouse.archive.suppression`). An entry of a response that is
-about one of them is replaced by a marker before the response is archived. A marker keeps its place,
-so that the counts of the response still agree, and becomes no row. Not here: deleting what is
-stored already (`upkeep.erasing`)."""
+People are recognized by keyed fingerprints of their addresses and contact ids; the list is in
+`archive/forgotten.json` (`warehouse.archive.suppression`). If an entry of a response is about one
+of them, a marker replaces it before the response is archived. The marker keeps the counts of the
+response correct, and becomes no row. Not here: deleting stored data (`upkeep.erasing`)."""
 
 import hashlib
 import re
@@ -81,8 +80,8 @@ class Forgotten:
         )
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
-        """Whether a cell of a table is a forgotten person's address or, where it `is_id`, their
-        contact's id."""
+        """Whether a cell of a table is a forgotten person's address or, if it `is_id`, their
+        contact id."""
         return self.is_address(text) or (is_id and self.is_contact(account, text))
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
@@ -94,11 +93,11 @@ class Forgotten:
         )
 
     def cut_exchange(self, exchange: Exchange) -> Exchange:
-        """The exchange as it may be archived: the same object when it is about none of them. A body
-        in a spool file is replaced there.
+        """The exchange as it may be archived; the same object if it is about no forgotten person. A
+        body in a spool file is replaced there.
 
-        A call about one of them keeps neither parameters nor body, and a body that cannot be read
-        is not kept either: nobody knows whom it names."""
+        A call about one of them keeps neither parameters nor body. A body that cannot be read is
+        not kept either, since it may name them."""
         call = exchange.call
         body = exchange.body
         if self.is_about(exchange.account, call.operation.name, call.params):
@@ -132,9 +131,10 @@ class _Cutting:
     operation: Operation
 
     def cut_body(self, body: bytes | Path) -> Collection[bytes | memoryview] | None:
-        """What the cut body is joined from; None when nothing is cut."""
+        """The pieces of the cut body; None if nothing is cut."""
         if self.operation in AREAS["account"]:
-            return None  # about the business, whose owner may be one of them
+            # the response is about the business, even if its owner is a forgotten person
+            return None
         envelope = read_envelope(body)
         if envelope.flaw:
             return [] if envelope.text else None
@@ -149,11 +149,11 @@ class _Cutting:
         return None if after == before else [msgspec.json.encode(after)]
 
     def _cut_entries(self, envelope: Envelope) -> Iterator[bytes | memoryview]:
-        """The pieces of a listing that may be huge: one entry at a time is decoded."""
+        """The pieces of a listing that may be huge: its entries are decoded one by one."""
         text = memoryview(envelope.text)
         end = 0
         place = 0
-        whole: Any = text.obj  # bytes, or a map of a file: both can be searched
+        whole: Any = text.obj  # bytes or a mapped file: both can be searched
         start = len(whole) - len(text)  # after a byte-order mark
         for raw in envelope.list_entries(self.operation):
             entry = bytes(memoryview(raw))
@@ -167,8 +167,8 @@ class _Cutting:
         yield text[end:]
 
     def cut_value(self, value: Any) -> Any:
-        """The value without entries of lists that are about a forgotten person, and without their
-        address in other entries. Raises _IsForgotten when it is about one of them itself."""
+        """The value without list entries about forgotten people, and without their addresses in
+        other entries. Raises _IsForgotten if the value itself is about one of them."""
         if isinstance(value, list):
             if any(map(self._has_address, value)) and not all(map(_may_have_address, value)):
                 raise _IsForgotten  # like [address, clicks]
@@ -181,7 +181,7 @@ class _Cutting:
         if any(self._is_person(name.lower(), member) for name, member in members.items()):
             raise _IsForgotten
         is_list = is_numbered(members)
-        # the numbers in responses about contacts are those of custom fields
+        # other numbers in responses about contacts are ids of custom fields
         holds_texts = self.operation.name not in CONTACT_OPERATIONS
         return {
             name: self._cut_entry(member)
@@ -202,7 +202,7 @@ class _Cutting:
         )
 
     def _cut_entry(self, entry: Any) -> Any:
-        """The entry of a list, cut; a marker where it is about a forgotten person."""
+        """The entry of a list, cut; a marker if it is about a forgotten person."""
         if self._has_address(entry):
             return self._make_marker(entry)
         try:
@@ -212,12 +212,12 @@ class _Cutting:
         return entry if after == entry else after
 
     def _has_address(self, text: Any) -> bool:
-        """Whether it is a text with their address, like `address(2 clicks)`."""
+        """Whether it is a text with a forgotten address, like `address(2 clicks)`."""
         return _may_have_address(text) and any(
             map(self.forgotten.is_address, _SEPARATOR.split(text))
         )
 
     def _make_marker(self, entry: Any) -> dict[str, str]:
-        """Equal for equal entries, so that one that moves to another page is recognised."""
+        """Equal for equal entries, so that an entry is recognized on another page."""
         content = msgspec.json.encode(entry, order="sorted").decode("utf-8", "replace")
         return {FORGOTTEN: self.forgotten.make_fingerprint("entry", content)}

@@ -1,10 +1,10 @@
-"""What a column becomes in a copy that others read: whether it is there at all, whether it is
-personal or a link, and what is shown of it then.
+"""What a column becomes in a copy that others read: whether it is included, whether it is personal
+or a link, and what is shown of it.
 
-Nothing hangs on what a column is called. `source` and `sync` tables declare it
+The name of a column does not matter. `source` and `sync` tables declare their columns
 (`Column.is_personal`, `is_link`, `is_internal`). For models it follows from their SQL
-(`load_lineage`): a column that is made of a personal one is personal. Nobody has to mark anything,
-and an unknown column is published and personal."""
+(`load_lineage`): a column made from a personal one is personal. So nothing has to be marked, and an
+unknown column counts as personal."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ LINEAGE = Path(__file__).with_name("lineage.json")
 
 
 def personal_of(relation: str, columns: Collection[str]) -> Collection[str]:
-    """Those of its columns that are personal."""
+    """Those of the columns that are personal."""
     schema, table = relation.split(".", 1)
     return [
         column for column in columns if column != "account" and is_personal(schema, table, column)
@@ -51,12 +51,12 @@ def is_personal(schema: str, table: str, column: str) -> bool:
 
 
 def is_link(schema: str, table: str, column: str) -> bool:
-    """Whether the column is a link, or a text with links: these may name a person, too."""
+    """Whether the column is a link, or a text with links. Links may name a person, too."""
     return not _LINKS.isdisjoint(_sources_of(f"{schema}.{table}", column))
 
 
 def _sources_of(relation: str, column: str) -> Collection[str]:
-    """The personal columns and links (`table.column`) that its values are made of."""
+    """The personal columns and links (`table.column`) from which its values are made."""
     declared = _DECLARED.get(relation) or load_lineage()["columns"].get(relation, {})
     found: Collection[str] = declared.get(column, ("not known",))
     return found
@@ -64,13 +64,13 @@ def _sources_of(relation: str, column: str) -> Collection[str]:
 
 @cache
 def load_lineage() -> Mapping[str, Any]:
-    """`columns`: table → column → the personal columns and links it is made of. `made_of`: table →
-    column → all columns that it comes from."""
+    """`columns`: table → column → the personal columns and links it is made from. `made_of`: table
+    → column → all columns that it is made from."""
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found
 
 
-#: The same of `source` and `sync`, where a column is its own source.
+#: The same for `source` and `sync`, where each column is its own source.
 _DECLARED = {
     table.qualified: {
         column.name: (f"{table.name}.{column.name}",) * (column.is_personal or column.is_link)
@@ -92,13 +92,13 @@ class PublishedColumn(NamedTuple):
     is_link: bool = False
 
 
-#: The locations of archive files, and the loading's own notes.
+#: Columns with locations of archive files, and notes of loading.
 INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
 
 
 @cache
 def internal_columns() -> Collection[tuple[str, str]]:
-    """(relation, column) of what only the loading needs."""
+    """(relation, column) of columns that only loading needs."""
     return {
         (table.qualified, column.name)
         for table in ALL_TABLES
@@ -110,8 +110,8 @@ def internal_columns() -> Collection[tuple[str, str]]:
 def published_columns(
     connection: duckdb.DuckDBPyConnection,
 ) -> dict[str, dict[str, PublishedColumn]]:
-    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts`
-    and `sync` that is not internal."""
+    """Relation → published columns of a warehouse: all of `source`, `history`, `marts` and `sync`
+    that are not internal."""
     found: dict[str, dict[str, PublishedColumn]] = {}
     for relation, columns in columns_of(connection).items():
         schema, table = relation.split(".", 1)
@@ -126,7 +126,7 @@ def published_columns(
     return found
 
 
-#: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one.
+#: Hexadecimal digits of a hash that are kept: 128 bits, so that no two people share one.
 _DIGITS = 32
 #: Types that hold no text. All other types, such as JSON and structs, count as personal.
 _PLAIN_TYPE = re.compile(
@@ -141,8 +141,7 @@ _MASKED = {
 
 
 class Masking:
-    """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing
-    else."""
+    """The SQL that turns a column into what may be shown. `key` is only needed for hashes."""
 
     def __init__(self, personal_data: PersonalData, key: Secret | None = None) -> None:
         if personal_data is PersonalData.HASH and not key:
@@ -151,8 +150,8 @@ class Masking:
         self._key = key
 
     def prepare_connection(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Give the connection what the expressions need. The key is a variable: it must not stand
-        in the text of a statement."""
+        """Define on the connection what the expressions need. The key is a variable, so that no
+        statement contains it."""
         if self._key:
             raw = self._key.reveal().encode()
             block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
@@ -165,12 +164,12 @@ class Masking:
     def select_rows(
         self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]
     ) -> str:
-        """The rows that are shown of a relation in the catalog."""
+        """A query of the relation in the catalog with its columns masked."""
         columns_sql = ", ".join(self.mask_column(name, column) for name, column in columns.items())
         return f"select {columns_sql} from {catalog}.{quote_relation(relation)}"
 
     def mask_column(self, name: str, column: PublishedColumn) -> str:
-        """The column as it is shown. Under `hash` and `drop` links and JSON are NULL, and other
+        """The column as it is shown. With `hash` and `drop`, links and JSON are NULL, and other
         texts lose addresses."""
         text = quote_name(name)
         is_open = not (column.is_personal or column.is_link)
@@ -185,8 +184,7 @@ class Masking:
             and column.sql_type == "VARCHAR"
             and not column.is_link
         ):
-            # one hash for all spellings of an address (RFC 2104); an empty text tells nothing and
-            # stays
+            # one hash for all spellings of an address (RFC 2104); an empty text stays
             inner = f"sha256(getvariable('mask_inner') || encode({NORMAL_FORM.format(text)}))"
             outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
             return (
@@ -196,13 +194,13 @@ class Masking:
 
 
 def personal_key(home: Path, configured: Secret | None = None) -> Secret:
-    """The key that the settings configure, else the home's, which is made when there is none.
-    Raises WarehouseError when it is too short."""
+    """The key from the settings, or the home's key, which is created if necessary. Raises
+    WarehouseError if it is too short."""
     if configured:
         return _check_key(configured, "MARKETING_PERSONAL_KEY")
     path = make_folder(home) / "personal.key"
-    with hold_lock(home):  # made once, whole or not at all
-        # of a process that was killed while it made the key
+    with hold_lock(home):  # only one process creates it
+        # left by a process that was killed meanwhile
         for left in home.glob(f".{path.name}-*"):
             left.unlink()
         if not path.exists():

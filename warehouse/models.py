@@ -1,9 +1,9 @@
-"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became
-of each model and test.
+"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and reports the
+outcome of each model and test.
 
-What did not change is not built: a model's version is a hash of its rows (a view's, of what it is
-made from), and one whose inputs have the versions that it was last built from stays as it is. Every
-model is one transaction. Not here: which models there are (`models/`)."""
+Unchanged models are not built. A model's version is a hash of its rows (for a view, of its inputs).
+A model stays if its inputs have the versions that it was last built from. Every model is one
+transaction. Not here: the models themselves (`models/`)."""
 
 import hashlib
 import json
@@ -42,8 +42,8 @@ from warehouse.sql import (
 
 
 class Status(Enum):
-    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong,
-    or could not be built. Skipped: something that it needs failed."""
+    """Unchanged: its inputs did not change, so it was not run. Failed: it is wrong, or could not be
+    built. Skipped: something that it needs failed."""
 
     OK = "ok"
     UNCHANGED = "unchanged"
@@ -54,7 +54,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one model or test. `failures`: rows that break the test."""
+    """The outcome of one model or test. `failures`: rows that break the test."""
 
     node: Node
     status: Status
@@ -64,12 +64,12 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """Of a test what it says, where it says something."""
+        """The description of a test that has one, else the name."""
         return (self.node.description if self.node.is_test else "") or self.node.name
 
     @property
     def sentence(self) -> str:
-        """What is the matter with it, without values from the data."""
+        """What is wrong with it, without values from the data."""
         if not self.node.is_test:
             return f"model {self.name}: {self.message}"
         test = f"test of {self.node.model}: {self.name.rstrip('.')}"
@@ -82,8 +82,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running. `is_full`: nothing of before
-    was used."""
+    """Every model and test of the build, in the order of running. `is_full`: nothing was reused."""
 
     outcomes: tuple[Outcome, ...] = ()
     is_full: bool = False
@@ -93,12 +92,12 @@ class BuildReport:
 
     @property
     def failures(self) -> list[str]:
-        """What is wrong, a line each, without values from the data."""
+        """What is wrong, one line each, without values from the data."""
         return [outcome.sentence for outcome in self.with_status(Status.FAILED)]
 
     @property
     def failure_summary(self) -> str:
-        """What failed and what that means, in one sentence; empty when nothing did."""
+        """What failed and what that means, in one sentence; empty if nothing failed."""
         found = self.failures
         if not found:
             return ""
@@ -132,16 +131,16 @@ _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 #: One build at a time in this process: all write into the same schemas.
 _one_at_a_time = threading.Lock()
 
-#: Called when a model or test begins: its number, how many there are, and the name of the model
-#: ("tests" for tests).
+#: Called when a model or test begins: its number, the total, and the name of the model ("tests" for
+#: tests).
 OnNode = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as
-    the account says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`).
-    `rate_messages`: rates of fewer are marked."""
+    """The settings that models depend on. `zones`: time zones of accounts, if the settings differ
+    from the account. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`).
+    `rate_messages`: rates of fewer messages are marked."""
 
     attribution_hours: int | str = 120
     rate_messages: int = 100
@@ -173,12 +172,12 @@ def build_models(
     on_node: OnNode | None = None,
     **waits: Unpack[Waits],
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models and their
-    tests alone, by name, and whether or not anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: only these models and
+    their tests, by name, even if nothing changed.
 
-    What can be kept is kept, unless the models or the settings changed since the last build, or
-    `full` is set. `history` is always kept. What failed is in the report. Raises NoWarehouse,
-    WarehouseLocked and the other errors of `connect`."""
+    Unchanged models are kept, unless the models or the settings changed since the last build, or
+    `full` is set. `history` is always kept. The report says what failed. Raises NoWarehouse,
+    WarehouseLocked and the other errors of `open_database`."""
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
@@ -212,7 +211,7 @@ def _choose_nodes(nodes: Sequence[Node], select: Sequence[str]) -> Sequence[Node
 
 
 class _Build:
-    """One building: what is known of the relations while it goes on."""
+    """One build, with what it knows about the relations."""
 
     def __init__(
         self,
@@ -225,12 +224,12 @@ class _Build:
         self._connection = connection
         self._is_full = is_full
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
-        #: What models and tests were built from last; none of it counts where all is made anew.
+        #: What models and tests were built from last; ignored if everything is built again.
         self._noted = {} if is_full or is_selected else read_facts(connection, _BUILT)
         self._existing = kinds_of(connection)
         self._versions: dict[str, str] = {}
-        self._missing: set[str] = set()  # failed, or waiting for what did
-        self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
+        self._missing: set[str] = set()  # failed, or needs a model that failed
+        self._wrong: set[str] = set()  # fails a test, so nothing is built from it
 
     def run_nodes(self, nodes: Sequence[Node], on_node: OnNode | None) -> Iterator[Outcome]:
         for number, node in enumerate(nodes, 1):
@@ -250,7 +249,7 @@ class _Build:
             made_from = self._made_from(node)
             noted = self._noted.get(node.id) if node.relation in self._existing else None
             if noted and noted == f"{made_from} {self._relation_version(node.relation)}":
-                return Outcome(node, Status.UNCHANGED)  # as the last building left it
+                return Outcome(node, Status.UNCHANGED)  # unchanged since the last build
             with transaction(self._connection):
                 if node.is_test:
                     failures = int(
@@ -273,7 +272,7 @@ class _Build:
         return _hash_parts([node.sql, node.later_sql, *map(self._relation_version, node.needs)])
 
     def _relation_version(self, relation: str) -> str:
-        """Of a table: of its rows; of a view: of what they are made from."""
+        """For a table, the version of its rows; for a view, of its inputs."""
         if relation not in self._versions:
             view = self._views.get(relation)
             if view:
@@ -288,7 +287,7 @@ def _hash_parts(parts: object) -> str:
 
 
 def table_sizes(path: Path) -> dict[str, int]:
-    """Relation → rows, of what the models made; the views in `staging` are left out."""
+    """Relation → rows of the models' tables, without the views in `staging`."""
     with open_database(path, read_only=True) as connection:
         made = [
             relation
@@ -300,7 +299,7 @@ def table_sizes(path: Path) -> dict[str, int]:
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """What blocks publishing the models of the open warehouse, a line each."""
+    """What blocks publishing the models of the open warehouse, one line each."""
     found = _find_blocker(connection)
     advice = "" if found == _NOT_BUILT else ". Correct that and run `marketing-sync sync`"
     return [f"{found}{advice}"] if found else []
@@ -312,7 +311,7 @@ def _find_blocker(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _settings_mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
-    """A mark of what the kept tables were built with. With another mark, they are rebuilt."""
+    """A mark of the settings that kept tables were built with. If it changes, they are rebuilt."""
     zones = fetch_rows(connection, "select account, timezone from source.business order by all")
     values = {name: value for name, value in asdict(settings).items() if name != "memory"}
     return _hash_parts([project_fingerprint(), values, zones])
@@ -325,10 +324,9 @@ def materialize_model(
     connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool
 ) -> str:
     """Make the model, with its descriptions as COMMENTs, within the caller's transaction; returns
-    what it is, a table or view. `present`: what has its name now.
+    whether it is a table or a view. `present`: what has its name now.
 
-    `is_full`: an incremental one is made anew, too, but for what cannot be had again.
-    """
+    `is_full`: an incremental model is made again, too, unless its rows cannot be read again."""
     made = "view" if node.kind == "view" else "table"
     name = quote_relation(node.relation)
     is_grown = node.kind == "incremental" and present == made and (node.is_kept or not is_full)
@@ -336,7 +334,7 @@ def materialize_model(
         fetch_rows(connection, f"create schema if not exists {quote_name(node.schema)}")
         if present not in (made, None):
             fetch_rows(connection, f"drop {present} {name}")
-        # one query, and no second statement after it
+        # a single query, without a second statement after it
         fetch_rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")
     if is_full or not is_grown:
         describe_model(connection, node, made)
@@ -344,7 +342,7 @@ def materialize_model(
 
 
 def describe_model(connection: duckdb.DuckDBPyConnection, node: Node, made: str = "table") -> None:
-    """Give what was made its descriptions as COMMENTs."""
+    """Write the model's descriptions as COMMENTs."""
     name = quote_relation(node.relation)
     fetch_rows(connection, f"comment on {made} {name} is {quote_text(node.description)}")
     for column in node.columns.keys() & _read_columns(connection, name).keys():
@@ -353,19 +351,19 @@ def describe_model(connection: duckdb.DuckDBPyConnection, node: Node, made: str 
 
 
 def _merge_rows(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
-    """Write what is new into its table, in place of the rows with the same key. False when its
-    columns are others than they were, and nothing speaks against making it anew."""
+    """Write new rows into the table, instead of those with the same key. False if the columns have
+    changed and the table can be made again."""
     table = quote_relation(node.relation)
     there = _read_columns(connection, table)
     declared = _read_columns(connection, f"(\n{node.sql}\n)")
     if there != declared and not node.is_kept:
         return False
-    for name in declared.keys() - there.keys():  # before its SQL is run, which may read them there
+    for name in declared.keys() - there.keys():  # before its SQL runs, which may read these columns
         fetch_rows(
             connection, f"alter table {table} add column {quote_name(name)} {declared[name]}"
         )
     fetch_rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
-    if node.key:  # else it only grows
+    if node.key:  # without a key, rows are only added
         same = " and ".join(
             f"fresh.{quote_name(name)} = there.{quote_name(name)}" for name in node.key
         )

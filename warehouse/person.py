@@ -28,10 +28,9 @@ from warehouse.sql import (
 )
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED
 
-#: Tables that have the addresses of contacts: as they are, as they were, and as they were
-#: requested.
+#: Tables with addresses of contacts: current ones, earlier ones, and those in requests.
 _CONTACTS = ("source.contacts", "history.contacts", "sync.contact_coverage")
-#: Columns that say whom a row is about; other personal columns may name somebody else.
+#: Columns that say which person a row is about; other personal columns may name another person.
 _ADDRESSES = (EMAIL, EMAIL_NORMALIZED)
 
 
@@ -42,7 +41,7 @@ def find_person(
     contact_id: int | None,
 ) -> Person:
     """The person with this address or contact id: all contacts that have or had one of their
-    addresses, and all addresses of these. `account`: look in this one only."""
+    addresses, and all addresses of these contacts. `account`: search only this one."""
     email = normal_form(address) if address else None
     there = kinds_of(connection)
     add_normal_form(connection)
@@ -68,7 +67,7 @@ def rows_about(
     add_normal_form(connection)
     found = {}
     for table, columns in tables_of(connection):
-        if table.startswith("staging."):  # on its way to the marts
+        if table.startswith("staging."):  # staging views only pass rows on
             continue
         about = condition_about([person], table, columns)
         listed = fetch_records(
@@ -84,7 +83,7 @@ def rows_about(
 def count_rows_about(
     connection: duckdb.DuckDBPyConnection, people: Collection[Person]
 ) -> dict[str, int]:
-    """How many rows of each table are about these people; tables without any are left out."""
+    """The number of rows about these people in each table; tables without any are left out."""
     add_normal_form(connection)
     counts = {}
     for table, columns in tables_of(connection):
@@ -100,8 +99,8 @@ def count_rows_about(
 def delete_rows_about(
     connection: duckdb.DuckDBPyConnection, people: Collection[Person]
 ) -> dict[str, int]:
-    """Delete the rows about these people, and empty their addresses in rows about others. Returns
-    what `count_rows_about` did before."""
+    """Delete the rows about these people, and remove their addresses from rows about others.
+    Returns what `count_rows_about` returned before."""
     counts = count_rows_about(connection, people)
     for table, columns in tables_of(connection):
         name = quote_relation(table)
@@ -121,7 +120,7 @@ def delete_rows_about(
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:
     """The tables of all schemas with the types of their columns, contacts first. Views hold nothing
-    that the tables do not."""
+    that tables don't."""
     for schema, name, columns in fetch_rows(
         connection, load_query("tables"), {"schemas": list(SCHEMAS)}
     ):
@@ -153,7 +152,7 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
 
 
 def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
-    """SQL conditions that a request's parameters name one of them."""
+    """SQL conditions that the parameters of a request name one of these people."""
     # a published copy may have its hash
     params = "(case when json_valid(t.params) then t.params end)"
     email = NORMAL_FORM.format(f"({params} ->> 'email')")
@@ -166,8 +165,8 @@ def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
 def columns_beside(
     people: Collection[Person], table: str, columns: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Personal columns that may have an address of theirs in a row about somebody else, like the
-    sender of a campaign, each with the SQL condition that it does."""
+    """Personal columns that may hold one of their addresses in a row about another person, like the
+    sender of a campaign; each with the SQL condition for that."""
     for name in personal_of(table, columns):
         if columns[name] == "VARCHAR" and name not in _ADDRESSES:
             yield name, _has_address(name, _addresses_of(people))
@@ -183,7 +182,7 @@ def _addresses_of(people: Collection[Person]) -> list[str]:
 
 
 def _contacts_of(people: Collection[Person]) -> str:
-    """As a list of SQL."""
+    """Their contacts as an SQL list."""
     contacts = [contact for person in people for contact in person.contacts]
     return (
         ", ".join(f"({quote_text(account)}, {number})" for account, number in contacts)

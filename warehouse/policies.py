@@ -1,25 +1,24 @@
-"""Rules about the data of a home: what becomes of personal data in copies that others read, for how
-long data is kept, and when it is overdue.
+"""Rules about the data of a home: how personal data is masked in copies that others read, how long
+data is kept, and when it is overdue.
 
-Imports no library: settings load fast. Not here: doing it (`masking`, `retention`).
-"""
+Imports no library, so that settings load fast. Not here: doing it (`masking`, `retention`)."""
 
 import datetime as dt
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Self
 
-#: How late a night's reading may be before what it should have read is overdue: who comes to work
-#: after it sees that it failed.
+#: How late a night's data may be before it is overdue: people who start work after that see that
+#: the night failed.
 GRACE = dt.timedelta(hours=6)
-#: How old the newest response may be: reading is due every night.
+#: How old the newest response may be: the sync runs every night.
 FRESH_FOR = dt.timedelta(days=1) + GRACE
 #: Characters of a key for hashes; a shorter one could be guessed.
 LEAST_KEY = 16
 
 
 class PersonalData(StrEnum):
-    """What becomes of it; each keeps less than the one before."""
+    """What happens to personal data; each value keeps less than the one before."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -31,19 +30,20 @@ _FOR_EVER = "ever"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Days; None: for ever."""
+    """Days; None: forever."""
 
     bodies: int | None = 400  # of responses, in the archive; whole months
     requests: int | None = (
-        # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+        # rows of `sync.requests`, and of the archive after their bodies are gone; there, whole
+        # months
         1100
     )
     timelines: int | None = None  # entries of timelines
     deleted: int | None = (
-        None  # contacts that are gone at the service: figures of the time before lose them, too
+        None  # contacts that the service has deleted: earlier figures lose them, too
     )
     skipped: int | None = (
-        # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+        # rows of pushes without a request: a nightly push of 100,000 rows would fill the outbox
         7
     )
     dagster: int | None = 90  # runs of the UI with their events

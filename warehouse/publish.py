@@ -1,9 +1,9 @@
-"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in
-atomically.
+"""Writes the published file: a new copy of everything that analysts may see, which is checked and
+swapped in atomically.
 
-The warehouse is held only while its file is copied (a GB a second or so); what takes time works on
-that copy. Readers may keep the published file open for as long as they like: it is never changed, a
-newer one takes its name. Not here: what becomes of personal data (`masking`), uploading
+The warehouse is only locked while its file is copied (about a GB per second); slow work uses that
+copy. Readers may keep the published file open as long as they like: it never changes, and the next
+one takes its name. Not here: masking of personal data (`masking`), uploading
 (`marketing_sync.uploading`)."""
 
 import datetime as dt
@@ -53,18 +53,19 @@ from warehouse.tables import (
     TABLES_OF_COPY,
 )
 
-#: When something was last read, without what a clock that was ahead dated.
+#: The time of the newest read, without dates from a clock that was ahead.
 NEWEST_READING = (
     "select coalesce(max(as_of) filter (as_of <= now() + interval 5 minute), max(as_of)) from "
     "sync.coverage"
 )
-#: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
+#: The publish check: what blocks publishing this warehouse, one line each; empty if it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
+    """What a copy says about itself; the comments of the columns of `sync.published` explain the
+    fields."""
 
     published_at: dt.datetime
     data_as_of: dt.datetime | None
@@ -83,8 +84,8 @@ def publish_copy(
 ) -> Published:
     """Write the published file of `home` again; returns what it says about itself.
 
-    `limits`: of the user's tables. Raises NotPublished when `check` finds a blocker (the file that
-    is there stays), and what `connection.open_database` raises."""
+    `limits`: for the user's tables. Raises NotPublished if `check` finds a blocker (the present
+    file stays), and what `connection.open_database` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     path = home / "warehouse.duckdb"
     target = published_path(home)
@@ -96,7 +97,7 @@ def publish_copy(
         workspace.sweep_dead()
         snapshot = workspace.place_file("warehouse.duckdb")
         temporary = workspace.place_file("published.duckdb")
-        # a copy with its log, as of one moment between two transactions
+        # a copy with its log, between two transactions
         with open_database(path, memory_limit=MEMORY_LIMIT, **waits):
             copy_locked(path, snapshot)
         with open_private(spill=snapshot.with_suffix(".tmp")) as connection:
@@ -115,11 +116,10 @@ def publish_copy(
 
 
 def _write_relations(connection: duckdb.DuckDBPyConnection, masking: Masking, path: Path) -> None:
-    """Write everything of the attached `warehouse` into a new file but the user's tables, and let
-    go of it.
+    """Write everything from the attached `warehouse` into a new file, except the user's tables,
+    then detach the warehouse.
 
-    A view that looks at the clock stays one, over the tables that are published; others become
-    tables."""
+    A view that uses the clock stays a view of the published tables; others become tables."""
     masking.prepare_connection(connection)
     relations = published_columns(connection)
     views = _clock_views(connection, relations)
@@ -149,8 +149,8 @@ def _write_relations(connection: duckdb.DuckDBPyConnection, masking: Masking, pa
 def _finish(
     connection: duckdb.DuckDBPyConnection, path: Path, custom: Iterable[tuple[CustomFile, str]]
 ) -> dict[str, int]:
-    """Write what follows from all tables, also from those of the user's; returns the number of rows
-    of each."""
+    """Write what follows from all tables, including the user's; returns the number of rows of
+    each."""
     fetch_rows(connection, f"attach {quote_text(str(path))} as published")
     fetch_rows(connection, "use published")
     for file, failure in custom:
@@ -170,7 +170,7 @@ def _finish(
 def _clock_views(
     connection: duckdb.DuckDBPyConnection, relations: Collection[str]
 ) -> dict[str, str]:
-    """Those of the relations that are views which look at the clock, with their SQL."""
+    """The relations that are views which use the clock, with their SQL."""
     sql = (
         "select schema_name || '.' || view_name, sql from duckdb_views() "
         "where database_name = 'warehouse' and contains(sql, 'now()')"
@@ -186,7 +186,7 @@ def _count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def _note_custom_table(
     connection: duckdb.DuckDBPyConnection, file: CustomFile, failure: str
 ) -> None:
-    """Note what became of one of the user's tables."""
+    """Note the outcome of one of the user's tables."""
     built_at = None
     if not failure:
         built_at = fetch_value(connection, f"select published_at from {FACTS.qualified}")
@@ -208,7 +208,8 @@ def _write_questions(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _check_file(path: Path, counts: dict[str, int]) -> Published:
-    """Open the new file as analysts will; NotPublished when it is not what was written."""
+    """Open the new file as analysts will. Raises NotPublished if it differs from what was
+    written."""
     with open_published(path) as connection:
         published = read_facts(connection)
         found = _count_rows(connection)
@@ -222,8 +223,8 @@ def _check_file(path: Path, counts: dict[str, int]) -> Published:
 
 
 def schema_changes(path: Path, since: dt.date) -> list[tuple[str, dt.datetime, str]]:
-    """Those of a published file from that day on, oldest first: the account, when it was noticed,
-    and what, in words."""
+    """The schema changes in a published file since that day, oldest first: account, time, and
+    change in words."""
     where = f"noticed_at >= date '{since}'"
     sql = (
         f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} "
@@ -233,7 +234,7 @@ def schema_changes(path: Path, since: dt.date) -> list[tuple[str, dt.datetime, s
 
 
 def list_custom_failures(path: Path) -> list[str]:
-    """Which of the user's tables a published file lacks, and why."""
+    """The user's tables that a published file lacks, with the reasons."""
     sql = (
         f"select table_name, error from {CUSTOM_TABLES.qualified} where error is not null order by "
         "all"
@@ -242,7 +243,7 @@ def list_custom_failures(path: Path) -> list[str]:
 
 
 def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    """None of a file that is not there, or from before it had the table."""
+    """No rows if the file does not exist, or does not have the table yet."""
     with (
         suppress(NothingPublished, PublishedLocked, duckdb.CatalogException, duckdb.IOException),
         open_published(path) as connection,
@@ -253,8 +254,8 @@ def _rows_if_any(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory
-    may stand. Raises NothingPublished, PublishedLocked."""
+    """The copy at `path`. `scratch`: a folder for queries that don't fit into memory. Raises
+    NothingPublished, PublishedLocked."""
     if not path.exists():
         raise NothingPublished(path)
     try:
@@ -267,8 +268,8 @@ def open_published(path: Path, scratch: Path | None = None) -> Iterator[duckdb.D
 
 
 def read_published_facts(path: Path) -> Published | None:
-    """What the copy at `path` says of itself; None when there is none, or it is not one of ours.
-    Raises PublishedLocked."""
+    """What the copy at `path` says about itself; None if there is none, or if it is not one of
+    ours. Raises PublishedLocked."""
     try:
         with open_published(path) as connection:
             return read_facts(connection)
@@ -277,7 +278,7 @@ def read_published_facts(path: Path) -> Published | None:
 
 
 def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
-    """What the open copy says of itself."""
+    """What the open copy says about itself."""
     names = ", ".join(field.name for field in fields(Published))
     found = fetch_records(connection, f"select {names} from {FACTS.qualified}")[0]
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})

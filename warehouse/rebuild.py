@@ -1,8 +1,8 @@
-"""Writes the warehouse again from log and archive, without a request, and puts it in the old one's
-place.
+"""Writes the warehouse again from log and archive, without a request, and replaces the old one.
 
-What does not follow from the archive is taken over: other schemas than `source` (`history` cannot
-be had again) and the `sync` tables that are kept. Not here: applying loads (`warehouse`)."""
+Data that does not follow from the archive is copied from the old file: other schemas than `source`
+(`history` cannot be read again) and the `sync` tables that are kept. Not here: applying loads
+(`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -35,8 +35,8 @@ _MADE_ANEW = {table.name for table in SYNC_TABLES if not table.is_kept} | {"meta
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """Loads that were applied and that could not be, and the rows of all `source` tables
-    afterwards. `since`: of responses from before that day the tables of a checkpoint stand in."""
+    """Loads that were applied and loads that could not be, and the rows of all `source` tables
+    after the rebuild. `since`: for earlier responses, the tables of a checkpoint were used."""
 
     loads: int
     failed: int
@@ -52,12 +52,11 @@ def rebuild_warehouse(
     on_wait: OnWait | None = None,
     accept_loss: bool = False,
 ) -> RebuildReport:
-    """Replay every logged load into a new file, which replaces the old one in one step when it is
-    complete.
+    """Replay every logged load into a new file, which replaces the old one when it is complete.
 
     The old file stays locked meanwhile, so that no load gets lost. Raises what
-    `connection.open_database` raises, and ArchiveError when loads that the old file is made of
-    cannot be made again, unless `accept_loss`."""
+    `connection.open_database` raises. Raises ArchiveError if loads in the old file cannot be
+    repeated, unless `accept_loss`."""
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
         workspace = Workspace(home / "tmp" / "rebuild")
@@ -69,7 +68,7 @@ def rebuild_warehouse(
 
 def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
     with old.open_for_writing(as_far_as_it_goes=True) as connection:
-        # so that no log of the old file is left beside the new one
+        # so that no log of the old file is left with the new one
         fetch_rows(connection, "checkpoint")
         since = begin_from_checkpoint(new)
         with new.open_for_writing() as empty:
@@ -105,8 +104,8 @@ def can_rebuild(archive: Archive) -> bool:
 
 
 def begin_from_checkpoint(new: Warehouse) -> dt.date | None:
-    """Begin the new file with the oldest checkpoint, which has all that came of bodies that are
-    gone. Returns its day; None without one."""
+    """Begin the new file with the oldest checkpoint, which replaces deleted bodies. Returns its
+    day; None without one."""
     checkpoints = new.archive.files.list_names(CHECKPOINTS)
     if not checkpoints:
         return None
@@ -115,7 +114,7 @@ def begin_from_checkpoint(new: Warehouse) -> dt.date | None:
 
 
 def day_of(checkpoint: str) -> dt.date:
-    """Bodies of responses from before it may be gone."""
+    """Bodies of responses from before this day may be deleted."""
     return dt.date.fromisoformat(checkpoint.partition("/")[2][:10])
 
 
@@ -157,8 +156,8 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
-    """Views may need one another, in any order. Those that fit the new tables no longer are left to
-    their maker."""
+    """Views may need one another, in any order. Views that no longer fit the new tables are left
+    out; the model build makes them again."""
     left = []
     for sql in views:
         try:

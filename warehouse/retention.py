@@ -1,8 +1,8 @@
-"""Deletes what a home keeps no longer: bodies of responses (a checkpoint of the tables takes
-their place), old requests, rows of tables.
+"""Deletes data that a home no longer keeps: bodies of responses (a checkpoint of the tables
+replaces them), old requests, rows of tables.
 
-Everything can be killed at any moment and is then done by the next run. Not here: how long what is
-kept (`policies`), how files of the archive are rewritten (`archive.compaction`)."""
+Everything can be killed at any moment; the next run repeats it. Not here: how long data is kept
+(`policies`), how files of the archive are rewritten (`archive.compaction`)."""
 
 import datetime as dt
 from pathlib import Path
@@ -24,17 +24,17 @@ from warehouse.sql import fetch_rows, load_query, quote_name, quote_text, transa
 from warehouse.tables import ARCHIVE_FILES, COUPONS, REQUESTS, SYNC_TABLES, TABLES, SyncTable, Table
 from warehouse.warehouse import Warehouse
 
-#: Whatever began in a month is in the archive then.
+#: After this time, everything that began in a month is in the archive.
 _SETTLED_DAYS = 2
-#: Days for which `sync.requests` keeps requests whose response was the same as before: many, as
-#: nights read every timeline.
+#: Days for which `sync.requests` keeps requests whose response did not change. There are many,
+#: since nights read every timeline.
 UNCHANGED_DAYS = 90
 
 
 def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
     """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from
-    before the last checkpoint, and make another one. So a rebuild reads again what was received in
-    the last `kept.bodies` days at least, and in twice as many at most."""
+    before the last checkpoint, and make another one. So a rebuild reads the responses of at least
+    the last `kept.bodies` days, and at most of twice as many."""
     with hold_lock(home / ".backup"), Archive(home / "archive") as archive:
         checkpoints = archive.files.list_names(CHECKPOINTS)
         if not _is_due(archive, checkpoints, kept, now):
@@ -47,7 +47,7 @@ def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
 
 
 def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.datetime) -> bool:
-    """Whether the last checkpoint, or without one the oldest request, is as old as bodies are
+    """Whether the last checkpoint (or the oldest request, without one) is older than bodies are
     kept."""
     if kept.bodies is None or not (names := archive.ledger.list_names()):
         return False
@@ -62,7 +62,8 @@ def _is_due(archive: Archive, checkpoints: list[str], kept: Kept, now: dt.dateti
 def _drop_bodies(
     home: Path, archive: Archive, checkpoint: str, kept: Kept, now: dt.datetime
 ) -> None:
-    """Those from before the checkpoint, but for what loads need that it does not have."""
+    """Drop the bodies from before the checkpoint, except those of loads that it does not
+    contain."""
     before = _id_on(day_of(checkpoint))
     with open_scratch(home, "checkpoint") as workspace:
         path = archive.files.fetch_file(checkpoint, workspace.place_file("checkpoint.duckdb"))
@@ -85,19 +86,18 @@ def _drop_bodies(
 
 
 def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
-    """Copy the tables that follow from responses into the archive; return the name of the copy
-    there."""
+    """Copy the tables that follow from responses into the archive; returns the name of the copy."""
     with open_scratch(home, "checkpoint") as workspace:
         new = Warehouse(home, archive, file_name=str(workspace.place_file("checkpoint.duckdb")))
         with new.open_for_writing():
-            pass  # its tables are made
+            pass  # this creates its tables
         with Warehouse(home, archive).open_for_writing() as connection:
             fetch_rows(connection, f"attach {quote_text(str(new.path))} as checkpoint")
             for table in _list_tables():
                 names = ", ".join(quote_name(column.name) for column in table.columns)
                 copied = f"select {names} from {table.qualified}"
                 fetch_rows(connection, f"insert into checkpoint.{table.qualified} by name {copied}")
-            # a rebuild tries them again
+            # a rebuild tries failed loads again
             fetch_rows(
                 connection, "delete from checkpoint.sync.loads where outcome <> ?", [APPLIED]
             )
@@ -108,7 +108,7 @@ def make_checkpoint(home: Path, archive: Archive, now: dt.datetime) -> str:
 
 
 def _list_tables() -> list[Table | SyncTable]:
-    """Tables that a rebuild makes by applying loads."""
+    """Tables that a rebuild fills by applying loads."""
     noted = [
         table
         for table in SYNC_TABLES
@@ -128,14 +128,13 @@ def drop_all_bodies(home: Path, archive: Archive, forgotten: Forgotten, now: dt.
 
 
 def _id_on(day: dt.date) -> int:
-    """About the first request of the day, UTC."""
+    """About the first request id of the day, UTC."""
     return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
-    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes
-    with nothing to send, contacts that are gone at the service, with everything under their
-    numbers."""
+    """Delete rows that are no longer kept: requests, entries of timelines, rows of pushes without a
+    request, contacts that the service has deleted, with everything under their ids."""
     old = [
         ("sync.requests", kept.requests, "requested_at"),
         ("sync.requests", UNCHANGED_DAYS, "body_ref >= 0 and requested_at"),
@@ -167,6 +166,6 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
 
 
 def note_sizes(connection: duckdb.DuckDBPyConnection, home: Path, now: dt.datetime) -> None:
-    """Write down how large the parts are, for telling how they grow."""
+    """Record the sizes of the home's parts, to report how they grow."""
     for part, size in measure_sizes(home).items():
         fetch_rows(connection, "insert into sync.home_sizes values (?, ?, ?)", [now, part, size])

@@ -1,8 +1,8 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
-Schema evolution: columns that declarations gained are added when the file is opened; a rebuild
-fills them from the archive. The version is in `sync.meta`. Not here: what the tables are
-(`tables`), DuckDB's file format (`connection`)."""
+Schema evolution: new columns of declarations are added when the file is opened; a rebuild fills
+them from the archive. The version is in `sync.meta`. Not here: the tables (`tables`), DuckDB's file
+format (`connection`)."""
 
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -23,17 +23,18 @@ from warehouse.sql import (
 )
 from warehouse.tables import ALL_TABLES, EMAIL, EMAIL_NORMALIZED, SyncTable, Table
 
-#: Typed mirror of the service, its changes over time, the marts made from both, and what is known
-#: about the reading.
+#: Schemas: a typed copy of the service's data, its changes over time, the marts made from both, and
+#: facts about the reading.
 SCHEMAS = ("source", "history", "marts", "sync")
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 
 def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
+    """Create what is missing; a single look-up if nothing is. Must not be called within a
+    transaction.
 
-    Tables keep columns that are no longer declared. WarehouseError when a column's values do not
-    fit its new type, or the tables are of before the first release."""
+    Tables keep columns that are no longer declared. Raises WarehouseError if a column's values do
+    not fit its new type, or if the tables are from before the first release."""
     if is_current(connection):
         return
     found = schema_version(connection)
@@ -58,12 +59,12 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _completing_statements(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator[str]:
-    """The statements, each to be run before the next is asked for."""
+    """The statements; run each before you take the next."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
     for since in sorted(MIGRATIONS):
         yield from MIGRATIONS[since] if since > version else ()
     for table, columns in columns_of(connection).items():
-        # tables of `history` that a rebuild takes over may be of before there were normal forms
+        # tables of `history` that a rebuild copied may lack the columns of normal forms
         is_own = table.startswith(("source.", "history.", "sync."))
         if is_own and EMAIL in columns and EMAIL_NORMALIZED not in columns:
             yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
@@ -74,13 +75,13 @@ def _completing_statements(connection: duckdb.DuckDBPyConnection, version: int) 
 
 
 def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the tables are as this version declares them. Not to be called within a
+    """Whether the tables are as this version declares them. Must not be called within a
     transaction."""
     return read_fact(connection, "tables") == _schema_fingerprint()
 
 
 def _schema_fingerprint() -> str:
-    """Of what the tables are declared as, and of the version: a migration may change rows alone."""
+    """A hash of the declared tables and the version, since a migration may only change rows."""
     return f"{SCHEMA_VERSION}-{_digest_of_tables()}"
 
 
@@ -110,7 +111,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
 
 
 def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[str, str]:
-    """Relation (`schema.table`) → table or view, of all that the file (the current one) has."""
+    """Relation (`schema.table`) → table or view, for all relations of the current file."""
     kind = "if(table_type = 'VIEW', 'view', 'table')"
     of_file = (
         "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), "
@@ -131,7 +132,7 @@ def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) 
 
 
 def version_of(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
-    """Another one when it has other rows; in another order they are the same."""
+    """A version of the table's rows; it does not depend on their order."""
     sql = (
         f"select concat_ws('/', count(*), sum(hash(each))) from {quote_relation(relation)} as each"
     )
@@ -141,8 +142,8 @@ def version_of(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
 def table_statements(
     table: Table | SyncTable, existing: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The DDL that makes a table, or completes the one with the `existing` columns (name →
-    type)."""
+    """The DDL that creates a table, or adds what is missing to one with the `existing` columns
+    (name → type)."""
     columns = ", ".join(f"{quote_name(column.name)} {column.sql_type}" for column in table.columns)
     yield f"create table if not exists {table.qualified} ({columns})"
     yield f"comment on table {table.qualified} is {quote_text(table.doc)}"
@@ -170,8 +171,8 @@ def comment_statements(
     relations: Mapping[str, Container[str]],
     views: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Relation → the statements that give it and its columns (those of `relations`) the COMMENTs
-    that they have here, to be run in another file, where the `views` are such."""
+    """Relation → the statements that copy its COMMENTs, and those of its columns (`relations`), to
+    another file, where `views` are views."""
     here = "where database_name = current_database() and comment is not null"
     of_table = f"schema_name || '.' || table_name, null, comment from duckdb_tables() {here}"
     of_view = f"schema_name || '.' || view_name, null, comment from duckdb_views() {here}"
@@ -193,7 +194,7 @@ def comment_statements(
 
 
 def read_fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
-    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be
+    """The value in `sync.meta` with this name; None if it has none, or does not exist. Must not be
     called within a transaction."""
     try:
         found: str | None = fetch_value(
@@ -205,7 +206,7 @@ def read_fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
 
 
 def read_facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, str]:
-    """What `sync.meta` has under names that begin so: what follows in the name → the fact."""
+    """The facts in `sync.meta` whose names begin with this: the rest of the name → the fact."""
     sql = (
         "select substr(name, length($prefix) + 1), value from sync.meta where starts_with(name, "
         "$prefix)"
@@ -214,39 +215,37 @@ def read_facts(connection: duckdb.DuckDBPyConnection, prefix: str) -> dict[str, 
 
 
 def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
-    """Write it down in `sync.meta`, in the caller's transaction."""
+    """Write a fact into `sync.meta`, in the caller's transaction."""
     fetch_rows(connection, "delete from sync.meta where name = ?", [name])
     fetch_rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
-#: Goes up when a program of the version before could no longer load into the file or would damage
-#: it.
+#: Raised if an older program could no longer load into the file, or would damage it.
 SCHEMA_VERSION = 5
-#: What a file has at least that a release made.
+#: The lowest version of a file from a release.
 _OLDEST = 5
-#: Version → the statements that make its tables out of those of the version before, as far as
-#: `ensure_schema` does not complete them: a renamed column, rows that change. In their order,
-#: within its transaction.
+#: Version → the statements that convert the tables of the version before, as far as `ensure_schema`
+#: does not: a renamed column, changed rows. They run in their order, in one transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
-    """Write down that the file's schema is of `version`; called after creating or migrating the
-    tables, in its transaction."""
+    """Write the version into the file; called after creating or migrating the tables, in the same
+    transaction."""
     connection.execute(load_query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
-    """The file's version; None when it was never stamped (an empty or foreign file). Not to be
-    called within a transaction."""
+    """The file's version; None if it has none (an empty or foreign file). Must not be called within
+    a transaction."""
     found = read_fact(connection, "schema_version")
     return None if found is None else int(found)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody
-    else's tables."""
+    """Raises WarehouseTooNew if the file needs a newer program, and NotAWarehouse if it holds
+    tables of another program."""
     version = schema_version(connection)
     if version is None:
         schemas = {table.partition(".")[0] for table in columns_of(connection)}

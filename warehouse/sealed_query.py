@@ -1,7 +1,7 @@
-"""Keeps SQL that somebody wrote to the tables of one open DuckDB file: it reads no other file and
-no network, changes no setting, and ends at a limit of time and of memory.
+"""Restricts SQL from users to the tables of one open DuckDB file: it reads no other file and no
+network, changes no setting, and ends at a limit of time and of memory.
 
-The settings hold for the whole instance of DuckDB, which has to be the caller's own
+The settings hold for the whole instance of DuckDB, so the caller must own it
 (`connection.open_private`, or `open_database` with `is_unshared`)."""
 
 import re
@@ -18,7 +18,7 @@ import duckdb
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.sql import fetch_rows, not_one_select, quote_text
 
-#: What a query may take besides the memory that DuckDB counts.
+#: Memory that a query may use in addition to what DuckDB counts.
 OVERHEAD_BYTES = 1_000_000_000
 #: Longest message of a query, in characters.
 _MESSAGE_LENGTH = 500
@@ -34,11 +34,11 @@ class QueryFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryLimits:
-    """How long a query may take, in what memory of DuckDB's, and the zone of its times.
+    """How long a query may take, how much of DuckDB's memory it may use, and the zone of its times.
 
-    `zones`: time zones of accounts as the settings have them; then times are in the zone that all
-    accounts have, and `zone` is that of an account without one. `may_quote`: whoever reads the
-    messages may read the tables, too. `memory_setting`: the setting that allows more memory."""
+    `zones`: time zones of accounts in the settings. With them, times are in the zone that all
+    accounts have, and `zone` is that of an account without one. `may_quote`: people who read the
+    messages may also read the tables. `memory_setting`: the setting that allows more memory."""
 
     seconds: float = 600.0
     memory_bytes: int = 2_000_000_000
@@ -53,13 +53,13 @@ class QueryLimits:
 
 
 def seal_in(zone: str) -> tuple[str, ...]:
-    """Settings for SQL that others wrote, in this order: the last makes them final. Times are in
+    """Settings for SQL from users, in this order: the last one makes them final. Times are in
     `zone`."""
     return (
         f"set session timezone = {quote_text(zone)}",
         f"set global timezone = {quote_text(zone)}",
         "set global max_temp_directory_size = '4GB'",  # by default nine tenths of the free disk
-        # or a table's name may mean a variable of this program
+        # otherwise a table's name could mean a variable of this program
         "set python_enable_replacements = false",
         "set autoload_known_extensions = false",
         "set enable_external_access = false",
@@ -71,14 +71,14 @@ SEAL = seal_in("UTC")
 
 
 def seal_connection(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
-    """Let queries of the connection read its tables and nothing else, for good."""
+    """Restrict queries of the connection to its tables, permanently."""
     fetch_rows(connection, f"set memory_limit = '{limits.memory}'")
     for setting in seal_in(_find_zone(connection, limits)):
         fetch_rows(connection, setting)
 
 
 def _find_zone(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> str:
-    """The zone that all accounts have, as the marts take it; UTC where there are several."""
+    """The zone that all accounts have, as in the marts; UTC if there are several."""
     zones = limits.zones
     if zones is None:
         return limits.zone
@@ -92,8 +92,8 @@ def _find_zone(connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> st
 def limit_query(
     connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits
 ) -> Iterator[None]:
-    """Run the query, which has to be one SELECT, within this context. What goes wrong there, or
-    takes longer or more memory than it may, is raised as QueryFailed."""
+    """Run the query, which must be one SELECT, within this context. Errors in it, and queries that
+    exceed the limits, are raised as QueryFailed."""
     ends = time.monotonic() + limits.seconds
     timer = threading.Timer(limits.seconds, connection.interrupt)
     timer.start()
@@ -105,7 +105,7 @@ def limit_query(
             yield
     except QueryFailed:
         raise
-    except Exception as error:  # also what libraries that write the result raise
+    except Exception as error:  # includes errors of libraries that write the result
         if is_out_of_memory(error):
             raise QueryFailed(_describe_memory(limits)) from None
         if time.monotonic() >= ends:
@@ -133,14 +133,14 @@ _BOUNDING = threading.Lock()
 
 @contextmanager
 def bounded_memory(more: int) -> Iterator[None]:
-    """Let the process take `more` bytes than it has, and no others; on Linux only. One at a time.
+    """Let the process use `more` bytes than it has now; on Linux only. One caller at a time.
 
     DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB,
     and could not be interrupted."""
     with _BOUNDING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
-        with suppress(OSError):  # where the system does not tell
+        with suppress(OSError):  # if the system does not report it
             status = Path("/proc/self/status").read_text()
             data_size = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
             if data_size is not None:

@@ -1,5 +1,5 @@
-"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it
-is run)."""
+"""Helpers to compose and run SQL. Not here: queries (they are in `queries/`, or where they are
+run)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_relation(relation: str) -> str:
-    """The same of a table or view, from `schema.name`."""
+    """The same for a table or view, from `schema.name`."""
     return ".".join(map(quote_name, relation.split(".", 1)))
 
 
@@ -34,12 +34,12 @@ def quote_text(text: str) -> str:
 
 @cache
 def load_query(name: str) -> str:
-    """The text of `queries/NAME.sql`, which has the longer queries."""
+    """The text of `queries/NAME.sql`, for longer queries."""
     return (Path(__file__).parent / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def load_statements(path: Path) -> Mapping[str, str]:
-    """Those of a file, by the names in the lines before them."""
+    """The statements of a file, by the names in the lines before them."""
     return dict(
         re.findall(
             r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
@@ -63,7 +63,7 @@ def fetch_rows(
 def fetch_records(
     connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None
 ) -> list[dict[str, Any]]:
-    """The same with the columns' names."""
+    """The same, each row as a mapping by column name."""
     found = connection.execute(sql, params)
     names = [column[0] for column in found.description or ()]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
@@ -76,8 +76,8 @@ def fetch_value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params 
 
 
 def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Why SQL that a user wrote is not one SELECT, as a text to follow "the query"; empty
-    when it is. Raises ParserException."""
+    """Why the user's SQL is not one SELECT, as a text that follows "the query"; empty if it is.
+    Raises ParserException."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         return f"has to be one SELECT, and this is {len(statements) or 'no'} statements"
@@ -93,13 +93,14 @@ def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     )
 
 
-#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes
+#: The normal form of a text that may be an address. Nearly all are plain; for these `lower` gives
 #: the same in a fifth of the time.
 NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
 
 
 def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let SQL say `normal_form(address)`, and so `NORMAL_FORM`, where no column has it."""
+    """Make `normal_form(address)`, and so `NORMAL_FORM`, available in SQL, for tables without that
+    column."""
     _add_function(connection, "normal_form", normal_form)
 
 
@@ -108,7 +109,7 @@ MASKED = "case when regexp_matches({0}, '[@\uff20%&\\\\]') then mask_addresses({
 
 
 def add_mask_addresses(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let SQL say `mask_addresses(text)`, and so `MASKED`."""
+    """Make `mask_addresses(text)`, and so `MASKED`, available in SQL."""
     _add_function(
         connection, "mask_addresses", lru_cache(10_000)(lambda text: mask_addresses(text))
     )
@@ -125,7 +126,7 @@ def _add_function(
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commit at the end, roll back when something is raised."""
+    """Commit at the end; roll back if an error is raised."""
     connection.begin()
     try:
         yield

@@ -1,5 +1,5 @@
-"""`status.json` of a home: what monitoring reads of it, as of its last reading. It is read every
-minute, and opens no warehouse for that, which a sync may be writing. Not here: what is in it
+"""`status.json` of a home: its status after the last read, for monitoring. Monitoring reads it
+every minute, without opening a warehouse that a sync may be writing. Not here: its content
 (`queries/account_status.sql`)."""
 
 import datetime as dt
@@ -17,7 +17,7 @@ NAME = "status.json"
 
 
 class AccountStatus(msgspec.Struct):
-    """`read_at`: the newest complete reading of a part; None: there was none."""
+    """`read_at`: the newest complete read of a part; None if there was none."""
 
     account: str
     read_at: dt.datetime | None = None
@@ -29,8 +29,8 @@ class AccountStatus(msgspec.Struct):
 
 
 class HomeStatus(msgspec.Struct):
-    """`run`: the last one that read; None: not known. `home_id`: in an uploaded one, whose it
-    is."""
+    """`run`: the last run that read; None if unknown. `home_id`: in an uploaded file, the home that
+    it is from."""
 
     accounts: list[AccountStatus] = []
     run: Run | None = None
@@ -41,7 +41,7 @@ decode = msgspec.json.Decoder(HomeStatus).decode
 
 
 def write_status(connection: duckdb.DuckDBPyConnection, home: Path, run: Run) -> None:
-    """When the run has ended. Its message may quote the service, and stays in the warehouse."""
+    """Called at the end of a run. The run's message is left out, since it may quote the service."""
     if run.ended_at:
         accounts = fetch_records(connection, load_query("account_status"), {"at": run.ended_at})
         content = {"accounts": accounts, "run": replace(run, message="")}
@@ -49,7 +49,7 @@ def write_status(connection: duckdb.DuckDBPyConnection, home: Path, run: Run) ->
 
 
 def read_status(home: Path) -> HomeStatus | None:
-    """None where there is no home; an empty one until a run of this version has read."""
+    """None without a home; an empty one until a run of this version has read."""
     try:
         return decode((home / NAME).read_bytes())
     except (OSError, msgspec.DecodeError):

@@ -1,8 +1,8 @@
-"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how
-it is loaded; and those of `sync`.
+"""Every declared table. For `source`: which record fills it, what identifies a row, and how it is
+loaded. And the tables of `sync`.
 
 Columns of `source` follow from the records (`marketing_api.records`), `sync` tables are in
-`sync_tables.toml`. Not here: what the load modes do (`loads/`), who fills the `sync` tables
+`sync_tables.toml`. Not here: what the load modes do (`loads/`), what fills the `sync` tables
 (`bookkeeping`, `loads.coverage`, `loads.load`)."""
 
 import datetime as dt
@@ -33,8 +33,8 @@ from warehouse.archive.row import Row
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, its COMMENT, whether it holds personal data, whether only the
-    loading needs it, so that it is not published, and whether it holds links."""
+    """One column: its DuckDB type and its COMMENT; whether it holds personal data or links; whether
+    only loading needs it, so that it is not published."""
 
     name: str
     sql_type: str
@@ -89,7 +89,7 @@ def _with_normal_forms(columns: Iterable[Column]) -> Iterator[Column]:
 
 @dataclass(frozen=True, kw_only=True)
 class _LoadMode:
-    """What the modes below declare, each as far as it needs it."""
+    """The declarations of the modes below; each uses what it needs."""
 
     scope: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = False
@@ -102,33 +102,34 @@ class _LoadMode:
 
 
 class Snapshot(_LoadMode):
-    """A complete listing of a scope: missing rows are marked as deleted, once the scope was read
+    """A complete listing of a scope: missing rows are marked as deleted after the scope was read
     completely.
 
-    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty:
-    the account is the scope. `is_whole`: each response is the whole of its scope, the parts of one
-    entry (its fields, its clickers), of which a few may always go; otherwise the load's
-    `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
+    `scope` maps the columns that name the scope to the wire parameters of the request; empty: the
+    scope is the account. `is_whole`: each response is all of its scope, the parts of one entry (its
+    fields, its clickers), and a few of them may always disappear. Otherwise the load's
+    `is_complete` says whether all pages came, and a listing that shrinks too much is refused.
     `listing`: the operation that proves which rows exist; None: all do. `detail`: the operation
-    requested per new or changed row. `within`: the table whose deleted rows take the rows here with
-    them (they share the columns of its key). `per_address`: each response is about one address,
-    noted in `sync.contact_coverage`; rows go with the last contact of their address."""
+    that is requested for each new or changed row. `within`: the table whose deleted rows delete the
+    rows here, too (they share the columns of its key). `per_address`: each response is about one
+    address and is noted in `sync.contact_coverage`; rows are deleted with the last contact of their
+    address."""
 
 
 class Window(_LoadMode):
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the
     account's zone).
 
-    Rows of the range that a complete response no longer has are marked as deleted. Without a column
-    the row itself is about the range: it is replaced by key and nothing is deleted."""
+    Rows of the range that are missing from a complete response are marked as deleted. Without a
+    column the row itself is about the range: it is replaced by key, and nothing is deleted."""
 
 
 class Accumulate(_LoadMode):
-    """Rows are added and updated, none is ever removed: the service shows only part of them.
+    """Rows are added and updated, never removed: the service shows only part of them.
 
-    The last column of the key is `identity-occurrence` (`records.fields.keyed`).
-    `contact_parameter`: the wire parameter that names the one contact whose rows a response holds,
-    all that the service shows of them. Each response is noted in `sync.contact_coverage`."""
+    The last column of the key is `identity-occurrence` (`records.shapes.add_keys`).
+    `contact_parameter`: the wire parameter that names the contact whose rows a response holds: all
+    that the service shows of them. Each response is noted in `sync.contact_coverage`."""
 
 
 class Daily(_LoadMode):
@@ -162,9 +163,9 @@ EXTRA = Column(
 
 @dataclass(frozen=True)
 class Table:
-    """One `source` table. `key` are the columns that identify a row within its account (empty: one
-    row per account). `has_history`: the `history` schema keeps every version of its rows, because
-    the service can't return earlier ones."""
+    """One `source` table. `key`: the columns that identify a row within its account (empty: one row
+    per account). `has_history`: the `history` schema keeps every version of its rows, because the
+    service can't return earlier ones."""
 
     name: str
     record: type[Record]
@@ -195,8 +196,7 @@ class Table:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a column that a response does not know keeps its value, rather than becoming
-        empty."""
+        """Whether a column that a response lacks keeps its value instead of becoming empty."""
         return self.is_composed or isinstance(self.load, Accumulate)
 
     @cached_property
@@ -216,12 +216,12 @@ class Table:
 
     @property
     def marks_deleted(self) -> bool:
-        """Whether responses prove rows to be gone, which are then marked."""
+        """Whether responses prove that rows are gone, which are then marked."""
         return isinstance(self.load, Snapshot) or bool(self.load.column)
 
     @property
     def is_there(self) -> str:
-        """The condition, in SQL, on rows that are not marked as gone."""
+        """The SQL condition for rows that are not marked as deleted."""
         return "_deleted_at is null" if self.marks_deleted else "true"
 
     @cached_property
@@ -258,8 +258,8 @@ def _declare_table(
     load: LoadKind = _WHOLE,
     has_history: bool = False,
 ) -> Table:
-    """By default the key is the fields that the record must have, and the rows are a listing of the
-    account's."""
+    """By default, the key is the required fields of the record, and the rows are a listing of the
+    account."""
     required = (name for name, info in record.model_fields.items() if info.is_required())
     table = TABLES[name] = Table(name, record, key or tuple(required), load, has_history)
     return table
@@ -376,8 +376,8 @@ WEBHOOKS = _declare_table(
 
 @dataclass(frozen=True, slots=True)
 class SyncTable:
-    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not
-    published, and a rebuild takes over one that is kept."""
+    """One `sync` table. `key` identifies a row (empty: rows may repeat). An internal one is not
+    published; a rebuild copies one that is kept."""
 
     name: str
     doc: str
@@ -419,13 +419,13 @@ def _declare_sync_table(name: str, columns: Mapping[str, list[str]], **members: 
 
 _TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))
 _BY_NAME = {name: _declare_sync_table(name, **table) for name, table in _TOML.items()}
-#: Tables that only a published copy has: what it says of itself, what its marts answer, the user's
-#: tables.
+#: Tables that only a published copy has: what it says about itself, what its marts answer, and the
+#: user's tables.
 TABLES_OF_COPY = tuple(map(_BY_NAME.pop, ("published", "questions", "custom_tables")))
 FACTS, QUESTIONS, CUSTOM_TABLES = TABLES_OF_COPY
 #: Every `sync` table.
 SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
-#: Every table that is declared: what the models make follows from these.
+#: Every declared table. The model build derives others from these.
 ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 
 (

@@ -1,8 +1,8 @@
-"""The warehouse as the rest of the program sees it: apply loads, look up what tables say.
+"""The warehouse for the rest of the program: applying loads, looking up facts in tables.
 
 Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer
 ones are in `queries/`. Not here: what a load does to tables (`loads/`), what is requested next
-(`assets.planning`), starting over (`rebuild`)."""
+(`assets.planning`), rebuilding (`rebuild`)."""
 
 import datetime as dt
 import itertools
@@ -57,30 +57,30 @@ log = logging.getLogger(__name__)
 
 _SHORT = load_statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
-#: A service may refuse every address without coupons: so many different ones have to be refused
-#: alike, and be such a part of all refusals, to be taken for that.
+#: A service may refuse every address without coupons. A refusal is taken for that if at least this
+#: many different addresses are refused with it, and if it is at least this share of all refusals.
 FEWEST = 20
 SHARE = 0.9
-#: The part of them that may have coupons: more says that the refusal means something else.
+#: The share of these addresses that may have coupons. With more, the refusal has another meaning.
 CONTRADICTING = 0.01
-#: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
+#: SQL of the errorCode of a refusal in a row of sync.requests; NULL without one.
 REFUSAL_CODE = (
     r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as "
     r"bigint)"
 )
-#: Days of a contact's dated history that tell how active it is.
+#: Days of a contact's dated history that show how active it is.
 HISTORY_DAYS = 90
 
 _UTC = "set timezone = 'UTC'"
 _ONE_THREAD = "set threads = 1"
 _ALL_THREADS = "reset threads"
-#: Not the fault of a load: nothing is to be remembered about it.
+#: Errors that are not the fault of a load, so nothing is noted about it.
 _PASSING = (
     OSError,
     MemoryError,
     duckdb.IOException,
     duckdb.OutOfMemoryException,
-    duckdb.TransactionException,  # how a commit ends for which there is no room
+    duckdb.TransactionException,  # a commit that fails because the disk is full
     duckdb.FatalException,
     WarehouseLocked,
     ArchiveFull,
@@ -89,8 +89,8 @@ _PASSING = (
 
 @dataclass
 class _Session:
-    """The open file, the last loads of the log as they were first logged, and what applying those
-    did that was not applied before."""
+    """The open file, the last loads of the log as they were first logged, and the results of those
+    that had to be applied first."""
 
     connection: duckdb.DuckDBPyConnection
     logged: Mapping[str, Load]
@@ -99,7 +99,7 @@ class _Session:
 
 class Warehouse:
     """The warehouse of one home. Safe for several threads and processes: loads take turns, readers
-    of this process join."""
+    of this process share the file."""
 
     def __init__(
         self,
@@ -129,17 +129,19 @@ class Warehouse:
     # -- loading
 
     def apply_load(self, load: Load) -> LoadReport:
-        """Apply a load: log it, then one transaction. Its responses are read from the archive.
+        """Apply a load: log it, then apply it in one transaction. Its responses are read from the
+        archive.
 
         Loads that were logged but not applied (a run was killed) are applied first. A load that was
-        applied before changes nothing. Whatever is raised, the tables are as before; a load that
+        applied before changes nothing. If an error is raised, the tables are unchanged; a load that
         was logged is tried again by the next one."""
         staged: Staged | Exception
         try:
             staged = self.stage_load(load)
         except _PASSING:
             raise
-        except Exception as error:  # logged all the same: a later version may read the responses
+        # logged nevertheless: a later version may be able to read the responses
+        except Exception as error:
             staged = error
         return self._queue.run_in_turn(lambda session: self._apply_staged(session, load, staged))
 
@@ -161,7 +163,7 @@ class Warehouse:
         return self.commit_load(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """Note that all of these (account, asset) was read: what differs from then on is news
+        """Note that all of each (account, asset) was read: later differences are reported
         (`loads.drift`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
 
@@ -181,8 +183,7 @@ class Warehouse:
 
     @contextmanager
     def open_for_reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Keep the file open for several `read`s of this thread, which then cost no opening
-        each."""
+        """Keep the file open for several look-ups of this thread, so that each needs no opening."""
         if not self._is_prepared:
             with self.open_for_writing():
                 self._is_prepared = True
@@ -194,29 +195,29 @@ class Warehouse:
     def open_for_writing(
         self, *, as_far_as_it_goes: bool = False
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for writing and with all its tables, while nobody else has it;
-        `as_far_as_it_goes`: or with those that it has."""
+        """The file, open for writing and with all its tables, while no other process has it.
+        `as_far_as_it_goes`: with the tables that it has."""
         with self._connect() as connection:
             fetch_rows(connection, _UTC)
             with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
                 ensure_schema(connection)
             yield connection
 
-    # -- what decides what is requested next, over the tables of one account; nothing loaded yet
-    # means empty results
+    # -- facts that decide what is requested next, from the tables of one account; empty results if
+    # nothing is loaded yet
 
     def list_ids(self, account: str) -> list[int]:
         return self._fetch_column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
-        """Lists that are gone or unknown while contacts of theirs still count as existing (loading
+        """Lists that are gone or unknown although contacts of them still count as existing (loading
         lists prevents it)."""
         return self._fetch_column(_SHORT["vanished_list_ids"], account=account)
 
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
-        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and
-        SHARE of all refusals so far, of an operation that had responses for others, and of (nearly)
-        no address that has coupons."""
+        """The errorCodes of refusals that mean "nothing there". At least FEWEST addresses were
+        refused with it, and SHARE of all refusals of the operation. The operation returned data for
+        other addresses, and (nearly) none of the refused addresses has coupons."""
         limits = {"fewest": FEWEST, "share": SHARE, "contradicting": CONTRADICTING}
         sql = load_query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._fetch_column(sql, account=account, operation=operation, **limits))
@@ -235,12 +236,12 @@ class Warehouse:
         return {tuple(key): hash_ for *key, hash_ in self._fetch_rows(sql, account=account)}
 
     def accounts_read(self, table: Table) -> set[str]:
-        """Those of which anything of the table was ever read, also that there is nothing."""
+        """Accounts for which the table was read at least once, even if there were no rows."""
         sql = "select distinct account from sync.coverage where table_name = $table"
         return set(self._fetch_column(sql, table=table.name))
 
     def has_rows(self, table: Table, account: str) -> bool:
-        """Whether the table has rows of the account that are there."""
+        """Whether the table has existing rows of the account."""
         sql = (
             f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"
         )
@@ -249,25 +250,26 @@ class Warehouse:
     def known_keys(
         self, table: Table, account: str, params: Mapping[str, Any], zone: str
     ) -> Iterator[str]:
-        """What a listing with these parameters should show, by key (`parsing.item_keys`)."""
+        """The rows that a listing with these parameters should show, by key
+        (`parsing.item_keys`)."""
         found = self.run_query(known_keys(table, params, zone), {"account": account}).column(0)
         return itertools.chain.from_iterable(chunk.to_pylist() for chunk in found.chunks)
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
-        """(post_id, network) of posts on these networks that are new or changed since their detail
-        was requested; newest first.
+        """(post_id, network) of posts on these networks that are new or have changed since their
+        detail was requested; newest first.
 
-        The calendar shows no change when a post is published; its detail does: the network's id,
-        which is requested until it is there."""
+        The calendar does not show when a post is published, but its detail does: the network's id.
+        The detail is requested until it has one."""
         sql = load_query("posts_needing_detail").format(row_hash=row_hash(SOCIAL_POSTS, "p"))
         return self._fetch_rows(sql, account=account, networks=list(networks))
 
     def covered_days(
         self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True
     ) -> list[tuple[dt.date, dt.date]]:
-        """The ranges of days that were read completely (or not), both ends included, in order. A
-        day was read when it was over in the account's zone before it was requested: at the latest
-        when anything was that was requested later, whatever the clock showed."""
+        """The ranges of days that were read completely (or not), including both ends, in order. A
+        day counts as read if it was over in the account's zone when it was requested. Any later
+        request proves that, too, even if the clock was wrong."""
         return self._fetch_rows(
             load_query("covered_days"),
             account=account,
@@ -279,7 +281,7 @@ class Warehouse:
     def listed_days(
         self, table: Table, account: str, first: dt.date, last: dt.date
     ) -> list[dt.date]:
-        """The days from `first` to `last` that a table of daily entries has rows of."""
+        """The days from `first` to `last` for which a table of daily entries has rows."""
         assert isinstance(table.load, Window)
         day = quote_name(table.load.column)
         sql = (
@@ -288,11 +290,10 @@ class Warehouse:
         )
         return self._fetch_column(sql, account=account, first=first, last=last)
 
-    # -- what is known of each call that could be requested next: a row per call, cheap for a
-    # million contacts
+    # -- each call that could be requested next: a row per call, cheap for a million contacts
 
     def find_rows(self, name: str, account: str, **params: Any) -> pa.Table:
-        """The rows of `queries/NAME.sql`, which says what its columns are, over one account."""
+        """The rows of `queries/NAME.sql` for one account; the file explains its columns."""
         return self.run_query(load_query(name), {"account": account, **params})
 
     def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
@@ -314,7 +315,7 @@ class Warehouse:
         )
 
     def measure_rate(self) -> float | None:
-        """The most requests a second that this home sent over a minute of the last days; None when
+        """The most requests per second that this home sent over a minute in the last days; None if
         it sent none."""
         rate: float | None = self._fetch_column(load_query("busiest_minute"))[0]
         return rate
@@ -328,22 +329,21 @@ class Warehouse:
         return self._count_rows(f"{table.qualified} where {table.is_there}")
 
     def duplicate_keys(self, table: Table) -> int:
-        """Keys that more than one row has: uniqueness is checked, not enforced."""
+        """Keys of more than one row. Uniqueness is checked, not enforced."""
         key = ", ".join(["account", *map(quote_name, table.key)])
         return self._count_rows(
             f"(select 1 from {table.qualified} group by {key} having count(*) > 1)"
         )
 
     def rejected_count(self, table: Table) -> int:
-        """Entries set aside because they could not be read."""
+        """Entries that were rejected because they could not be read."""
         return self._count_rows("sync.rejected_records where table_name = $table", table=table.name)
 
     def list_incomplete(self, table: Table) -> list[str]:
         """Scopes that were not read completely, or have fewer rows than the service counts: one
         line each.
 
-        A range of days that a later complete reading holds as well is not mentioned.
-        """
+        A range of days is left out if a later complete read includes it."""
         return self._fetch_column(load_query("incomplete"), table=table.name)
 
     def _fetch_rows(self, sql: str, **params: Any) -> list[Any]:
@@ -358,8 +358,8 @@ class Warehouse:
     def replay_loads(
         self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]
     ) -> Iterator[LoadReport | None]:
-        """Apply logged loads in their order from the archive; None for one that cannot be applied
-        (sync.loads says why)."""
+        """Apply logged loads in their order from the archive; None for a load that cannot be
+        applied (`sync.loads` says why)."""
         done = {load_id for (load_id,) in fetch_rows(connection, "select load_id from sync.loads")}
         for load in loads:
             if load.load_id in done:
@@ -368,7 +368,7 @@ class Warehouse:
                 yield self.commit_load(connection, load, self.stage_load(load))
             except _PASSING:
                 raise
-            # a mistake in reading old responses must not keep new ones out
+            # an error in reading old responses must not keep new ones out
             except Exception as error:
                 log.exception(
                     "a logged load of %s cannot be applied; a rebuild tries it again", load.asset
@@ -384,17 +384,16 @@ class Warehouse:
                 yield None
 
     def apply_logged(self) -> None:
-        """Apply the loads that were logged and not applied, since they were interrupted."""
+        """Apply the loads that were logged but interrupted before they were applied."""
         with self._open_session():
             pass
 
     @contextmanager
     def _open_session(self) -> Iterator[_Session]:
-        """The file for as long as loads wait, with what was logged and not applied brought in
-        first.
+        """The file for as long as loads wait. Logged loads that were not applied are applied first.
 
-        Of a small load a second thread of DuckDB's would take a fifth more of the processor and
-        none of the time."""
+        For a small load, a second thread of DuckDB would use a fifth more processor time and save
+        none."""
         with self.open_for_writing() as connection:
             fetch_rows(connection, _ONE_THREAD)
             logged = logged_last(connection, self.archive)
@@ -408,13 +407,13 @@ class Warehouse:
                 )
             reports = filter(None, self.replay_loads(connection, waiting) if waiting else ())
             yield _Session(connection, logged, {report.load_id: report for report in reports})
-            fetch_rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
+            fetch_rows(connection, _ALL_THREADS)  # readers of this process may keep the file open
 
     def commit_load(
         self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged
     ) -> LoadReport:
-        """The load's one transaction, on a connection whose temporary tables go with it. Its log
-        entry is the caller's business."""
+        """The load's one transaction, on a connection whose temporary tables are dropped with it.
+        The caller writes its log entry."""
         try:
             with closing(connection.cursor()) as own:
                 fetch_rows(own, _UTC)

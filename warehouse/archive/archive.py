@@ -1,9 +1,9 @@
-"""The archive as the rest of the program sees it: record, seal, read back.
+"""The archive for the rest of the program: record, seal, read back.
 
-Sealing turns what was recorded into Parquet files, one per UTC day of the requests, with equal
-responses stored by reference. A file appears whole; the ledger then takes it in and lets go of its
-requests in one transaction. Anything interrupted is done when the archive is opened next. Not
-here: the ledger, how files look (`sealed`)."""
+Sealing turns recorded requests into Parquet files, one per UTC day of the requests, with equal
+responses stored by reference. A file appears as a whole; then the ledger adds it and deletes its
+requests in one transaction. If that is interrupted, the next opening of the archive completes it.
+Not here: the ledger, the format of files (`sealed`)."""
 
 import contextlib
 import datetime as dt
@@ -38,8 +38,8 @@ _FULL_ROWS = 20_000
 
 class Archive(contextlib.AbstractContextManager["Archive"]):
     """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and
-    for several processes that have it open at once. Opening seals what dead processes left. `files`
-    has what is sealed, and the tables as they were when earlier bodies went."""
+    for several processes that have it open at the same time. Opening it seals what dead processes
+    left. `files` holds the sealed files, and checkpoints of the tables."""
 
     def __init__(
         self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS
@@ -53,9 +53,9 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._reader = Reader(self.files, self.ledger, self._workspace)
         self.responses = self._reader.read_responses
         self._lock = threading.Lock()
-        self._size = self._count = 0  # of what this process has recorded since it last sealed
+        self._size = self._count = 0  # recorded by this process since it last sealed
         self._is_closed = False
-        # the last whole response to each call, of this process
+        # the last whole response to each call in this process
         self._recorded: dict[AccountCall, int] = {}
         with contextlib.ExitStack() as opening:
             opening.callback(self.ledger.close)
@@ -70,23 +70,21 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
 
     @property
     def holder(self) -> str:
-        """Names this use of the archive, for as long as it lasts."""
+        """The name of this use of the archive."""
         return self._workspace.open_folder().name
 
     def is_in_use(self, holder: str) -> bool:
-        """Whether the use of that name lasts, in whatever process. Of those that ended before this
-        one began."""
+        """Whether the use with that name still lasts, in any process. Only for uses that began
+        before this one."""
         return (self._root / "tmp" / holder).exists()
 
     def record_exchange(self, exchange: Exchange) -> Exchange:
-        """Keep one request for ever, without people who asked to be forgotten; returns it as it is
-        kept. When this returns, neither killing the process nor a power loss can lose it. A body in
-        a spool file is compressed into a file of its own; the spool file is only touched where it
-        names forgotten people.
+        """Archive one request permanently, without forgotten people; returns it as archived. After
+        this returns, neither a kill nor a power loss can lose it. A body in a spool file is
+        compressed into its own file; the spool file is only changed if it names forgotten people.
 
-        ArchiveFull when there is no room: then this request is not kept, and everything before is.
-        ArchiveDamaged when the list of forgotten people cannot be read.
-        """
+        Raises ArchiveFull if the disk is full: then this request is not archived, but all earlier
+        ones are. Raises ArchiveDamaged if the list of forgotten people cannot be read."""
         if self._is_closed:
             raise ArchiveError("the archive is closed")
         self.ledger.begin_recording()
@@ -119,13 +117,13 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         return exchange
 
     def seal_requests(self) -> None:
-        """Put everything that was recorded into Parquet files, that of other processes included.
-        ArchiveFull: it stays in the ledger, readable."""
+        """Write all recorded requests into Parquet files, including those of other processes. After
+        ArchiveFull they stay in the ledger, readable."""
         self.files.delete_files(*self.ledger.run_transaction(self._seal_within))
 
     def close(self) -> None:
-        """Seal what this process recorded, and give up everything held. ArchiveFull when sealing
-        failed: the next opening of the archive seals them."""
+        """Seal what this process recorded, and release everything. Raises ArchiveFull if sealing
+        failed; the next opening of the archive seals the rest."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -138,8 +136,8 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
 
     def find_reusable(self, account: str, since: int, between: Between) -> Reusable:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one,
-        requested `between` the two moments. What this archive records later is added. A large body
-        is a Path to a file that stays until `close`."""
+        requested `between` the two moments. Responses that this archive records later are added. A
+        large body is a Path to a file that stays until `close`."""
         return Reusable(
             self._reader, account, self._reader.find_newest(account, since, between), self._recorded
         )
@@ -152,18 +150,19 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         rows_before: int = 0,
         needed: Collection[int] = (),
     ) -> None:
-        """See `Compaction`. The caller sees to it that no other process does it, nor reads the
-        files one by one."""
+        """See `Compaction`. The caller ensures that no other process compacts, or reads the files
+        one by one."""
         where = (self._root, self.files, self.ledger, self._workspace)
         Compaction(*where, now, bodies_before, rows_before, needed).compact_files()
         self._reader.forget_files()
 
     def drop_bodies(self, forgotten: Forgotten, now: dt.datetime) -> None:
-        """Drop every body, and what calls about forgotten people asked for. Runs that did not end
-        begin anew, and the log of loads is empty: tables that hold all of it have to stand in
-        (`retention`).
+        """Drop every body, and the parameters of calls about forgotten people. Unfinished runs
+        start from the beginning, and the log of loads becomes empty: the caller must have a
+        checkpoint of all tables (`retention`).
 
-        ArchiveError while another process records; ArchiveFull. Either way it can be done again."""
+        Raises ArchiveError while another process records, or ArchiveFull. In both cases it can be
+        repeated."""
         with self.ledger.hold_alone() as is_alone:
             if not is_alone:
                 raise ArchiveError(
@@ -180,7 +179,7 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             self.ledger.clear_loads()
 
     def list_exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
-        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and
+        """The sealed files except `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and
         rows without bodies."""
         for name in self.ledger.list_names():
             table = None if name in exclude else sealed.columns_or_none(self.files, name)
@@ -194,9 +193,9 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
             log.warning("requests are not sealed for now: %s", error)
 
     def _seal_within(self, db: sqlite3.Connection) -> list[str]:
-        """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose
-        rows refer to an equal one now."""
-        self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
+        """Runs within a transaction, so that no other process records or seals meanwhile. Returns
+        the large bodies whose rows now refer to an equal one."""
+        self.ledger.catch_up(db)  # with files of an interrupted attempt
         recorded = recorded_in(db)
         equal = list[str]()
         rows = sorted((exchange.row for exchange in recorded.values()), key=_day_of)
@@ -221,8 +220,8 @@ def _day_of(row: Row) -> dt.date:
 
 
 def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:
-    """The rows in their order; a whole response with the payload of the last one to its call refers
-    to that one's body.
+    """The rows in their order. If a whole response has the same payload as the last one to its
+    call, it refers to that body.
 
     `last` are the responses before; it is kept up to date. A reference always leads to a row that
     has the body itself."""

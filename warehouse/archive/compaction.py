@@ -1,8 +1,8 @@
 """Rewrites sealed files of past months into as few files as possible, without bodies and rows that
-are kept no longer. Once somebody is forgotten, files of every month are rewritten.
+are no longer kept. After a person was forgotten, files of all months are rewritten.
 
-Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of
-its own, before the old ones go. Rows that are in both meanwhile are equal. Not here: what has to
+If it is interrupted, the next pass repeats it: a new file appears as a whole, with a new name,
+before the old ones are deleted. Meanwhile rows are in both, but they are equal. Not here: what must
 be kept (`warehouse.retention`)."""
 
 import datetime as dt
@@ -31,23 +31,23 @@ from warehouse.forgetting import Forgotten
 
 log = logging.getLogger(__name__)
 
-#: Files are merged up to this size: one more reads no slower, and what has to be rewritten for one
-#: person stays small.
+#: Files are merged up to this size: larger ones are not faster to read, and this limits what must
+#: be rewritten for one person.
 _MERGED_BYTES = 256 << 20
-#: A run that began in a month may seal its requests so much later.
+#: A run that began in a month may seal its requests this much later.
 _SETTLED = dt.timedelta(days=2)
-#: Notes files that are gone on purpose: a backup does not bring them back.
+#: The list of files that were removed on purpose, so that a backup does not restore them.
 _RETIRED = "retired.txt"
 
 
 @dataclass
 class Compaction:
-    """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before`
-    the rows: but for bodies that later rows refer to, and those of the `needed` requests. Both are
-    ids; 0: none goes.
+    """One pass. Requests before `bodies_before` lose their bodies, and requests before
+    `rows_before` their rows; except bodies that later rows refer to, and those of the `needed`
+    requests. Both are ids; 0: nothing is dropped.
 
-    `forgotten`: people who are being forgotten now. No body stays then, calls about these people
-    lose what they asked for, and a file that cannot be read goes as a whole."""
+    `forgotten`: people who are being forgotten now. Then no body is kept, calls about these people
+    lose their parameters, and a file that cannot be read is deleted."""
 
     root: Path
     files: Files
@@ -85,7 +85,7 @@ class Compaction:
                 self._replace_files(names, None)
 
     def _let_go(self, db: sqlite3.Connection) -> pa.Array:
-        """Nobody seals meanwhile: from here on nothing sealed refers to a body that goes."""
+        """No process seals meanwhile: from here on, no sealed row refers to a dropped body."""
         kept = self._find_kept()
         ids = json.dumps(kept.to_pylist())
         sql = (
@@ -96,8 +96,8 @@ class Compaction:
         return kept
 
     def _find_kept(self) -> pa.Array:
-        """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to
-        any."""
+        """Requests whose bodies are needed. Raises ArchiveDamaged, since an unreadable row may
+        refer to any body."""
         if self.forgotten:
             return pa.array([], pa.int64())
         found = self._read_columns(self.ledger.list_names())
@@ -116,8 +116,7 @@ class Compaction:
         return pa.concat_tables([schema.empty_table(), *found])
 
     def _group_files(self) -> Iterator[list[str]]:
-        """Files of months that are over, or of every month, as they belong together: up to a
-        size."""
+        """Files of past months (or of all months) in groups up to a size."""
         over = "9999-12" if self.forgotten else f"{self.now - _SETTLED:%Y-%m}"
         for month, names in itertools.groupby(self.ledger.list_names(), month_of):
             if month < over:
@@ -127,8 +126,8 @@ class Compaction:
         return (self.files.file_size(f"requests/{name}"),)
 
     def _find_going(self, names: list[str]) -> npt.NDArray[np.int64]:
-        """The requests in these files that lose something: the row, or a body that it has or
-        refers to; sorted."""
+        """The requests in these files that lose something: the row, or a body that it has or refers
+        to; sorted."""
         if not self.bodies_before:
             return np.array([], np.int64)
         rows = self._read_columns(names)
@@ -158,7 +157,7 @@ class Compaction:
         retire_files(self.root, self.files, *(f"requests/{name}" for name in names))
 
     def _drop_rows(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
-        """The rows but for what goes of them."""
+        """The rows without those that are dropped."""
         ids = rows["request_id"].to_numpy()
         near = going[slice(*np.searchsorted(going, (ids[0], ids[-1] + 1)))]
         goes = np.isin(ids, near)
@@ -174,7 +173,7 @@ class Compaction:
         return rows if self.forgotten is None else self._without_people(rows, self.forgotten)
 
     def _without_people(self, rows: pa.Table, forgotten: Forgotten) -> pa.Table:
-        """The rows, those of calls about forgotten people without what these asked for."""
+        """The rows; those of calls about forgotten people without parameters."""
         calls = zip(
             *(rows[name].to_pylist() for name in ("account", "operation", "params")), strict=True
         )
@@ -196,14 +195,15 @@ class Compaction:
         return pa.Table.from_pydict(columns, schema=rows.schema)
 
     def _remove_bodies(self) -> None:
-        """Those that no row refers to any more; of later ones the rows may not be sealed."""
+        """Remove large bodies that no row refers to. Later bodies are skipped, since their rows may
+        not be sealed yet."""
         gone = sealed.unnamed_bodies(self.files, self.ledger.list_names())
         early = (name for name in gone if sealed.request_of(name) < self.bodies_before)
         retire_files(self.root, self.files, *early)
 
 
 def retire_files(root: Path, files: Files, *names: str) -> None:
-    """Remove files of the archive at `root`, which is noted before."""
+    """Remove files of the archive at `root`, after noting their names."""
     note = root / _RETIRED
     with os.fdopen(os.open(note, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a") as file:
         file.writelines(f"{root.name}/{name}\n" for name in names)
@@ -212,6 +212,6 @@ def retire_files(root: Path, files: Files, *names: str) -> None:
 
 
 def list_retired(root: Path) -> frozenset[str]:
-    """Names of files that are gone on purpose, from the home on."""
+    """Names of files that were removed on purpose, relative to the home."""
     note = root / _RETIRED
     return frozenset(note.read_text(encoding="utf-8").splitlines() if note.exists() else ())

@@ -1,8 +1,8 @@
-"""Where the archive's files are that only ever appear whole: sealed requests, large bodies,
+"""The storage of the archive's files that appear as a whole: sealed requests, large bodies,
 checkpoints.
 
-Not here: the ledger and the files next to it, which SQLite and locks need on this machine; what is
-in the files (`sealed`)."""
+Not here: the ledger and the files next to it, which SQLite and locks need on this machine; the
+content of the files (`sealed`)."""
 
 import os
 import shutil
@@ -19,13 +19,13 @@ PATTERNS = (SEALED, BODIES, CHECKPOINTS)
 
 
 class Files:
-    """Those below the folder `root` of this machine. Names are relative, with `/`."""
+    """The files below the folder `root` of this machine. Names are relative, with `/`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def list_names(self, pattern: str) -> list[str]:
-        """Those that there are, sorted."""
+        """The names of existing files, sorted."""
         return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
 
     def file_size(self, name: str) -> int:
@@ -33,30 +33,30 @@ class Files:
         return (self._root / name).stat().st_size
 
     def open_file(self, name: str) -> pa.NativeFile:
-        """To be read from any position, also when it is replaced or deleted meanwhile.
-        FileNotFoundError."""
+        """Open a file for reading at any position, even if it is replaced or deleted meanwhile.
+        Raises FileNotFoundError."""
         return pa.OSFile(self.describe_place(name))
 
     def put_file(self, made: Path, name: str) -> None:
-        """Move a finished file of this machine there, durably and in one step; it replaces what has
-        the name. ArchiveFull."""
+        """Move a finished file of this machine to its place, durably and in one step; it replaces a
+        file of that name. Raises ArchiveFull."""
         target = self._root / name
         with disk.room_for(target):
             disk.move_into_place(made, target)
 
     def delete_files(self, *names: str) -> None:
-        """Those of them that are there."""
+        """Delete the files that exist."""
         for name in names:
             path = self._root / name
             path.unlink(missing_ok=True)
             disk.remove_if_empty(path.parent)
 
     def describe_place(self, name: str) -> str:
-        """What messages call it."""
+        """The name of the place in messages."""
         return str(self._root / name)
 
     def fetch_file(self, name: str, target: Path) -> Path:
-        """Copy one to this machine. FileNotFoundError, ArchiveFull."""
+        """Copy a file to this machine. Raises FileNotFoundError, ArchiveFull."""
         with (
             self.open_file(name) as source,
             disk.room_for(target),

@@ -1,10 +1,10 @@
-"""The ledger: what the archive knows beside its sealed files, in one SQLite database in WAL mode.
+"""The ledger: what the archive knows in addition to its sealed files, in one SQLite database in WAL
+mode.
 
-Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone;
-which ids are in which sealed file, and the last whole response to every call, follow from the
-files. Every change is one transaction, and survives a power loss when it returns. Rows have
-checksums: a damaged ledger is refused, and comes back from a backup. Not here: which requests are
-sealed when (`archive`)."""
+Only the ledger has unsealed requests, the log of loads, and notes of unfinished runs. The ids in
+each sealed file, and the last whole response to every call, follow from the files. Every change is
+one transaction, and survives a power loss once it returns. Rows have checksums: a damaged ledger is
+refused, and must be restored from a backup. Not here: when requests are sealed (`archive`)."""
 
 import contextlib
 import datetime as dt
@@ -33,7 +33,7 @@ from warehouse.sql import load_statements
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-#: What is logged of a load: JSON values.
+#: The log entry of a load: JSON values.
 Event = dict[str, Any]
 
 NAME = "ledger.sqlite"
@@ -62,7 +62,7 @@ class AccountCall(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The payload's hash of the last whole response, and the request whose row has its body."""
+    """The hash of the last whole response's payload, and the request whose row has its body."""
 
     content_sha256: str
     body_id: int
@@ -86,7 +86,7 @@ class Recorded(NamedTuple):
     size: int
 
     def unpack_body(self) -> bytes:
-        """As received."""
+        """The body as received."""
         return bytes(_zstd.decompress(self.packed, self.size, asbytes=True)) if self.size else b""
 
 
@@ -116,9 +116,10 @@ class Ledger:
     def run_transaction(
         self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate"
     ) -> T:
-        """One transaction, which others that write wait for. ArchiveFull: nothing of it is done."""
+        """A transaction; other writers wait for it. Raises ArchiveFull, and then changes
+        nothing."""
         with self._lock:
-            if self._db and self._db.in_transaction:  # of the caller's
+            if self._db and self._db.in_transaction:  # the caller's transaction
                 return work(self._db)
             try:
                 return self._run_once(work, begin)
@@ -157,7 +158,7 @@ class Ledger:
         self._let_go()
         for suffix in ("-wal", "-shm"):
             disk.no_folder(Path(f"{self._path}{suffix}"))
-        # to open and close it would give up locks of SQLite's
+        # opening and closing the file would release SQLite's locks
         with contextlib.suppress(FileExistsError):
             os.close(disk.create_file(disk.no_folder(self._path)))
         self._db = db = sqlite3.connect(
@@ -166,7 +167,8 @@ class Ledger:
         self._inode = self._path.stat().st_ino
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = full")
-        db.execute("pragma secure_delete = on")  # of forgotten people nothing is left in free pages
+        # so that free pages keep nothing about forgotten people
+        db.execute("pragma secure_delete = on")
         db.execute(f"pragma journal_size_limit = {_LOG_BYTES}")
         db.execute("begin immediate")
         version = db.execute("pragma user_version").fetchone()[0]
@@ -186,17 +188,17 @@ class Ledger:
             self._db.close()
             self._db = None
 
-    # -- who records
+    # -- processes that record
 
     def begin_recording(self) -> None:
-        """Until `close` this process counts as one that records."""
+        """Register this process as one that records, until `close`."""
         if not self.is_recording:
             fcntl.flock(self._claim, fcntl.LOCK_SH)
             self.is_recording = True
 
     @contextlib.contextmanager
     def hold_alone(self) -> Iterator[bool]:
-        """Whether no other process records, nor begins to until the context ends."""
+        """Whether no other process records; none begins to until the context ends."""
         try:
             fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_alone = True
@@ -204,14 +206,13 @@ class Ledger:
             is_alone = False
         try:
             yield is_alone
-        finally:  # also when it was refused: the lock that was held may have gone with the attempt
+        finally:  # also if it was refused, since the attempt may have lost the lock
             fcntl.flock(self._claim, fcntl.LOCK_SH if self.is_recording else fcntl.LOCK_UN)
 
     # -- requests that are not sealed
 
     def record_request(self, row: Row, body: bytes) -> int:
-        """Add a request; `body` is b"" when it is in a file. Returns the bytes that it
-        takes."""
+        """Add a request; `body` is b"" if it is in a file. Returns the bytes that it takes."""
         head = _encode(row)
         packed = _zstd.compress(body, asbytes=True) if body else b""
         values = _add_checksum(row.request_id, head, packed, len(body))
@@ -221,7 +222,8 @@ class Ledger:
         return len(head) + len(packed)
 
     def find_recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
-        """Those of these requests that are here; without ids all, in the order of theirs."""
+        """Those of these requests that are in the ledger; without ids all of them, in the order of
+        their ids."""
         return self.run_read(lambda db: recorded_in(db, request_ids))
 
     # -- sealed files
@@ -232,7 +234,7 @@ class Ledger:
         return sorted(found, key=lambda name: name.split("=")[1])
 
     def list_files(self) -> list[Extent]:
-        """Those of them that were taken in, in the order of their smallest ids."""
+        """The sealed files that the ledger has added, in the order of their smallest ids."""
         sql = "select * from files order by first_id"
         rows = self.run_read(lambda db: [_check_row(row) for row in db.execute(sql)])
         return [
@@ -241,7 +243,7 @@ class Ledger:
         ]
 
     def take_in(self, db: sqlite3.Connection, name: str) -> None:
-        """Note what is in a sealed file, and remove its requests from the ledger."""
+        """Add a sealed file to the ledger, and remove its requests from it."""
         table = sealed.columns_or_none(self._files, name, _COLUMNS)
         if table is None:
             return
@@ -269,7 +271,7 @@ class Ledger:
         )
 
     def replace_files(self, names: Iterable[str], name: str | None) -> None:
-        """Take in the file that has the rows of these, which go. None: no row is left."""
+        """Replace these files by the file that has their rows. None: no row is left."""
 
         def replace_within(db: sqlite3.Connection) -> None:
             db.executemany("delete from files where name = ?", [(old,) for old in names])
@@ -280,7 +282,7 @@ class Ledger:
 
     @staticmethod
     def find_last(db: sqlite3.Connection, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
-        """The last whole responses among the sealed ones, of those calls that have any."""
+        """The last whole sealed response to each of these calls that has one."""
         sql = "select * from answers where question_key = ? and account = ?"
         found = {}
         for call in calls:
@@ -290,7 +292,7 @@ class Ledger:
         return found
 
     def catch_up(self, db: sqlite3.Connection) -> None:
-        """Take in files that a process did not live to; start over when files are gone."""
+        """Add files that a dead process could not add; start again if files are gone."""
         known = {name for (name,) in db.execute("select name from files")}
         present = self.list_names()
         gone = known.difference(present)
@@ -306,7 +308,7 @@ class Ledger:
         for name in present:
             if name not in known:
                 self.take_in(db, name)
-        if gone:  # a response whose body went with a missing file is as good as never given
+        if gone:  # a response whose body was in a missing file does not count
             db.execute(
                 "delete from answers "
                 "where not exists (select 1 from files where body_id between first_id and last_id)"
@@ -315,14 +317,14 @@ class Ledger:
     # -- loads
 
     def log_loads(self, *events: Mapping[str, Any]) -> None:
-        """Add to the log. ArchiveFull: it is as before."""
+        """Add to the log. After ArchiveFull it is unchanged."""
         self.run_transaction(lambda db: _add_loads(db, map(msgspec.json.encode, events)))
 
     def list_loads(self, *, newest_first: bool = False) -> Iterator[Event]:
-        """What was logged, in its order or the other way round."""
+        """The log, in its order or reversed."""
         sign, order, after = ("<", "desc", 1 << 62) if newest_first else (">", "asc", 0)
         sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
-        # the years before may not be needed
+        # earlier years may not be needed
         while found := self.run_read(partial(_fetch_rows, sql, after)):
             for after, event in found:  # noqa: B007 (the last number of a page is where the next one begins)
                 yield msgspec.json.decode(event, type=Event)
@@ -331,17 +333,17 @@ class Ledger:
         """Empty the log."""
         self.run_transaction(lambda db: db.execute("delete from loads"))
 
-    # -- runs that did not come to their end
+    # -- unfinished runs
 
     def find_unfinished(self) -> dict[str, tuple[int, frozenset[str]]]:
-        """Holder → the request from which on, and the assets."""
+        """Holder → the first request of its run, and its assets."""
         rows = self.run_read(
             partial(_fetch_rows, "select * from unfinished where since >= ? order by since", 0)
         )
         return {holder: (since, frozenset(json.loads(assets))) for holder, since, assets in rows}
 
     def set_unfinished(self, holder: str, since: int, assets: Iterable[str]) -> None:
-        """Without assets the holder has come to its end."""
+        """Note the assets of a run; without assets, the run is finished."""
         names = sorted(assets)
 
         def set_within(db: sqlite3.Connection) -> None:
@@ -354,7 +356,7 @@ class Ledger:
 
 
 def month_of(name: str) -> str:
-    """Of a sealed file, like 2026-11."""
+    """The month of a sealed file, like 2026-11."""
     return name.partition("=")[2][:7]
 
 
@@ -389,7 +391,7 @@ def _add_checksum(*values: Any) -> tuple[Any, ...]:
 
 
 def _check_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row's values. sqlite3.DatabaseError when they are not those that were written."""
+    """The row's values. Raises sqlite3.DatabaseError if they are not those that were written."""
     if row != _add_checksum(*row[:-1]):
         raise sqlite3.DatabaseError("a row is damaged")
     return row[:-1]

@@ -1,7 +1,7 @@
-"""Reads rows back by request id, from the ledger and sealed files alike, following references.
+"""Reads rows by request id, from the ledger and from sealed files, and follows references.
 
-Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from
-file to file."""
+Memory stays flat: files are read one row group at a time, a few groups are cached, large bodies are
+copied from file to file."""
 
 import bisect
 import contextlib
@@ -26,14 +26,14 @@ from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 log = logging.getLogger(__name__)
-#: The first and the last moment, both included.
+#: The first and the last moment, including both.
 Between = tuple[dt.datetime, dt.datetime]
 
 #: Most rows and bytes of a slab. Responses are read slab by slab, each in the order on disk.
 _SLAB_ROWS = 1_000
 _SLAB_BYTES = 32 << 20
-#: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and
-#: bodies.
+#: The cache of what was read last: files, and the rows and bodies of their groups (of 8 MB or a
+#: little more).
 _KEPT_FILES = 16
 _KEPT_HEADS = 64
 _KEPT_BODIES = 8
@@ -50,7 +50,7 @@ _CALL_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A row, its place on disk (to read in that order), and how to get its body from there."""
+    """A row, its place on disk (for reading in that order), and how to get its body."""
 
     row: Row
     place: tuple[str, int, int]
@@ -58,12 +58,12 @@ class _Found:
 
     @property
     def own_bytes(self) -> int:
-        """What the body takes in memory."""
+        """The memory that the body takes."""
         return 0 if self.row.body_file else self.row.bytes
 
 
 class Reader:
-    """Reads the archive that has these files. Safe for several threads."""
+    """Reads the archive with these files. Safe for several threads."""
 
     def __init__(self, files: Files, ledger: Ledger, workspace: disk.Workspace) -> None:
         self._place = files
@@ -80,12 +80,11 @@ class Reader:
         self._numbers = itertools.count()
 
     def read_responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """The responses in the order of `request_ids`, those that are not sealed included, with
-        flat memory.
+        """The responses in the order of `request_ids`, including unsealed ones, with flat memory.
 
         A body stored by reference is that of the earlier, equal response. A large body is a Path to
-        a file that is gone once the next response is taken. NotArchived for an unknown id,
-        ArchiveDamaged when a body is missing."""
+        a file that is deleted when the next response is taken. Raises NotArchived for an unknown
+        id, ArchiveDamaged if a body is missing."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             pairs = self._find_rows(request_ids[start : start + _SLAB_ROWS])
             for slab in sealed.split_batches(
@@ -125,7 +124,7 @@ class Reader:
             return max([0, *self._ledger.find_recorded(), *(file.last_id for file in self._files)])
 
     def find_newest(self, account: str, since: int, between: Between) -> dict[str, int]:
-        """The latest whole response to each call from request `since` on, of those requested
+        """The latest whole response to each call from request `since` on that was requested
         `between` two moments: its request id by call key."""
         first, last = between
         found = [
@@ -150,7 +149,7 @@ class Reader:
         return dict(sorted((pair for pair in found if pair[1] >= since), key=lambda pair: pair[1]))
 
     def _find_rows(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
-        """Each row with the row that has its body: itself, or the one that it refers to.
+        """Each row with the row that has its body: itself, or the one that it refers to. Raises
         NotArchived, ArchiveDamaged."""
         with self._lock:
             rows = self._locate_rows(request_ids)
@@ -169,7 +168,7 @@ class Reader:
             ]
 
     def forget_files(self) -> None:
-        """Forget what is cached of files, which may have been rewritten."""
+        """Clear the cache of files, which may have been rewritten."""
         with self._lock:
             for kept in (self._open, self._heads, self._bodies):
                 kept.cache_clear()
@@ -181,7 +180,7 @@ class Reader:
             found = self._look_up(request_ids)
         missing = [id_ for id_ in request_ids if id_ not in found]
         if missing:
-            self.forget_files()  # sealed, or merged into another file, meanwhile
+            self.forget_files()  # they may have been sealed, or merged into another file, meanwhile
             found |= self._look_up(missing)
         missing = [id_ for id_ in missing if id_ not in found]
         if missing:
@@ -191,8 +190,8 @@ class Reader:
         return found
 
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
-        """In the ledger first: a row is in a file before it leaves the ledger. Files of processes
-        that ran at the same time overlap."""
+        """The ledger is searched first: a row is in a file before it leaves the ledger. Files of
+        processes that ran at the same time overlap."""
         found = {
             id_: _Found(recorded.row, ("", 0, id_), recorded.unpack_body)
             for id_, recorded in self._ledger.find_recorded(request_ids).items()
@@ -208,7 +207,8 @@ class Reader:
         return found
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        # stays open for the body: it may be merged into another, and removed, before that is read
+        # stays open for the body: the file may be merged into another and removed before that is
+        # read
         file = self._open(name)
         group = file.group_of(request_id)
         if group < 0:
@@ -224,7 +224,7 @@ class Reader:
         )
 
     def _unpack_body(self, source: _Found) -> Path:
-        """The large body as it was received, in a file of its own."""
+        """The large body as it was received, in its own file."""
         for _ in range(2):
             assert source.row.body_file is not None
             path = self._workspace.place_file(f"{source.row.request_id}-{next(self._numbers)}")
@@ -233,7 +233,7 @@ class Reader:
                     self._place, source.row.body_file, path, source.row.body_sha256
                 )
             except FileNotFoundError:
-                # it may have been sealed meanwhile, and refer to an earlier body now
+                # it may have been sealed meanwhile, and now refer to an earlier body
                 with self._lock:
                     self._files = self._ledger.list_files()
                 ((_, source),) = self._find_rows([source.row.request_id])
@@ -247,7 +247,7 @@ class Reader:
 
 class Reusable:
     """The latest whole responses of one account, as request ids by call key: the `newest` so far,
-    and what is `recorded` from now on."""
+    and those that are `recorded` later."""
 
     def __init__(
         self,
@@ -263,17 +263,15 @@ class Reusable:
         self._begun = new_request_id()
 
     def request_id(self, question_key: str, since: int = 0) -> int | None:
-        """The request of that response; None when there is none from `since` on."""
+        """The request id of that response; None if there is none from `since` on."""
         recorded = self._recorded.get(AccountCall(self._account, question_key), 0)
         newest = recorded if recorded > self._begun else self._newest.get(question_key, 0)
         return newest if newest and newest >= since else None
 
     def get(self, question_key: str, since: int = 0) -> Response | None:
-        """The response to request `since` or a later one, or None when the call has to be
-        requested.
+        """The response to request `since` or a later one; None if the call must be requested.
 
-        Never the response to a write: that has to take effect again.
-        """
+        Never the response to a write: a write must take effect again."""
         newest = self.request_id(question_key, since)
         if newest is None:
             return None

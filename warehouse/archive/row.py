@@ -1,8 +1,8 @@
-"""The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps
-follow from `Row`.
+"""The archive's row, declared once. The Parquet columns, their documentation and the ledger's
+columns follow from `Row`.
 
-Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows are stored.
-"""
+Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows are
+stored."""
 
 import datetime as dt
 import functools
@@ -22,15 +22,14 @@ from marketing_api.operations import find
 
 
 def _column_doc(text: str, **extra: bool) -> msgspec.Meta:
-    """`extra`: whether it `is_personal` and whether it `is_internal`, as of a column
-    (`warehouse.tables`)."""
+    """`extra`: whether a column `is_personal` and whether it `is_internal` (`warehouse.tables`)."""
     return msgspec.Meta(description=text, extra=extra)
 
 
-#: Goes up when a program of the version before could not read ledger or sealed files any more.
+#: Raised if an older program could no longer read the ledger or sealed files.
 ARCHIVE_VERSION = 1
 
-#: `body_ref` of a row whose body is kept no longer.
+#: `body_ref` of a row whose body was dropped.
 DROPPED = -1
 
 
@@ -40,13 +39,13 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     request_id: Annotated[int, _column_doc("The request. Later requests have larger ids.")]
     account: Annotated[str, _column_doc("Name of the account in the configuration.")]
     operation: Annotated[str, _column_doc("area/operation, as in its path.")]
-    # hashes without a key aren't published either: anyone who knows an address could find out that
-    # it was requested
+    # Hashes without a key aren't published either: anyone who knows an address could find out that
+    # it was requested.
     question_key: Annotated[
         str,
         _column_doc("Hash of operation and parameters.", is_internal=True),
     ]
-    params: Annotated[  # they name people, and the service's words about an error may
+    params: Annotated[  # they name people, as may the service's words about an error
         str,
         _column_doc(
             "Parameters of the request as a JSON object, without the key; secrets are ***.",
@@ -87,14 +86,14 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is a response that may be used in place of fetching (a secret's body is
-        empty and never is)."""
+        """Whether this is a response that may be used instead of a request (the body of a secret is
+        empty, so it never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """Size and hashes of a body: of all of it, and of what it says."""
+    """Size and hashes of a body: of all of it, and of its content."""
 
     size: int
     body: str
@@ -102,16 +101,17 @@ class Digests:
 
     @classmethod
     def of_body(cls, body: bytes | mmap.mmap, opened: Envelope | None = None) -> Self:
-        """Nothing is copied; hashing lets other threads run. `opened`: the body's envelope, if at
-        hand. All of it but `data` differs in every response: it carries the rate limit (row 27)."""
+        """Nothing is copied, and other threads run while it hashes. `opened`: the body's envelope,
+        if at hand. Everything except `data` differs in every response, since it holds the rate
+        limit (observation 27)."""
         whole = hashlib.sha256(body).hexdigest()
         data = (opened or read_envelope(memoryview(body))).data
         return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
 
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
-    """The exchange as a row. Secrets are masked in the parameters, so that neither they nor their
-    hash give one away."""
+    """The exchange as a row. Secrets are masked in the parameters, so that neither the parameters
+    nor their hash reveal one."""
     call = exchange.call
     params = call.public_params
     return Row(
@@ -145,6 +145,6 @@ def operation_of(name: str) -> Operation:
     try:
         return find(name)
     except InvalidCall:
-        # Archived by another version: it yields no records here, and must not keep others from
-        # being read.
+        # The operation is of another version: its responses yield no records here, and must not
+        # keep others from being read.
         return Operation(name, "GET", Effect.READ, "Not known to this version.")

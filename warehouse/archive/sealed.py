@@ -1,8 +1,8 @@
-"""What the archive keeps for ever: Parquet files of rows with their bodies, and files of large
+"""The archive's permanent files: Parquet files of rows with their bodies, and files of large
 bodies.
 
-Row groups are small (a body is read by reading its group) and rows are in the order of their ids,
-so that the statistics of `request_id` lead to the group. Not here: which rows go into which file
+Row groups are small (to read a body, its group is read), and rows are in the order of their ids, so
+that the statistics of `request_id` find the group. Not here: which rows go into which file
 (`archive`), finding the file (`ledger`)."""
 
 import bisect
@@ -47,7 +47,7 @@ def _list_fields() -> Iterator[pa.Field]:
         yield pa.field(name, _ARROW_TYPES[plain], metadata={"comment": meta.description})
 
 
-#: The columns without the body, each with its comment: what `sync.requests` shows.
+#: The columns without the body, each with its comment, as in `sync.requests`.
 HEAD_SCHEMA = pa.schema(_list_fields())
 _BODY_COMMENT = (
     "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or "
@@ -57,8 +57,8 @@ SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _
 
 #: Rows of a group, and bytes of their bodies.
 _GROUP = (500, 8 << 20)
-#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to
-#: throw it away.
+#: Columns with few values. For the others (ids, times, hashes, bodies) a dictionary would be
+#: useless.
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
@@ -66,7 +66,7 @@ def write_sealed(
     tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace
 ) -> None:
     """Write the rows of the tables, in the order of their ids, into the file `name` below
-    `requests`; no more than a group of them is in memory. ArchiveFull."""
+    `requests`. Only one group of rows is in memory. Raises ArchiveFull."""
     with (
         _make_file(files, f"requests/{name}", workspace) as file,
         pq.ParquetWriter(
@@ -86,7 +86,7 @@ def write_sealed(
 
 @contextlib.contextmanager
 def _make_file(files: Files, name: str, workspace: disk.Workspace) -> Iterator[BinaryIO]:
-    """A new file that is put in its place once it is whole."""
+    """A new file that is moved to its place when it is complete."""
     temporary = workspace.place_file(name.rpartition("/")[2])
     try:
         with disk.room_for(temporary), os.fdopen(disk.create_file(temporary), "wb") as file:
@@ -99,8 +99,7 @@ def _make_file(files: Files, name: str, workspace: disk.Workspace) -> Iterator[B
 def split_batches(
     items: Iterable[T], sizes: Callable[[T], tuple[int, ...]], limits: tuple[int, ...]
 ) -> Iterator[list[T]]:
-    """Stretches of the items whose sizes add up to the limits at most; one item alone may have
-    more."""
+    """Runs of items whose sizes add up to the limits at most; a single item may exceed them."""
     batch = list[T]()
     total = (0,) * len(limits)
     for item in items:
@@ -117,7 +116,7 @@ def split_batches(
 
 
 def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
-    """The rows, each with the body that it has itself; every table small enough to be in memory."""
+    """The rows, each with its own body; every table is small enough for memory."""
     for group in split_batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
         heads, bodies = zip(*group, strict=True)
         columns = [
@@ -129,8 +128,8 @@ def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
 
 
 def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
-    """All rows of the files in the order of their ids, each once, in small tables: only groups that
-    overlap are in memory together. ArchiveDamaged."""
+    """All rows of the files in the order of their ids, each once, in small tables. Only overlapping
+    groups are in memory together. Raises ArchiveDamaged."""
     groups = sorted(
         (first, number, group)
         for number, file in enumerate(opened)
@@ -149,7 +148,7 @@ def merge_files(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
 
 
 def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
-    """All rows of a file with these columns, in the schema's order. ArchiveDamaged."""
+    """All rows of a file with these columns, in the schema's order. Raises ArchiveDamaged."""
     file = SealedFile(files, name)
     return file.read_group(None, [column for column in HEAD_SCHEMA.names if column in columns])
 
@@ -157,8 +156,8 @@ def read_columns(files: Files, name: str, columns: Collection[str]) -> pa.Table:
 def columns_or_none(
     files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)
 ) -> pa.Table | None:
-    """The same, by default all columns but the body; None for a file that is missing or damaged,
-    which is logged: the others can be read."""
+    """The same, by default all columns except the body. None for a missing or damaged file, which
+    is logged: the others can be read."""
     try:
         return read_columns(files, name, columns)
     except ArchiveDamaged as error:
@@ -167,7 +166,7 @@ def columns_or_none(
 
 
 def unnamed_bodies(files: Files, sealed: Iterable[str]) -> list[str]:
-    """Files of large bodies that no row in these sealed files names. ArchiveDamaged."""
+    """Files of large bodies that no row in these sealed files names. Raises ArchiveDamaged."""
     bodies = files.list_names(BODIES)
     named = set[str]()
     for name in sealed if bodies else ():
@@ -176,7 +175,7 @@ def unnamed_bodies(files: Files, sealed: Iterable[str]) -> list[str]:
 
 
 def are_whole(rows: pa.Table) -> pa.Array:
-    """`Row.is_whole` of each of the rows, of those whose bodies are there."""
+    """`Row.is_whole` for each of the rows, if its body exists."""
     has_body = pc.not_equal(pc.coalesce(rows["body_ref"], rows["request_id"]), DROPPED)
     return pc.and_(
         has_body, pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0))
@@ -187,8 +186,8 @@ class SealedFile:
     """One file, opened to read rows by their request_id."""
 
     def __init__(self, files: Files, name: str) -> None:
-        """By its name below `requests`. ArchiveDamaged, as from the methods, when it is missing or
-        not whole."""
+        """By its name below `requests`. This and the methods raise ArchiveDamaged if the file is
+        missing or incomplete."""
         name = f"requests/{name}"
         self._address = files.describe_place(name)
         with self._report_damage():
@@ -205,8 +204,7 @@ class SealedFile:
         return len(self.firsts)
 
     def group_of(self, request_id: int) -> int:
-        """The group that has the row if it is in this file at all; negative when it cannot
-        be."""
+        """The group that has the row if it is in this file; negative if it cannot be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
     def read_heads(self, group: int) -> pa.RecordBatch:
@@ -218,7 +216,7 @@ class SealedFile:
         return self.read_group(group, ["body"]).column(0).combine_chunks()
 
     def read_group(self, group: int | None, columns: Sequence[str]) -> pa.Table:
-        """Of one group, or of all."""
+        """The rows of one group, or of all."""
         groups = range(self.groups) if group is None else [group]
         with self._report_damage():
             return self._file.read_row_groups(groups, columns)
@@ -232,7 +230,7 @@ class SealedFile:
 
 
 def row_at(heads: pa.RecordBatch, position: int) -> Row:
-    """One of the rows of a group; of many groups one alone may be wanted."""
+    """One row of a group."""
     return Row(*(column[position].as_py() for column in heads.columns))
 
 
@@ -256,8 +254,8 @@ def request_of(body_file: str) -> int:
 
 
 def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
-    """Reads through a memory map: the system may drop its pages at any time, so it does not count
-    as memory used."""
+    """Reads through a memory map: the system may drop its pages at any time, so they don't count as
+    used memory."""
     if spool.stat().st_size == 0:
         return Digests.of_body(b"")
     with spool.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
@@ -265,7 +263,7 @@ def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
 
 
 def pack_body(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> None:
-    """Compress `spool`, which stays its owner's, into the file `name`. ArchiveFull."""
+    """Compress `spool`, which stays its owner's, into the file `name`. Raises ArchiveFull."""
     with (
         _make_file(files, name, workspace) as file,
         spool.open("rb") as source,
@@ -276,8 +274,8 @@ def pack_body(spool: Path, files: Files, name: str, workspace: disk.Workspace) -
 
 
 def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
-    """Write the body as it was received to `target`. FileNotFoundError when it is not there,
-    ArchiveDamaged when it is not what `sha256` says, ArchiveFull when there is no room."""
+    """Write the body as it was received to `target`. Raises FileNotFoundError if it does not exist,
+    ArchiveDamaged if it does not match `sha256`, ArchiveFull if the disk is full."""
     digest = hashlib.sha256()
     with (
         files.open_file(name) as packed,
@@ -290,7 +288,7 @@ def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
                     digest.update(chunk)
                     sink.write(chunk)
         except OSError as error:
-            if error.errno is None:  # not the system but the decompressor
+            if error.errno is None:  # the decompressor raised it, not the system
                 raise ArchiveDamaged(f"{files.describe_place(name)} is damaged: {error}") from error
             raise
     if digest.hexdigest() != sha256:

@@ -1,8 +1,8 @@
 """The list of people who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints,
 and the key.
 
-It holds no address and no id. It is written whole and durably; without its key nobody on it is
-recognised again. Not here: what is done with it (`warehouse.forgetting`)."""
+It holds no address and no id. It is written as a whole and durably. Without its key, nobody on it
+can be recognized again. Not here: its use (`warehouse.forgetting`)."""
 
 import secrets
 from collections.abc import Callable, Iterable
@@ -30,20 +30,21 @@ class _List(msgspec.Struct):
         return Forgotten(bytes.fromhex(self.key), frozenset().union(*self.people))
 
 
-#: Made once, ahead of the threads that use it: msgspec learning a type in several at once has
-#: crashed.
+#: Made once, before the threads that use it: msgspec has crashed when several threads learned a
+#: type at the same time.
 _decode = msgspec.json.Decoder(_List).decode
 
 
 def load_forgotten(root: Path) -> Forgotten:
-    """Who is forgotten in the archive at `root`.
+    """The forgotten people of the archive at `root`.
 
-    ArchiveDamaged when the list cannot be read: nothing may be archived past it."""
+    Raises ArchiveDamaged if the list cannot be read: nothing may be archived without it."""
     return _load_list(root).as_forgotten()
 
 
 def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
-    """Add people for good, and return who is forgotten then. ArchiveFull, ArchiveDamaged."""
+    """Add people permanently; returns everyone who is forgotten then. Raises ArchiveFull,
+    ArchiveDamaged."""
 
     def add_to(forgotten: Forgotten, listed: People) -> People:
         added = [sorted(forgotten.fingerprints_of(person)) for person in people]
@@ -53,7 +54,7 @@ def add_people(root: Path, people: Iterable[Person]) -> Forgotten:
 
 
 def lift_person(root: Path, person: Person) -> int:
-    """Remove people with one of these addresses or ids from the list; return how many they are.
+    """Remove people with one of these addresses or ids from the list; returns their number. Raises
     ArchiveFull, ArchiveDamaged."""
     lifted = 0
 

@@ -1,6 +1,6 @@
-"""One load, inside its transaction: every table by its kind, then what is known about the reading.
+"""One load, inside its transaction: every table by its load mode, then the facts about the reading.
 
-Of accumulating tables the service shows only a part, so rows are added and updated and none is
+The service shows only a part of accumulating tables, so rows are added and updated, and none is
 removed. Their entries have no id: the key is `identity-occurrence`, where entries of one identity
 (a group) are numbered in response order. Not here: listings (`listing`)."""
 
@@ -38,8 +38,8 @@ def apply_tables(
 
 
 def _set_variables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> None:
-    """What SQL says of the load. `last_request` (of a listing) tells which of two loads is the
-    newer: clocks do not."""
+    """The facts about the load that SQL uses. `last_request` (of a listing) says which of two loads
+    is newer; clocks do not."""
     listing = TABLES[load.tables[0]].load.listing if load.tables else None
     listed = [
         head.request_id
@@ -87,9 +87,9 @@ def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
 def _add_rows(target: Target, staged: str) -> None:
     """Apply the staged rows.
 
-    A group that was served whole, or with at least as many entries as are stored, updates the
-    stored rows one by one. A smaller group of a response that the service cut may be any of the
-    stored ones: only content that is not there yet is added, as new rows."""
+    A group that was served completely, or with at least as many entries as are stored, updates the
+    stored rows one by one. A smaller group in a cut response may be any of the stored entries: only
+    new content is added, as new rows."""
     staged = target.merge_parts(staged)
     same_group = target.join_condition("s", "t", but_last=True)
     stored_count = target.make_temporary(
@@ -102,8 +102,8 @@ def _add_rows(target: Target, staged: str) -> None:
 
 
 def _renumber_small_groups(target: Target, staged: str, held: str) -> str:
-    """The staged rows to apply. A group of a cut response that has fewer entries than are `held`
-    keeps only content that is not stored yet, numbered after the stored rows."""
+    """The staged rows to apply. If a group of a cut response has fewer entries than are `held`,
+    only its new content is kept, numbered after the stored rows."""
     *outer, last = target.key
     uncut = ", ".join(str(head.index) for head in target.responses if head.is_uncut)
     terms = {
@@ -125,7 +125,7 @@ def _renumber_small_groups(target: Target, staged: str, held: str) -> str:
 
 
 def _delete_future_days(target: Target) -> None:
-    """Delete rows of a daily table that are dated after the newest response: a clock was ahead when
+    """Delete rows of a daily table that are dated after the newest response. A clock was ahead when
     they were received, and they would count as current until those days come. Their real day is
     unknown; the archive keeps them."""
     if target.responses:
@@ -138,7 +138,7 @@ def _delete_future_days(target: Target) -> None:
 
 
 def _take_along(target: Target, targets: Sequence[Target]) -> None:
-    """Rows that are gone take with them what other tables hold within them: a list its contacts and
+    """Deleted rows delete the rows of other tables within them, too: a list its contacts and
     fields."""
     if not target.report.deleted:
         return

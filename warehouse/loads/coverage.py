@@ -1,6 +1,6 @@
-"""Writes what is known about the reading: `sync.coverage`, `sync.readings`,
-`sync.rejected_records`, and per contact `sync.contact_coverage`. Everything follows from the load
-and its responses, so that a rebuild writes the same."""
+"""Writes the facts about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`,
+and per contact `sync.contact_coverage`. They follow from the load and its responses, so that a
+rebuild writes the same."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ _REJECTED = pa.schema(
 def write_coverage(
     results: Sequence[tuple[Target, ScopeResult]], service_count: int | None
 ) -> None:
-    """Replace the coverage of the scopes that were loaded. A row count that is not known grows by
-    the rows that are new. The service's count is that of the load's only scope."""
+    """Replace the coverage of the loaded scopes. An unknown row count grows by the number of new
+    rows. The service's count is that of the load's only scope."""
     if not results:
         return
     scopes = Counter(target.table.name for target, _ in results)
@@ -67,13 +67,13 @@ def write_coverage(
 
 
 def _is_listed_by_scope(table: Table) -> bool:
-    """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single
+    """Whether its rows are listed scope by scope, like contacts list by list. Parts of a single
     entry are no listing."""
     return bool(table.load.scope) and not table.load.is_whole
 
 
 def forget_scopes(target: Target, table: Table) -> None:
-    """Drop the coverage of scopes of `table` that are gone with rows of the target."""
+    """Drop the coverage of scopes of `table` that were deleted with rows of the target."""
     if not _is_listed_by_scope(table):
         return
     label = " || ', ' || ".join(
@@ -87,8 +87,7 @@ def forget_scopes(target: Target, table: Table) -> None:
 
 
 def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
-    """Set aside what could not be read, in place of what was set aside when the same scope was read
-    before."""
+    """Write unreadable entries, and replace those from earlier reads of the same scope."""
     if not targets:
         return
     sql = (
@@ -125,8 +124,7 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
 
 
 def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> str:
-    """The scope of one response: the entry it is about, the range, or the listing that it is a page
-    of."""
+    """The scope of one response: its entry, its range, or its listing."""
     load = table.load
     if isinstance(load, Window):
         return label_of_days(days_of(scope))
@@ -137,13 +135,13 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
     return ALL
 
 
-# ---- single contacts: when the timeline and the coupons of each were requested, and whether that
-# brought something new
+# ---- single contacts: when the timeline and the coupons of each were requested, and whether the
+# response had something new
 
 
 def note_contacts(targets: Sequence[Target]) -> None:
-    """Note the responses that are about one contact or address each, as their tables declare it.
-    Only a response newer than the last one counts, so that loading twice counts once."""
+    """Record the responses that are about one contact or address, as their tables declare it. Only
+    a response that is newer than the last one counts, so that loading twice counts once."""
     timelines = [target for target in targets if target.table.load.contact_parameter]
     if timelines:
         _note_timelines(timelines)
@@ -153,7 +151,7 @@ def note_contacts(targets: Sequence[Target]) -> None:
 
 
 def _note_timelines(targets: Sequence[Target]) -> None:
-    """Count the timeline responses, and note what they hold."""
+    """Count the timeline responses, and note their extent."""
     first = targets[0]
     heads = [head for head in first.responses if head.contact is not None]
     if not heads:
@@ -182,8 +180,8 @@ def _note_timelines(targets: Sequence[Target]) -> None:
 
 
 def _note_coupons(target: Target) -> None:
-    """Count the coupon responses, for every contact that has the address (or had it when it was
-    requested before). What is not believed is requested again."""
+    """Count the coupon responses, for every contact that has the address (or had it at an earlier
+    request). A response that was not believed is requested again."""
     (parameter,) = target.table.load.scope.values()
     heads = [
         head
@@ -215,9 +213,9 @@ def _note_coupons(target: Target) -> None:
 
 
 def drop_orphans(target: Target) -> None:
-    """Mark coupons as deleted whose address only contacts have that are gone, once every list was
-    read completely. Who comes back is fetched like one who never was. Contacts are looked at, which
-    takes a while, when they were read since the last load of coupons."""
+    """Mark coupons as deleted if only deleted contacts have their address, once every list was read
+    completely. A contact that comes back is fetched like a new one. This takes a while, so it only
+    runs if contacts were read since the last load of coupons."""
     read = (
         "select max(last_request) from sync.coverage where account = getvariable('account') and "
         "table_name"
@@ -238,7 +236,7 @@ def drop_orphans(target: Target) -> None:
 
 
 def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> pa.Table:
-    """The responses, each with what it says: in numbers, but for addresses."""
+    """The responses with their facts, which are numbers except for addresses."""
     return pa.table(
         {
             "requested_at": pa.array(
@@ -256,8 +254,8 @@ def _calls_as_arrow(heads: Sequence[ResponseHead], **columns: Sequence[Any]) -> 
 def _note_contacts(
     target: Target, name: str, received: pa.Table, responses: str, changed: str
 ) -> None:
-    """Replace the coverage of the contacts that were requested. `changed`: ids of contacts whose
-    rows are new, changed or deleted."""
+    """Replace the coverage of the requested contacts. `changed`: ids of contacts whose rows are
+    new, changed or deleted."""
     columns = [column for column in received.column_names if column.startswith(f"{name}_")]
     own = [column.name for column in CONTACT_COVERAGE.columns if column.name.startswith(f"{name}_")]
     sql = load_query("contact_coverage").format(

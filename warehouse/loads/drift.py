@@ -1,10 +1,9 @@
-"""Schema drift: what the service's responses hold that none before them held, and what they no
-longer hold.
+"""Schema drift: what is new in the service's responses, and what is missing from them.
 
-What a load's responses are like (`shapes`) is compared with `sync.known_shapes`, in its
-transaction; what differs is listed once in `sync.schema_changes`. What an asset's first whole
-reading brings is learnt and not listed, but for fields without a column. All of it follows from the
-loads in their order, so that a rebuild lists the same. Not here: the published file (`publish`)."""
+The facts about a load's responses (`shapes`) are compared with `sync.known_shapes`, in the load's
+transaction. A difference is listed once in `sync.schema_changes`. The first whole read of an asset
+is learned and not listed, except fields without a column. Everything follows from the loads in
+their order, so that a rebuild lists the same. Not here: the published file (`publish`)."""
 
 import itertools
 import json
@@ -19,8 +18,8 @@ from warehouse.sql import MASKED, load_statements, quote_text
 from warehouse.tables import IN_WORDS
 
 _SQL = load_statements(Path(__file__).with_suffix(".sql"))
-#: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry
-#: of a batch, or not in all.
+#: Kinds in addition to those of `shapes`: a field without a column; and a field that was always
+#: there, and is missing from all or some entries of a batch.
 EXTRA_FIELD = "extra"
 MISSING = "missing"
 NOT_ALWAYS = "not always"
@@ -38,7 +37,7 @@ _FACTS = pa.schema(
 
 
 def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
-    """Compare what was staged with what is known, list what differs, and learn it."""
+    """Compare the staged facts with the known ones, list the differences, and learn them."""
     if not targets or not shapes or not targets[0].responses:
         return
     first = targets[0]
@@ -67,7 +66,7 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
 def _find_differences(
     target: Target, shapes: Shapes, known: Collection[Fact]
 ) -> Iterator[tuple[Fact, Seen]]:
-    """Facts that are not known, known ones that no longer hold, and fields that no column holds."""
+    """New facts, known facts that no longer hold, and fields without a column."""
     table = target.table.name
     for key, seen in shapes.facts.items():
         if (table, *key) not in known:
@@ -81,8 +80,8 @@ def _find_differences(
 def _of_names(
     table: str, operation: str, shapes: Shapes, known: Collection[Fact]
 ) -> Iterator[tuple[Fact, Seen]]:
-    """What every response of an operation has: learnt of the first ones, then looked for in each
-    batch."""
+    """Fields that every response of an operation has: learned from the first ones, then checked in
+    each batch."""
     batches = [
         (every, ever, request)
         for (of, every, ever), request in shapes.names.items()

@@ -1,8 +1,8 @@
-"""Snapshots and windows: what a load has read of its scopes, and what of them is gone.
+"""Snapshots and windows: what a load has read of its scopes, and which rows are gone.
 
-Absence is proven or it is not believed. A row counts as gone (soft delete: `_deleted_at`) only when
-every page of its scope came, no response contradicts its own count, everything in it could be
-understood, and not too much is gone at once. Not here: new and changed rows (`target`)."""
+A row is only deleted if its absence is proven. It counts as gone (soft delete: `_deleted_at`) if
+every page of its scope came, no response contradicts its own count, every entry was readable, and
+not too much is gone in one load. Not here: new and changed rows (`target`)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ from warehouse.loads.target import ScopeResult, Target, Upsert, upsert_rows
 from warehouse.sql import load_query, quote_name, quote_text
 from warehouse.tables import TABLES, Snapshot, Table
 
-#: A listing may always lose this many rows, with those within them, whatever share that is: short
-#: lists come and go.
+#: A listing may always lose this many rows, with the rows within them, whatever share that is:
+#: short lists change often.
 FEW = 9
 
 
 def load_listing(target: Target, load: Load, staged: str) -> list[ScopeResult]:
-    """Apply the staged rows. Returns what the coverage notes of each scope."""
+    """Apply the staged rows. Returns the coverage of each scope."""
     scopes = scopes_of(target, load)
     staged = target.merge_parts(staged)
     _find_absent(target, staged, scopes)
@@ -56,8 +56,7 @@ def _find_stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
 
 
 def _find_absent(target: Target, staged: str, scopes: Sequence[Scope]) -> None:
-    """Keep as `absent` what is there of the scopes that were read and their listings do not
-    have."""
+    """Keep as `absent` the rows of the scopes that were read which their listings do not have."""
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
     read = [scope for scope in scopes if scope.is_read and scope.values is not None]
     if not read:
@@ -94,12 +93,12 @@ def _find_absent(target: Target, staged: str, scopes: Sequence[Scope]) -> None:
 def _refuse_shrunk(
     target: Target, staged: str, scopes: Sequence[Scope], limit: float | None
 ) -> list[Scope]:
-    """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of
-    more than that.
+    """Scopes whose complete listing lost more than the share `limit`, or in which more than that
+    share was replaced by other rows.
 
-    Members of a list may all be others from one day to the next, so these are judged as a share of
-    all that the account has. Scopes are judged one by one and together: one fault may empty many
-    small ones."""
+    The members of a list may all change from one day to the next, so they are measured as a share
+    of all rows of the account. Scopes are checked one by one and together, since one fault may
+    empty many small ones."""
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not any(scope.absent for scope in checked):
         return []
@@ -128,8 +127,8 @@ def _find_shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> li
 
 
 def _count_allowed(scope: Scope, every: int | None) -> int:
-    """How many rows it may always lose: none to an empty listing of which the service does not
-    count 0, which may be a fault."""
+    """How many rows it may always lose. None if the listing is empty and the service states no
+    count of 0, since that may be a fault."""
     return FEW if scope.received or scope.counts_nothing or every is None else 0
 
 
@@ -141,8 +140,8 @@ def _count_rows(target: Target, staged: str, scopes: Sequence[Scope]) -> None:
 
 
 class _Shrinking(NamedTuple):
-    """Rows that are known, that were listed, that are known and were not listed, and that other
-    tables hold within these."""
+    """Counts of rows: known, listed, known but not listed, and rows of other tables within the
+    latter."""
 
     before: int
     now: int
@@ -157,7 +156,7 @@ class _Shrinking(NamedTuple):
         return cls(*map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
 
     def is_beyond(self, limit: float, every: int | None, few: int) -> bool:
-        """`every`: the account's rows; None: of parts of single entries."""
+        """`every`: the account's rows; None for parts of single entries."""
         is_exchanged = self.gone > limit * (self.before if every is None else every)
         is_shorter = self.now < (1 - limit) * self.before
         return self.gone + self.gone_within > few and (is_exchanged or is_shorter)
@@ -172,7 +171,7 @@ class _Shrinking(NamedTuple):
 def _describe_scopes(
     target: Target, scopes: Sequence[Scope], sentence: Callable[[Sequence[Scope]], str]
 ) -> list[str]:
-    """Why something of these scopes is not believed; single entries (an address) are not named."""
+    """Why something in these scopes is not believed. Single entries (an address) are not named."""
     for scope in scopes:
         scope.reason = sentence([scope])
     if target.table.load.is_whole:
@@ -216,8 +215,8 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     """Mark rows as deleted as of the listing that no longer has them. The temporary relation
     `missing` has their keys.
 
-    Where the listing proves nothing, because something in it could not be understood, such rows
-    stay, and that is reported."""
+    If the listing proves nothing, because an entry could not be read, such rows stay, and that is
+    reported."""
     proven = ", ".join(str(scope.number) for scope in scopes if scope.proves_absence)
     # details may have rewritten such rows
     columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
@@ -269,7 +268,7 @@ def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> d
 def _make_results(
     target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *, is_complete: bool
 ) -> list[ScopeResult]:
-    """One line per scope; tables whose scopes are single entries have one line in all
+    """One line per scope. Tables whose scopes are single entries have one line for all
     (`sync.contact_coverage` has the others)."""
     report = target.report
     unread = None
@@ -297,8 +296,8 @@ def _make_result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
     return ScopeResult(scope.label, scope.is_read, count, reason, scope.is_refused)
 
 
-# ---- details cost a request of their own: hashes of the listing's entries say which rows are new
-# or changed
+# ---- details need a request each: hashes of the listing's entries say which rows are new or
+# changed
 
 Key = tuple[Any, ...]
 
@@ -306,11 +305,11 @@ Key = tuple[Any, ...]
 def needs_detail(
     table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo
 ) -> list[Record]:
-    """The entries of a listing that are new or differ from when their detail was requested: the
-    last of each key, in order.
+    """The entries of a listing that are new, or have changed since their detail was requested: the
+    last entry of each key, in order.
 
     `known` has the stored hashes by key (`Warehouse.listing_hashes`). Responses of operations that
-    do not list are passed over."""
+    do not list are skipped."""
     listed: dict[Key, Record] = {}
     for response in responses:
         if response.call.operation != table.load.listing:
@@ -325,8 +324,8 @@ def needs_detail(
 
 
 def row_hash(table: Table, alias: str) -> str:
-    """The hash of a stored row that is itself the listing's entry, as SQL; it depends on no setting
-    of the session."""
+    """The hash of a stored row that is itself the listing's entry, as SQL. It does not depend on
+    settings of the session."""
     parts = []
     for column in table.record_columns:
         value = f"{alias}.{quote_name(column.name)}"

@@ -1,5 +1,5 @@
-"""What a load is, the report of what it did, and where both are recorded: the load log and
-`sync.loads`. Not here: applying (`warehouse`, `apply`), where the log is (`archive.ledger`)."""
+"""The definition of a load, the report of what it did, and where both are recorded: the load log
+and `sync.loads`. Not here: applying (`warehouse`, `apply`), where the log is (`archive.ledger`)."""
 
 import base64
 import datetime as dt
@@ -24,12 +24,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Responses that are loaded together in one transaction. The log of loads and the archive are
-    all a rebuild needs.
+    """Responses that are loaded together in one transaction. A rebuild needs only the log of loads
+    and the archive.
 
-    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was
-    requested, as far as the calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the
-    `reason` of one that is not complete; for a load without responses, the scope that is gone
+    `tables` are filled from the responses in `request_ids`, in that order. `scope`: what was
+    requested, if the calls do not say it: `{"from_on": …, "to_on": …}` (dates) for ranges, with the
+    `reason` if it is not complete; for a load without responses, the scope that is gone
     (`{"list_id": [12, 13]}`). `is_complete`: all of it was read, so that missing rows are gone.
     `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's
     time zone."""
@@ -50,9 +50,9 @@ class Load:
 
     @property
     def load_id(self) -> str:
-        """Equal for loads of the same responses into the same tables: such a load is applied once
-        (32 hex digits)."""
-        # however the log writes them
+        """Equal for loads of the same responses into the same tables, so that such a load is
+        applied once (32 hex digits)."""
+        # independent of how the log packs them
         event = self.to_event() | {"request_ids": list(self.request_ids)}
         for name in (
             "due_at",
@@ -84,7 +84,7 @@ class Load:
 
     @classmethod
     def from_event(cls, event: Mapping[str, Any]) -> Self:
-        """The load that was logged; what later versions of this program added to it is left out."""
+        """The load of a log entry; members from later versions of this program are ignored."""
         known = {"place": None} | {
             name: event[name] for name in cls.__dataclass_fields__ if name in event
         }
@@ -97,8 +97,7 @@ class Load:
 
 @dataclass
 class TableReport:
-    """What a load did to one table, in rows; `refused` says of which scopes nothing was applied,
-    and why."""
+    """What a load did to one table, in rows. `refused`: scopes that were not applied, and why."""
 
     table: str
     received: int = 0
@@ -107,16 +106,16 @@ class TableReport:
     deleted: int = 0
     unchanged: int = 0
     rejected: int = 0
-    flawed: int = 0  # of those received: a value could not be read
+    flawed: int = 0  # received rows with an unreadable value
     refused: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
-    # how its responses differ from those before, a line each
+    # differences from earlier responses, one line each
     drift: list[str] = field(default_factory=list)
-    # scopes for which a newer response was loaded before
+    # scopes for which a newer response was already loaded
     stale: list[str] = field(default_factory=list)
 
     def add_report(self, other: Self) -> None:
-        """What another load did to the same table, too."""
+        """Add what another load did to the same table."""
         for counter in fields(self)[1:]:
             setattr(self, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
 
@@ -132,14 +131,14 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """What of the responses was not believed, and so not applied or only added: table name → a
-        sentence that names the scopes."""
+        """What was not believed, and so not applied or only added: table name → a sentence that
+        names the scopes."""
         found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
         return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
 
     @property
     def stale(self) -> list[str]:
-        """What was not applied since a newer response had been loaded before, a sentence for each
+        """What was not applied because a newer response was already loaded, one sentence for each
         table."""
         return [
             f"{name}: {', '.join(report.stale)}"
@@ -153,8 +152,7 @@ FAILED = "failed"
 
 
 def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | None:
-    """`applied`, or `failed` for a load that was found impossible to apply; None when neither is
-    known."""
+    """`applied`, or `failed` for a load that could not be applied; None if neither is known."""
     found: str | None = fetch_value(
         connection, "select outcome from sync.loads where load_id = ?", [load_id]
     )
@@ -162,8 +160,8 @@ def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | Non
 
 
 def logged_last(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict[str, Load]:
-    """The last loads of the log in their order, by id: from the last one that has an outcome on, so
-    that all without one are there."""
+    """The last loads of the log in their order, by id: beginning with the last one that has an
+    outcome, so that all without one are included."""
     loads: list[Load] = []
     for event in archive.ledger.list_loads(newest_first=True):
         loads.append(Load.from_event(event))
@@ -179,8 +177,7 @@ def write_load(
     reports: Sequence[TableReport],
     error: str | None = None,
 ) -> None:
-    """Note the load as applied, or as failed with its `error`; what was noted of it before is
-    replaced."""
+    """Record the load as applied, or as failed with its `error`; replaces an earlier record."""
     event = load.to_event()
     row = {
         "load_id": load.load_id,
@@ -203,8 +200,8 @@ def write_load(
     fetch_rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
 
 
-#: Most ids that the log lists readably. Longer lists are packed: 400,000 ids of a night would be
-#: 8 MB of digits.
+#: The log lists up to this many ids readably. Longer lists are packed: the 400,000 ids of a night
+#: would be 8 MB of digits.
 _READABLE_IDS = 20
 
 

@@ -1,4 +1,4 @@
-"""The loads of one process queue here for the file: one thread has it and works for all who wait.
+"""The loads of one process queue here for the file: one thread opens it and does the work of all.
 
 So the file is opened once for many small loads. Not here: what a load does (`warehouse`), other
 processes (`connection`)."""
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 #: Seconds for which the file is kept while loads wait, and for which it is then left to other
-#: processes, who look every 0.2 s.
+#: processes, which try every 0.2 s.
 KEEP_S = 3.0
 REST_S = 0.2
-#: How often those who wait look whether somebody serves them.
+#: How often waiting threads check that the serving thread is alive.
 _LOOK_S = 1.0
 
 S = TypeVar("S")
@@ -32,8 +32,8 @@ class _Waiting:
 
 
 class LoadQueue(Generic[S]):
-    """`opened` gives what the work is done with, for as long as its context lasts. Its thread lives
-    while somebody waits."""
+    """`opened` returns a context with the object that the work receives. The thread lives while
+    there is work."""
 
     def __init__(self, opened: Callable[[], AbstractContextManager[S]]) -> None:
         self._opened = opened
@@ -43,14 +43,14 @@ class LoadQueue(Generic[S]):
         self._server = threading.Thread()
 
     def run_in_turn(self, work: Callable[[S], R]) -> R:
-        """What `work` returns or raises once it was its turn, in order of arrival. When opening
-        fails, all who wait then raise that."""
+        """What `work` returns or raises when it had its turn, in order of arrival. If opening
+        fails, all waiting calls raise that error."""
         waiting = _Waiting(work)
         with self._lock:
             self._waiting.append(waiting)
         while not waiting.outcome.done():
-            # whoever waits sees to it: a thread that could not be started, or ended however it did,
-            # leaves nobody waiting for ever
+            # Every waiting thread checks this, so that a serving thread that could not start, or
+            # has ended, leaves no other thread waiting forever.
             with self._lock:
                 if not (self._is_served and self._server.is_alive()):
                     self._server = threading.Thread(
@@ -77,7 +77,7 @@ class LoadQueue(Generic[S]):
                         served.outcome.set_result(result)
             except (
                 BaseException
-                # whatever it is, those who wait have to know; the rest goes on with a new opening
+                # any error is passed to the waiting threads; the rest continues with a new opening
             ) as error:
                 failed = deque([served] if served else [])
                 if not failed:
@@ -89,7 +89,8 @@ class LoadQueue(Generic[S]):
             else:
                 # a process that ends while this thread closes DuckDB's connection is aborted
                 del session
-                served.outcome.set_result(result)  # of the last one once the file is closed
+                # the last result is only set after the file is closed
+                served.outcome.set_result(result)
                 if time.monotonic() >= until:
                     time.sleep(REST_S)
 

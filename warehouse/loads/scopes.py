@@ -26,13 +26,13 @@ ALL = "all"
 
 @dataclass
 class Scope:
-    """The rows whose scope columns have these `values` (or whose day lies between them; None: of
-    which nothing is ever removed).
+    """The rows whose scope columns have these `values`, or whose day lies between them. None:
+    nothing is ever removed from it.
 
     `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could
-    not be understood, or were left open. `counts_nothing`: the service states a count of 0.
-    `absent`: rows that are there and that its listing does not have; `absent_within`: rows of other
-    tables that would go with them."""
+    not be read, or were left open. `counts_nothing`: the service states a count of 0. `absent`:
+    existing rows that its listing does not have; `absent_within`: rows of other tables that would
+    be deleted with them."""
 
     number: int
     values: tuple[Any, ...] | None
@@ -51,12 +51,11 @@ class Scope:
 
     @property
     def proves_absence(self) -> bool:
-        """Whether a row that was not received is gone. An entry that could not be understood may be
-        any row."""
+        """Whether a row that was not received is gone. An unreadable entry may be any row."""
         return self.values is not None and self.is_read and not self.unreadable
 
     def take_response(self, head: ResponseHead, unreadable: int) -> None:
-        """One of its responses, and what keeps it from being believed."""
+        """Add one of its responses, with the reason if it is not believed."""
         self.responses.add(head.index)
         self.unreadable += unreadable
         self.counts_nothing |= head.counts_nothing
@@ -67,9 +66,8 @@ class Scope:
 
 
 def scopes_of(target: Target, load: Load) -> list[Scope]:
-    """The scopes that the load's listing responses are about; of a load without responses, those
-    that it names. The temporary relation `scopes` has them, for `scopes_condition` and
-    `in_scope`."""
+    """The scopes of the load's listing responses; for a load without responses, the scopes that it
+    names. The temporary relation `scopes` has them, for `scopes_condition` and `in_scope`."""
     found = (
         _of_range(target, load)
         if isinstance(target.table.load, Window)
@@ -115,8 +113,8 @@ def _of_listing(target: Target, load: Load) -> list[Scope]:
 
 
 def _listed_by(target: Target, head: ResponseHead) -> list[tuple[Any, ...]]:
-    """The values of the scopes that a response is about: its parameters. A response to a wider call
-    that shows a row of a scope shows all of that scope (lists with their fields)."""
+    """The scope values of a response: its parameters. If a response to a wider call shows a row of
+    a scope, it shows all of that scope (lists with their fields)."""
     load = target.table.load
     requested = [head.params[wire] for wire in load.scope.values() if wire in head.params]
     if len(requested) == len(load.scope) and (typed := list(_type_rows(target.table, [requested]))):
@@ -130,8 +128,8 @@ def _listed_by(target: Target, head: ResponseHead) -> list[tuple[Any, ...]]:
 
 
 def _type_rows(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
-    """As rows of the scope hold them: texts in the normal form of addresses. Those with a value
-    that is no number are left out."""
+    """As rows of the scope hold them: addresses in normal form. Values that are not numbers, in
+    columns of numbers, are left out."""
     is_number = [table.find_column(column).sql_type == "BIGINT" for column in table.load.scope]
     for row in rows:
         with contextlib.suppress(ValueError):
@@ -142,7 +140,7 @@ def _type_rows(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[An
 
 
 def days_of(scope: Mapping[str, Any]) -> tuple[dt.date, dt.date] | None:
-    """First and last day of the load's scope; None when it names no range."""
+    """First and last day of the load's scope; None if it names no range."""
     if "from_on" not in scope or "to_on" not in scope:
         return None
     return dt.date.fromisoformat(str(scope["from_on"])), dt.date.fromisoformat(str(scope["to_on"]))
@@ -153,7 +151,7 @@ def label_of_days(days: tuple[dt.date, dt.date] | None) -> str:
 
 
 def label_of(columns: Iterable[str], values: Iterable[Any]) -> str:
-    """How `sync.coverage` calls the scope."""
+    """The scope's name in `sync.coverage`."""
     return (
         ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True)) or ALL
     )
@@ -184,7 +182,7 @@ def scopes_condition(target: Target, scopes: Sequence[Scope]) -> str:
 
 def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str:
     """The condition that a row of `alias` is in scope `x`. Addresses are compared by their normal
-    forms, days are those of the account: `zone` is SQL."""
+    forms; days are the account's: `zone` is SQL."""
     load = table.load
     if isinstance(load, Window):
         day = f"{alias}.{quote_name(load.column)}"
@@ -199,8 +197,8 @@ def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str
 
 
 def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
-    """SQL of the rows of `$account` that a listing with these parameters should show: keys as
-    `parsing.item_keys` makes them."""
+    """SQL of the rows of `$account` that a listing with these parameters should show: keys as in
+    `parsing.item_keys`."""
     if isinstance(table.load, Window):
         terms = {"first": ("from", "date"), "last": ("to", "date")}
     else:

@@ -1,8 +1,7 @@
-"""What the entries of responses are like, looked at while they are parsed: their fields, types and
+"""Facts about the entries of responses, collected while they are parsed: their fields, types and
 words.
 
-Values in, facts out that hold nothing of a person. Not here: what is made of them (`drift`).
-"""
+The facts hold nothing about a person. Not here: what is done with them (`drift`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,14 +19,13 @@ from marketing_api.records.shapes import is_numbered, list_entries
 from marketing_api.records.values import is_nothing
 from warehouse.tables import Table
 
-#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation
-#: whose responses always have it.
+#: Kinds of facts about a field: a type, a word, or an operation whose responses always have it.
 TYPE = "type"
 WORD = "word"
 ALWAYS = "always"
-#: More words than that are no enumeration.
+#: A field with more words is no enumeration.
 MOST_WORDS = 200
-#: Entries of a list that are looked into, and how deep.
+#: How many entries of a list are examined, and how deep.
 _ENTRIES = 3
 _DEPTH = 3
 _KINDS = {
@@ -38,15 +36,15 @@ _KINDS = {
     list: "list",
     dict: "object",
 }
-_named = lru_cache(10_000)(mask_addresses)  # the name of a member may be somebody's address
+_named = lru_cache(10_000)(mask_addresses)  # the name of a member may be an address
 _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "object of {} fields"}
 
 
 @dataclass
 class Shapes:
-    """Of one table: each fact (field, kind, what) with the first request that showed it and a
-    sample; and the names that every entry of a batch had, and those that any had, by operation,
-    with the first request of each."""
+    """The facts of one table: each fact (field, kind, what) with the first request that showed it
+    and a sample; and by operation the names that every entry of a batch had, and those that any
+    had, with the first request of each."""
 
     table: Table
     facts: dict[tuple[str, str, str], tuple[int, str]] = field(default_factory=dict)
@@ -59,7 +57,7 @@ class Shapes:
         }
 
     def look_at_rows(self, operation: str, request_id: int, rows: Rows) -> None:
-        """At some entries of a response."""
+        """Examine some entries of a response."""
         for entry in rows.sample:
             self._look_at_entry("", entry, request_id, _DEPTH)
         if rows.names[1]:
@@ -76,8 +74,8 @@ class Shapes:
             self.names.setdefault((f"response of {operation}", names, names), request_id)
 
     def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
-        """Every word of the columns that hold words; `request_of` gives the request of a row by its
-        place."""
+        """Every word of the columns that hold words; `request_of` maps a row's position to its
+        request."""
         for name, found in self._words.items():
             for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
                 if word not in found and not is_nothing(word):
@@ -108,5 +106,5 @@ def type_of(value: Any) -> str:
 
 
 def sample_of(kind: str, value: Any) -> str:
-    """What a value is like, without anything of it."""
+    """A description of a value without personal data."""
     return _SAMPLES.get(kind, kind).format(len(value) if kind in _SAMPLES else 0)

@@ -1,5 +1,5 @@
 """Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing
-needs no lock. Not here: what becomes of the rows (`apply`)."""
+needs no lock. Not here: what is done with the rows (`apply`)."""
 
 import datetime as dt
 import hashlib
@@ -27,10 +27,10 @@ from warehouse.arrow_types import arrow_fields, arrow_type
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
-#: Records of a batch. Records are converted soon, so that few are alive for the garbage collector
-#: to look through.
+#: Records in a batch. They are converted soon, so that the garbage collector has few objects to
+#: check.
 BATCH = 500
-#: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
+#: A table with more rows than this is written to a file; and the rows in one part of that file.
 IN_MEMORY = 60_000
 ROW_GROUP = 20_000
 
@@ -41,14 +41,14 @@ ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 @dataclass(slots=True)
 class ResponseHead:
-    """One response of the load, without its body, and what was found out about it."""
+    """One response of the load, without its body, with the facts about it."""
 
     index: int
     request_id: int
     operation: str
     params: dict[str, str]
     requested_at: dt.datetime
-    # the one that it is about, where the tables declare it (`_contact_of`)
+    # the contact that it is about, if the tables declare it (`_contact_of`)
     contact: int | None = None
     extent: tuple[int, int] | None = None  # of a response about a contact: (served, total) entries
     flaw: str = ""  # why it is not whole after all
@@ -59,14 +59,14 @@ class ResponseHead:
 
     @property
     def is_uncut(self) -> bool:
-        """Whether it is about a contact, and shows all that the service has."""
+        """Whether it is about a contact, and shows everything that the service has."""
         return self.extent is not None and self.extent[0] >= self.extent[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An entry that could not be read, of the response with that index; or, where its row
-    `is_loaded`, a value of it."""
+    """An entry that could not be read, in the response with that index; or, if its row `is_loaded`,
+    one of its values."""
 
     table: str
     response: int
@@ -84,7 +84,7 @@ class Staged:
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
     cut: int = 0  # entries about people who asked to be forgotten
-    # what the entries of each table are like
+    # facts about the entries of each table
     shapes: dict[str, Shapes] = field(default_factory=dict)
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
 
@@ -109,7 +109,7 @@ def stage_responses(
     parse_rows: ParseRows,
     file: Callable[[str], Path],
 ) -> Staged:
-    """Read each response once. `file` makes a path for a table that needs one."""
+    """Read each response once. `file` returns a path for a table that needs one."""
     staged = Staged()
     stages = {table.record: _TableStage(table, staged, file) for table in tables}
     may_remove = any(table.marks_deleted for table in tables)
@@ -133,8 +133,8 @@ def _take_response(
     parsed: Iterable[Rows],
     stages: Mapping[type[Record], "_TableStage"],
 ) -> None:
-    """Add the rows of a response to their tables. The shapes of the members around its entries go
-    to the first table that it fills."""
+    """Add the rows of a response to their tables. The facts about members around its entries go to
+    the first table that it fills."""
     parts = parsing.parts_served(response)
     if parts:
         filled = next(record for record in response.call.operation.records if record in stages)
@@ -146,7 +146,7 @@ def _take_response(
 
 def _is_whole(head: ResponseHead, response: Response) -> bool:
     """Whether a response that may prove rows to be gone can be read; one with a `flaw` proves
-    nothing. It was judged before: by an earlier version, perhaps."""
+    nothing. An earlier version may have judged it differently."""
     head.flaw = validation.find_flaw(response)
     if head.flaw:
         return False
@@ -165,19 +165,18 @@ def _encode_entry(raw: Any) -> str:
         return json_text(f"({error}: see the response in the archive)")
 
 
-#: Beside the record's columns: which response of the load a row is from (its index), its place
-#: among all rows of the load, a bit for each column that its response knows, and the hash of a
-#: listing's entry.
+#: In addition to the record's columns: the index of the row's response, its place among all rows of
+#: the load, a bit for each column that its response knows, and the hash of a listing's entry.
 RESPONSE = "_response"
 PART = "_part"
 KNOWN = "_known"
 ENTRY_HASH = "_entry_hash"
 
-#: What is done to a value before Arrow takes it.
+#: Conversions of values before Arrow takes them.
 Prepare = Callable[[Any], Any]
 
 _CENTS = Decimal("0.0001")
-#: What the conversion of a value that no column can hold raises.
+#: Errors of the conversion of a value that does not fit its column.
 UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
 
 
@@ -185,8 +184,8 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def json_text(value: Any) -> str:
-    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too
-    deeply."""
+    """JSON with sorted keys, so that equal values are equal text. Raises ValueError if it is nested
+    too deeply."""
     try:
         try:
             return _encoder.encode(value).decode()
@@ -201,8 +200,8 @@ def json_text(value: Any) -> str:
 
 
 def entry_hash(record: Record) -> str:
-    """Hash of everything that an entry says, for telling whether it changed since its detail was
-    requested (32 hex digits)."""
+    """Hash of an entire entry, which shows whether it changed since its detail was requested (32
+    hex digits)."""
     encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
     return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
@@ -214,7 +213,7 @@ _PREPARED: dict[str, Prepare] = {
 
 
 def _find_source(column: Column) -> tuple[str, Prepare | None]:
-    """The record's field that fills the column, and what is done to its values."""
+    """The record's field that fills the column, and the conversion of its values."""
     if column.name == EMAIL_NORMALIZED:
         return EMAIL, lambda address: normal_form(address) or None
     return column.name, _PREPARED.get(column.sql_type)
@@ -245,8 +244,8 @@ class Converter:
         )
 
     def convert_batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
-        """Records, each with its response, as one batch. ValueError or an ArrowException when a
-        value does not fit its column."""
+        """Records, each with its response, as one batch. Raises ValueError or an ArrowException if
+        a value does not fit its column."""
         records = [record for record, _ in chunk]
         values = [record.__dict__ for record, _ in chunk]
         extras = [record.__pydantic_extra__ or None for record in records]
@@ -264,8 +263,8 @@ class Converter:
         return pa.record_batch(arrays, schema=self.schema)
 
     def fit_record(self, record: Record) -> tuple[Record | None, str]:
-        """The record without the values that no column can hold, and why; None where one of them is
-        part of the key. Slow: for batches that failed."""
+        """The record without values that do not fit their columns, and why; None if one of them is
+        part of the key. Slow: only for batches that failed."""
         faults: dict[str, None] = {}
         for column in self._columns:
             try:
@@ -294,7 +293,7 @@ class Converter:
         return array
 
     def _known_fields(self, record: Record) -> int:
-        """Where one operation is all there is to a row, a field that it leaves out is empty."""
+        """If a row comes from a single operation, a missing field is empty."""
         if not self._table.is_partial:
             return self._mask(self._names)
         return self._mask(self._names & record.__pydantic_fields_set__)
@@ -399,8 +398,8 @@ def _make_head(index: int, response: Response, tables: Sequence[Table]) -> Respo
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
-    """The one contact that a response to the call is about, where one of the tables that it fills
-    declares how it is named."""
+    """The contact that a response to the call is about, if one of the tables that it fills declares
+    how it is named."""
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             contact_id = call.params.get(table.load.contact_parameter, "")

@@ -1,9 +1,9 @@
-"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, the terms
-SQL is written in, and new and changed rows by key, which all load modes share.
+"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, SQL
+terms, and new and changed rows by key, which all load modes share.
 
-The account, the load's moment and other facts of it are variables of the connection (`apply`). The
-cost of writing follows the rows that differ: they are replaced by DELETE and INSERT without a
-primary key, which measured fastest. Not here: rows that are missing (`listing`)."""
+The account, the load's time and other facts are variables of the connection (`apply`). The cost of
+writing depends on the rows that differ: they are replaced by DELETE and INSERT without a primary
+key, which was the fastest in measurements. Not here: missing rows (`listing`)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,8 @@ from warehouse.tables import EXTRA, Table
 
 @dataclass(frozen=True, slots=True)
 class ScopeResult:
-    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up
-    by what is new. `is_refused`: the shrink check refused its listing."""
+    """One scope of one table after a load; `rows` is None if the count should stay, plus new rows.
+    `is_refused`: the shrink check refused its listing."""
 
     scope: str
     is_complete: bool
@@ -41,8 +41,8 @@ class Upsert(NamedTuple):
 
 class Target:
     """A table that is being loaded. `source` names the relation of its staged rows, `stored` that
-    of the account's rows in it, with their rowid as `rid`. Each step on the way to `upsert_rows`
-    takes a relation of staged rows and returns the one that the next step takes."""
+    of the account's rows in it, with their rowid as `rid`. Each step before `upsert_rows` takes a
+    relation of staged rows and returns the one for the next step."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table, staged: Staged) -> None:
         self._connection = connection
@@ -57,7 +57,7 @@ class Target:
             f"(select rowid as rid, * from {table.qualified} where account = "
             "getvariable('account'))"
         )
-        #: Of a call that was made twice, what the later response has.
+        #: If a call was made twice, the later response counts.
         calls = {
             (head.operation, *sorted(head.params.items())): head.index for head in staged.responses
         }
@@ -67,13 +67,13 @@ class Target:
             for reject in staged.rejects
             if reject.table == table.name and reject.response in last
         ]
-        #: By response, what it leaves open: entries of this table, and of those before it, which
-        #: may be what its rows hang on.
+        #: By response, what it leaves open: entries of this table, and of earlier tables to which
+        #: its rows may belong.
         before = list(staged.rows)[: list(staged.rows).index(table.name) + 1]
         self.unreadable = {
             head.index: sum(head.unreadable[name] for name in before) for head in staged.responses
         }
-        self.unbelieved: set[int] = set()  # responses that were not applied, or not in full
+        self.unbelieved: set[int] = set()  # responses that were not applied, or only in part
         flawed = sum(reject.is_loaded for reject in self.rejects)
         received = staged.counts[table.name]
         rejected = len(self.rejects) - flawed
@@ -91,13 +91,13 @@ class Target:
     # -- SQL
 
     def join_condition(self, left: str, right: str, *, but_last: bool = False) -> str:
-        """The condition that two relations' rows have the same key, or agree in all of it but its
-        last column."""
+        """The condition that the rows of two relations have the same key, or the same key without
+        its last column."""
         names = self.key[:-1] if but_last else self.key
         return " and ".join(f"{left}.{name} = {right}.{name}" for name in names) or "true"
 
     def temporary_name(self, name: str) -> str:
-        """A temporary relation of this table's own."""
+        """A name of a temporary relation for this table."""
         return f"temp.{name}_{self.table.name}"
 
     def run_sql(self, sql: str, **relations: pa.Table) -> list[tuple[Any, ...]]:
@@ -132,7 +132,7 @@ class Target:
         return f"{RESPONSE} in ({', '.join(indexes) or '-1'})"
 
     def merge_parts(self, staged: str) -> str:
-        """The staged rows with one row per key: where several responses have a column, the last one
+        """The staged rows with one row per key: if several responses have a column, the last one
         counts."""
         key = ", ".join(self.key) or "()"
         repeated = f"select 1 from {staged} group by {key} having count(*) > 1 limit 1"
@@ -176,7 +176,7 @@ def upsert_rows(target: Target, upsert: Upsert) -> None:
 
 
 def _partial_columns(target: Target, staged: str, values: list[str]) -> list[str]:
-    """Columns that some staged row does not know."""
+    """Columns that some staged rows lack."""
     if not target.table.is_partial:
         return []
     known = target.fetch_value(f"select bit_and({KNOWN}) from {staged}")
@@ -184,10 +184,10 @@ def _partial_columns(target: Target, staged: str, values: list[str]) -> list[str
 
 
 def _find_changes(target: Target, upsert: Upsert, always: list[str], partial: list[str]) -> None:
-    """(part, stored row, is_new, is_different, is_back) of every staged row that is not stored as
-    it is.
+    """(part, stored row, is_new, is_different, is_back) for every staged row that differs from the
+    stored one.
 
-    Columns that every staged row knows are compared by one hash, so that the join holds two numbers
+    Columns that every staged row has are compared by one hash, so that the join holds two numbers
     per row; the others one by one, where they are known."""
     may_show = "true"
     if target.table.is_composed and any(map(target.is_listing, target.responses)):
@@ -222,8 +222,8 @@ def _write_changes(
 ) -> None:
     """Write the changed rows: replace stored ones, add new ones.
 
-    Deleted rows stay deleted unless they are back; the listing's hash is renewed with the detail
-    only."""
+    Deleted rows stay deleted unless they are back; the listing's hash is only updated with the
+    detail."""
     change = target.temporary_name("change")
     table = target.table
     now = "getvariable('as_of')"
@@ -259,8 +259,7 @@ def _knows_condition(target: Target, name: str) -> str:
 
 
 def _new_extra(target: Target) -> str:
-    """A composed row keeps the unknown fields of the operations that were not requested this
-    time."""
+    """A composed row keeps the unknown fields of operations that were not requested this time."""
     if not target.table.is_composed:
         return "s.extra"
     return "if(s.extra is null, t.extra, if(t.extra is null, s.extra, merged(t.extra, s.extra)))"

@@ -1,5 +1,5 @@
-"""Accounts of `accounts.toml`, or the one of the environment, with their keys; and tables of a TOML
-file that a person writes. Not here: all other settings (`settings`)."""
+"""Accounts of `accounts.toml`, or the account of the environment, with their keys; and tables of
+TOML files that people write. Not here: all other settings (`settings`)."""
 
 import re
 import tomllib
@@ -15,7 +15,7 @@ from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 
-#: Keys that tables of a file take: the TOML type, and its name in messages.
+#: Keys of a file's tables: the TOML type, and its name in messages.
 TEXT = (str, "a text in quotation marks")
 NUMBER = ((int, float), "a number")
 SWITCH = (bool, "true or false")
@@ -27,9 +27,9 @@ _ACCOUNT = {
     "timezone": TEXT,
     "shard": TEXT,
 }
-#: Settings that hold for every account.
+#: Settings for all accounts.
 _FOR_ALL = ("max_rate", "body_limit", "budget_url")
-#: Folders of the home that shards have theirs beside.
+#: Folders of a home; the homes of shards are next to them, so no shard may have such a name.
 _RESERVED_SHARDS = ("dagster", "logs", "tmp")
 
 Table = Mapping[str, Any]
@@ -63,8 +63,8 @@ def read_dotenv(path: Path) -> dict[str, str]:
 def declared_tables(
     path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they
-    take. Raises SettingsError."""
+    """The tables [group.NAME] of a TOML file, by name and in their order, with their keys. Raises
+    SettingsError."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -124,8 +124,8 @@ def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
-    """One key is one account: under two names everything of it would be there twice. `keys`:
-    account, address, key or where it is."""
+    """One key is one account: with two names, all its data would be there twice. `keys`: account,
+    address, key or where it is."""
     names: dict[tuple[str, str], str] = {}
     for name, url, key in keys:
         other = names.setdefault((urlsplit(url).netloc, key), name)
@@ -144,9 +144,9 @@ def connections_of(
     *,
     reads_keys: bool,
 ) -> tuple[Connection, ...]:
-    """The accounts of `accounts.toml` that belong to the shard when there is that file, else the
-    one from the environment. `common_values`: settings; of `max_rate` the lower one counts. Without
-    `reads_keys` keys stay empty. Raises SettingsError."""
+    """The accounts of `accounts.toml` that belong to the shard, or without that file the account of
+    the environment. `common_values`: settings; the lower `max_rate` counts. Without `reads_keys`
+    keys stay empty. Raises SettingsError."""
     for_all = {name: common_values[name] for name in _FOR_ALL if name in common_values}
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
@@ -209,7 +209,7 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
     if "key_file" in table:
         return _key_of_file(f"{where}: key_file", table["key_file"])
     variable = table["key_env"]
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not shown: it may be the key itself
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not displayed: it may be the key itself
         raise SettingsError(
             f"{where}: key_env is the name of an environment variable in capitals, like "
             "HARBOR_KEY, that contains the key"
@@ -221,8 +221,8 @@ def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
 
 
 def key_in(values: Mapping[str, str], variable: str) -> str:
-    """The key that the variable holds, or the file that the same with `_FILE` names, as stores of
-    secrets mount it; empty: neither. Raises SettingsError."""
+    """The key in the variable, or in the file that the variable with `_FILE` names, as secret
+    stores mount it; empty without both. Raises SettingsError."""
     key, file = (values.get(name, "").strip() for name in (variable, f"{variable}_FILE"))
     if key and file:
         raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
@@ -242,7 +242,8 @@ def _key_of_file(what: str, file: str) -> str:
 
 
 def read_address(name: str, url: str) -> str:
-    """In its normal form. Raises SettingsError, which names where it is written."""
+    """The address in its normal form. Raises SettingsError, which names the place of a wrong
+    one."""
     try:
         return normalize_address(url)
     except ValueError as error:

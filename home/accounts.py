@@ -1,5 +1,5 @@
-"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the
-home keeps, when none is configured."""
+"""The accounts that receive requests. If none is configured, the embedded sandbox: a process on
+loopback whose writes the home keeps."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
@@ -18,16 +18,16 @@ from marketing_api.redaction import Secret
 def open_connections(
     settings: Settings, *, sandbox_now: dt.datetime | None = None
 ) -> Iterator[tuple[Connection, ...]]:
-    """The accounts, for as long as the context lasts. `sandbox_now`: the moment at which the
-    embedded sandbox's clock stands still. Raises SettingsError when the accounts are not of the
-    home's kind, or the sandbox does not start."""
+    """The accounts, for the duration of the context. `sandbox_now`: the fixed time of the embedded
+    sandbox's clock. Raises SettingsError if the accounts are of another kind than the home, or if
+    the sandbox does not start."""
     check_kind(settings)
     if not settings.is_sandbox:
         yield settings.accounts
     elif settings.sandbox_url:
         yield (_sandbox_connection(settings.sandbox_url, settings),)
     else:
-        # a program of its own, which configured accounts do without
+        # a separate program, which configured accounts don't need
         from marketing_api.sandbox.server import spawn
 
         prepare_home(settings.home, settings.lock_seconds)
@@ -45,8 +45,8 @@ def open_connections(
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
-    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when
-    they are not of the home's kind."""
+    """The accounts, without checking that they respond: for commands that send nothing. Raises
+    SettingsError if they are of another kind than the home."""
     check_kind(settings)
     return settings.accounts or (
         _sandbox_connection(settings.sandbox_url or "http://127.0.0.1/1", settings),
@@ -56,13 +56,13 @@ def known_accounts(settings: Settings) -> tuple[Connection, ...]:
 def choose_account(
     settings: Settings, accounts: Iterable[Connection], name: str | None
 ) -> Connection:
-    """The one of them that is meant (`account_of`). Raises SettingsError."""
+    """The account that is meant (`account_of`). Raises SettingsError."""
     account = account_of(settings, name)
     return next(connection for connection in accounts if connection.account == account)
 
 
 def explain_refusal(connection: Connection, error: Exception) -> str:
-    """Why an account could not be opened, with what to look at."""
+    """Why an account could not be opened, with what to check."""
     if isinstance(error, Unreachable | BrokenResponse):
         return f"{error}; is {connection.url} the right address, and is the service up?"
     return str(error)

@@ -1,5 +1,5 @@
-"""The alert address (MARKETING_ALERT_URL), told what needs a person. Not here: in which words
-(`sensors`, `push_report`, `mail`)."""
+"""Posts alerts to the alert address (MARKETING_ALERT_URL). Not here: their words (`sensors`,
+`push_report`, `mail`)."""
 
 import logging
 from collections.abc import Mapping
@@ -12,9 +12,8 @@ _MAX_TEXT = 2000
 
 
 def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
-    """Post the body as JSON; its `text` is what chat services show. Raises
-    requests.RequestException."""
-    import requests  # and what it needs: most commands do without
+    """Post the body as JSON; chat services display its `text`. Raises requests.RequestException."""
+    import requests  # most commands don't need it and its dependencies
 
     requests.post(
         settings.alert_url, json={**body, "text": str(body["text"])[:_MAX_TEXT]}, timeout=10
@@ -22,15 +21,15 @@ def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
 
 
 def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
-    """The same, if it may have arrived, for what must not fail by it: a warning does not hold the
-    address, since that is a secret."""
+    """The same, for callers that must not fail because of it; returns whether it may have arrived.
+    A warning does not contain the address, which is a secret."""
     try:
         post_alert(settings, body)
         return True
     except (
         OSError,
         ValueError,
-        # requests' own are OSErrors; those of an address that is none are ValueErrors, too
+        # the library's errors are OSErrors; a malformed address raises ValueError, too
     ) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         why = f"HTTP {status}" if status else type(error).__name__

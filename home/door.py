@@ -1,6 +1,6 @@
-"""The one door to a home: where its parts are that packages above `warehouse` share, and how they
-are opened. Not here: making a home (`folder`), what is in its parts, the archive and what loads it
-(`loading`)."""
+"""The single entry to a home: the paths of the parts that packages above `warehouse` share, and how
+to open them. Not here: creating a home (`folder`), the content of its parts, the archive and the
+code that loads it (`loading`)."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,12 +25,12 @@ def outbox_of(home: Path) -> Path:
 
 
 def sender_of(home: Path, account: str) -> Path:
-    """The lock of the process that sends for the account."""
+    """The lock of the process that sends pushes of the account."""
     return home / f"sender-{account}.lock"
 
 
 def pushes_of(home: Path) -> Path:
-    """A folder for each push: its rows, and what of them is rejected."""
+    """A folder for each push: its rows, and the rejected ones."""
     return home / "pushes"
 
 
@@ -39,7 +39,7 @@ def report_of(home: Path) -> Path:
 
 
 def sandbox_state(home: Path) -> Path:
-    """What was written to the embedded sandbox."""
+    """The journal of writes to the embedded sandbox."""
     return home / "sandbox.jsonl"
 
 
@@ -55,7 +55,7 @@ def open_warehouse(
     is_unshared: bool = False,
     memory_limit: str | None = MEMORY_LIMIT,
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """The warehouse's file, unchanged. Raises what `connect` raises."""
+    """The warehouse's file, unchanged. Raises what `open_database` raises."""
     return open_database(
         settings.warehouse_path,
         read_only=read_only,

@@ -1,5 +1,5 @@
-"""Exit codes, and the roots of errors that decide them. 0 only when what was requested was done: a
-prompt that was declined or got no reply is 1."""
+"""Exit codes, and the base classes of errors that decide them. 0 means that the request was
+fulfilled: a prompt that was declined or not answered gives 1."""
 
 DONE = 0
 INCOMPLETE = 1
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 class WrongUse(Exception):
-    """What was typed, given or configured has to be changed first: the message says how."""
+    """A command, setting or argument must be changed first: the message says how."""
 
 
 class HomeError(WrongUse):
@@ -16,4 +16,4 @@ class HomeError(WrongUse):
 
 
 class Incomplete(Exception):
-    """Something foreseen went wrong: the message says what to do."""
+    """An expected problem: the message says what to do."""

@@ -1,5 +1,5 @@
-"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code;
-tracebacks are in the log (`logs`)."""
+"""The message and exit code of a failed command or step: a sentence with what to do. Tracebacks are
+in the log (`logs`)."""
 
 import errno
 import sqlite3
@@ -33,7 +33,7 @@ _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 
 
 class Unexpected(Incomplete):
-    """What was not foreseen, as the sentence that is displayed; logged."""
+    """An unexpected error, as the sentence that is displayed; the error itself is logged."""
 
 
 _FORESEEN = (Incomplete, MarketingApiError, WarehouseError)
@@ -60,7 +60,7 @@ def explain_error(error: Exception) -> tuple[str, int]:
 
 
 def _explain_refusal(error: Exception) -> str | None:
-    """What the system refused, and what to do; None for what was not foreseen."""
+    """What the operating system refused, and what to do; None for an unexpected error."""
     causes = list(_list_causes(error))
     if any(map(_is_full, causes)):
         return (
@@ -88,8 +88,8 @@ def _explain_refusal(error: Exception) -> str | None:
 
 @contextmanager
 def unexpected_logged() -> Iterator[None]:
-    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of
-    errors, and they quote values."""
+    """Log an unexpected error and raise Unexpected instead: Dagster stores the texts of errors,
+    which quote values."""
     try:
         yield
     except (*_WRONG_USE, *_FORESEEN, OSError):

@@ -1,11 +1,10 @@
-"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds
-personal data).
+"""The home: the folder with everything that syncs keep, for the owner only, since it holds personal
+data.
 
-No file of a home names the place where the home is, so that it can be moved, copied and restored.
+No file of a home contains the home's path, so a home can be moved, copied and restored.
 
-A home of a newer program is refused, one of an earlier program completed. Not here: how, and which
-versions there are (`versions`), what is in the files (`warehouse`), where the home is
-(`settings`)."""
+A home of a newer program is refused; one of an earlier program is upgraded. Not here: how, and the
+versions (`versions`), the content of the files (`warehouse`), the home's path (`settings`)."""
 
 import errno
 import fcntl
@@ -32,16 +31,16 @@ from warehouse.sql import fetch_rows
 log = logging.getLogger(__name__)
 
 _DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
-#: How long work waits for people to be forgotten.
+#: How long work waits until people are forgotten.
 _IN_USE_S = 600.0
 
 
 def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: bool = True) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only, and remove what
-    killed processes left; complete it when it is of an earlier version.
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove files of
+    killed processes; upgrade the home if it is of an earlier version.
 
-    Raises HomeError, also when a newer version made the home, or OSError when the disk is full;
-    completing it, what `versions.complete_tables` raises."""
+    Raises HomeError, also if a newer version made the home; OSError if the disk is full; and what
+    `versions.complete_tables` raises."""
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
@@ -56,14 +55,14 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
         sweep_home(home)
         probe = home / ".writable"
         probe.touch()
-        probe.unlink(missing_ok=True)  # another process may have been quicker
+        probe.unlink(missing_ok=True)  # another process may have removed it first
         if completes:
             if noted_versions(home) != VERSIONS:
                 complete_tables(Settings(home, lock_seconds=lock_seconds))
             settings = no_folder(dagster / "dagster.yaml")
             if (
                 not settings.exists() or settings.stat().st_size == 0
-            ):  # what a person wrote into them is left alone
+            ):  # changes that a person made stay
                 write_file(settings, _DAGSTER_YAML.read_bytes())
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -78,13 +77,13 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
 
 @cache  # each step of a run may load its settings again
 def note_running(home: Path, run_id: str) -> None:
-    """Note that this process executes the run, for as long as it lives: a lock of the system, which
-    ends with it, and not before the run's last event is stored."""
+    """Record that this process executes the run, for as long as it lives. The record is a lock of
+    the system: it ends with the process, after the run's last event was stored."""
     _runs_folder(home, run_id).open_folder()
 
 
 def list_running(home: Path) -> list[str]:
-    """The runs that a process executes now, also one of another container on this machine."""
+    """The runs that a process executes now, including those in other containers on this machine."""
     return _runs_folder(home).sweep_dead()
 
 
@@ -109,8 +108,8 @@ def open_for_reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def dagster_home(home: Path) -> Iterator[Path]:
-    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the
-    home. Raises HomeError."""
+    """The folder of Dagster's settings and history: `DAGSTER_HOME` if it is set, else in the home.
+    Raises HomeError."""
     own = os.environ.get("DAGSTER_HOME", "")
     if own and not (Path(own).is_absolute() and Path(own).is_dir()):
         raise HomeError(
@@ -129,12 +128,12 @@ _alone: set[Path] = set()
 
 @contextmanager
 def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
-    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`:
-    nobody else does meanwhile.
+    """Reading, building, publishing and pushing use the home at the same time. `alone`: no other
+    process uses it meanwhile.
 
-    Waits up to `wait_s`; then HomeError. HomeError, too, where forgetting was
-    interrupted halfway."""
-    if home in _alone:  # this process has it for itself
+    Waits up to `wait_s`, then raises HomeError. It also raises HomeError if an erasure was
+    interrupted."""
+    if home in _alone:  # this process uses it alone
         yield
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -168,7 +167,7 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
 
 
 def work_list(home: Path) -> Path:
-    """The file that lists people who are being forgotten, until that is complete."""
+    """The file that lists people who are being forgotten, until their erasure is complete."""
     return home / "forgetting.json"
 
 
@@ -179,8 +178,8 @@ def unfinished_erasure(home: Path) -> str:
 
 
 def _is_half_forgotten(home: Path) -> bool:
-    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded
-    between would be there twice."""
+    """Whether the archive may have pseudonyms of people whose names are in the warehouse. Data that
+    is loaded meanwhile would be there twice."""
     try:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""Freshness in words: how long ago something was read, when it is due again, and whether that is
-too long."""
+"""Freshness in words: how long ago something was read, when it is due again, and whether it is
+late."""
 
 import datetime as dt
 
@@ -24,15 +24,15 @@ def format_age(moment: dt.datetime, now: dt.datetime) -> str:
 
 
 def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
-    """Whether it was dated by a clock that is ahead of this one."""
+    """Whether the time is in the future, from a clock that was ahead."""
     return moment - now > TOLERANCE
 
 
 def describe_standstill(
     newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR
 ) -> str:
-    """The warning when nothing was read since `newest`, which is longer ago than `within`, or when
-    that is not known, since `newest` is dated in the future; empty while all is well."""
+    """The warning if nothing was read since `newest`, for longer than `within`, or if that is
+    unknown because `newest` is in the future; empty otherwise."""
     if newest is None or (now - newest <= within and not is_to_come(newest, now)):
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -45,7 +45,7 @@ def describe_standstill(
 
 
 def format_due(moment: dt.datetime | None, now: dt.datetime) -> str:
-    """When a table is to be read again."""
+    """When a table will be read again."""
     if moment is None:
         return ""
     if moment + GRACE < now:

@@ -1,11 +1,11 @@
-"""Whose data a home holds: live accounts' or the sandbox's, and for each account name its business.
-`identity.json` of the home says so.
+"""Whose data a home holds: that of live accounts or the sandbox's, and the business of each account
+name. `identity.json` of the home says so.
 
-Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or
-forgotten at the service: nothing of another business's response is recorded, and its client sends
+Belongs here: that file, and the one comparison before anything is loaded, planned, sent or
+forgotten at the service. Nothing of another business's response is recorded, and its client sends
 nothing more. A person confirms another business or address with `doctor --accept-business`. Not
-here: the request that the comparison needs (a session's or a push's first). A service that names no
-business is recognised by its listings (`assets.account_session`)."""
+here: the request that the comparison needs (the first one of a session or a push). If the service
+names no business, listings are compared (`assets.account_session`)."""
 
 import secrets
 from contextlib import suppress
@@ -35,8 +35,8 @@ _LOADED = (
 
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The business behind an account name, as far as the service names it, and its address
-    (`sandbox` for a sandbox); None where the home doesn't say."""
+    """The business of an account name, if the service names it, and its address (`sandbox` for a
+    sandbox); None where the home doesn't say."""
 
     business_id: int | None = None
     business_name: str | None = None
@@ -63,7 +63,7 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Identity(msgspec.Struct):
-    """`kind`: LIVE or SANDBOX, once anything was read; `accounts`: by name."""
+    """`kind`: LIVE or SANDBOX, after anything was read; `accounts`: by name."""
 
     home_id: str = ""
     kind: Kind = ""
@@ -85,10 +85,10 @@ class Identity(msgspec.Struct):
 
 
 def find_difference(known: Owner, found: Owner) -> str:
-    """Why it is not the business that is known; empty when it is.
+    """Why it is not the known business; empty if it is.
 
-    The address goes first, since each service counts its own ids: the same id at another address
-    may be anybody's. At one address an id stays when a business is renamed."""
+    The address is compared first, since each service has its own ids: at another address, the same
+    id may be another business. At the same address, the id stays when a business is renamed."""
     if known == Owner():
         return ""
     if known.address is None:
@@ -106,13 +106,13 @@ def find_difference(known: Owner, found: Owner) -> str:
 
 
 def identity_of(home: Path) -> Identity:
-    """As it is noted; of a home that an earlier version made, what its files say. Raises
+    """The identity as recorded; for a home of an earlier version, as its files show. Raises
     HomeError."""
     path = home / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
     except (FileNotFoundError, NotADirectoryError):
-        # the embedded sandbox makes its file first
+        # the embedded sandbox creates its file first
         is_live = archive_of(home).exists() and not sandbox_state(home).exists()
         return Identity(kind=LIVE if is_live else "")
     except (OSError, msgspec.DecodeError) as error:
@@ -128,9 +128,9 @@ def _kind_of(settings: Settings) -> Kind:
 
 
 def check_kind(settings: Settings) -> None:
-    """A home is live or the sandbox's for good, and the sandbox is only used when it is chosen.
+    """A home is live or the sandbox's forever, and the sandbox is only used if it was chosen.
     Raises SettingsError."""
-    if settings.shards:  # each has a home of its own
+    if settings.shards:  # each shard has its own home
         return
     identity = identity_of(settings.home)
     kind = _kind_of(settings)
@@ -151,12 +151,12 @@ def check_kind(settings: Settings) -> None:
 
 
 class Recognition:
-    """Whose the home's data of an account are, and what a client accepts responses by: each of
-    `app/me` is compared with that.
+    """The owner of an account's data. A client accepts responses by it: each response of `app/me`
+    is compared.
 
-    `is_known`: whether the service has named the business before. Where it has not, only data tell
-    it, and whoever compares them calls `note`; else what is found is noted at once, if it `notes`
-    anything."""
+    `is_known`: whether the service has named the business before. If not, only the data can show
+    it, and the code that compares the data calls `note_identity`. Otherwise the found business is
+    recorded immediately, if it `notes` anything."""
 
     def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
         self._settings = settings
@@ -190,9 +190,9 @@ class Recognition:
 
 def owner_in(response: Response, settings: Settings, connection: Connection) -> Owner:
     """The business that a response of `app/me` names."""
-    from marketing_api.parsing import business_of  # what it needs, a plan does without
+    from marketing_api.parsing import business_of  # its dependencies are not needed by a plan
 
-    # the embedded sandbox listens at another port each time, and its data is nobody's
+    # the embedded sandbox uses another port each time, and belongs to no business
     address = SANDBOX if settings.is_sandbox else connection.url
     business = business_of(response)
     if not business:
@@ -201,8 +201,8 @@ def owner_in(response: Response, settings: Settings, connection: Connection) -> 
 
 
 def known_owner(settings: Settings, account: str) -> Owner:
-    """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError,
-    and what `connect` raises."""
+    """The owner as recorded, or as in the warehouse; the service is not asked. Raises HomeError,
+    and what `open_database` raises."""
     owner = identity_of(settings.home).accounts.get(account)
     if owner:
         return owner
@@ -219,8 +219,8 @@ def known_owner(settings: Settings, account: str) -> Owner:
 
 
 def note_owner(settings: Settings, account: str, owner: Owner) -> None:
-    """Durably. A home gets its id and kind with its first account."""
-    with hold_lock(settings.home):  # sessions are opened together
+    """Record the owner durably. A home gets its id and kind with its first account."""
+    with hold_lock(settings.home):  # sessions are opened in parallel
         before = identity_of(settings.home)
         home_id = before.home_id or secrets.token_hex(8)
         noted = Identity(home_id, _kind_of(settings), before.accounts | {account: owner})

@@ -1,9 +1,9 @@
 """Ctrl-C, and the stop of a service manager: what they do at which moment.
 
-KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock
-taken, on which every thread hangs. So the process just ends until something has begun, and work of
-several threads runs beside the main thread, which only waits for it and for the signal. Standard
-library only: this is imported before anything else. Not here: what stopping means to the work
+KeyboardInterrupt may come at any instruction. During an import it can leave the import lock taken,
+and then every thread hangs. So until something has begun, the signals just end the process. Work
+with several threads runs beside the main thread, which only waits for it and for the signal.
+Standard library only: this is imported before anything else. Not here: how work stops
 (`assets.reader`)."""
 
 import atexit
@@ -22,8 +22,7 @@ from home import exits
 MESSAGE = "stopped; everything received so far is kept, and the next run resumes from there"
 STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends immediately"
 
-#: How long stopped work may take to end: a load under way is finished. What is not done then is
-#: done by the next run.
+#: How long stopped work may take to end: a load under way is finished. The next run does the rest.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
 
@@ -31,42 +30,42 @@ T = TypeVar("T")
 
 
 def end_at_once() -> AbstractContextManager[None]:
-    """The signals end the process on the spot: nothing has begun that could be lost."""
+    """The signals end the process immediately: nothing has begun that could be lost."""
     return _handle_signals(lambda *_: _exit_now())
 
 
 def raise_in_main() -> AbstractContextManager[None]:
-    """The signals raise KeyboardInterrupt, for work of the main thread alone."""
+    """The signals raise KeyboardInterrupt, for work that only runs in the main thread."""
     return _handle_signals(signal.default_int_handler)
 
 
 def end_quietly() -> AbstractContextManager[None]:
-    """The signals end the process on the spot and without a word, for what only reads: there is
-    nothing to finish, or to resume."""
+    """The signals end the process immediately and silently, for commands that only read: there is
+    nothing to finish or to resume."""
     return _handle_signals(lambda *_: os._exit(exits.INTERRUPTED))
 
 
 class Stop:
-    """Whether the work has to stop, and what to call then."""
+    """Whether the work must stop, and what to call then."""
 
     def __init__(self) -> None:
         self.is_set = False
         self._callbacks: list[Callable[[], object]] = []
 
     def call_on_stop(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the signal comes (from another thread), at once when it has come
-        already. It must not block."""
+        """Call `callback` when the signal comes (from another thread), or immediately if it has
+        come. It must not block."""
         self._callbacks.append(callback)
         if self.is_set:
             callback()
 
     def raise_if_stopped(self) -> None:
-        """Raise KeyboardInterrupt when the work has to stop: a place where it is easy to end."""
+        """Raise KeyboardInterrupt if the work must stop. Call it where the work can end easily."""
         if self.is_set:
             raise KeyboardInterrupt
 
     def set(self) -> bool:
-        """Make all calls; False when there are none."""
+        """Make all calls; returns False if there are none."""
         self.is_set = True
         for callback in self._callbacks:
             callback()
@@ -74,8 +73,8 @@ class Stop:
 
 
 def run_stoppable(work: Callable[[Stop], T]) -> T:
-    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not
-    end in time, the process does."""
+    """The result of `work`, run in another thread; KeyboardInterrupt if it was stopped. If it does
+    not end in time, the process ends."""
     signals: list[int] = []
     stop = Stop()
     outcome = Future[T]()
@@ -109,8 +108,8 @@ def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> N
 
 
 def exit_process(code: int) -> NoReturn:
-    """End as the interpreter does, but for taking everything apart that was imported: that takes
-    most of a second."""
+    """End like the interpreter, but without tearing down all imported modules, which takes most of
+    a second."""
     with end_at_once():
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -119,7 +118,7 @@ def exit_process(code: int) -> NoReturn:
 
 
 def _exit_now() -> None:
-    """End now, without the interpreter's own ending, which waits for threads or breaks them."""
+    """End now, without the interpreter's own shutdown, which waits for threads or breaks them."""
     _flush_streams()
     os.write(2, f"\n{MESSAGE}\n".encode())
     os._exit(exits.INTERRUPTED)
@@ -127,15 +126,15 @@ def _exit_now() -> None:
 
 def _flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
-        # closed, or being written to where a signal came
+        # it is closed, or was being written when the signal came
         with suppress(OSError, ValueError, RuntimeError, AttributeError):
             stream.flush()
 
 
 @contextmanager
 def _handle_signals(handler: Callable[[int, Any], object]) -> Iterator[None]:
-    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal
-    reaches, nothing."""
+    """`handler` handles both signals meanwhile. Does nothing outside the main thread, which alone
+    receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,5 +1,5 @@
-"""Opens the archive of a home and the warehouse that its responses are loaded into. Apart from
-`door`, because importing this takes a third of a second, which commands that only read tables don't
+"""Opens the archive of a home and the warehouse that loads its responses. Separate from `door`,
+because importing this takes a third of a second, which commands that only read tables don't
 need."""
 
 from pathlib import Path
@@ -15,5 +15,5 @@ def open_archive(home: Path) -> Archive:
 
 
 def warehouse_of(settings: Settings, archive: Archive) -> Warehouse:
-    """The warehouse that applies loads, and that assets and checks look things up in."""
+    """The warehouse that applies loads; assets and checks query it."""
     return Warehouse(settings.home, archive, **waiting_options(settings))

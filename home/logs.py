@@ -1,9 +1,8 @@
-"""What commands and Dagster's processes log: to standard error, and with every traceback to a file
-of each process in the home.
+"""The log of commands and of Dagster's processes: to standard error, and with every traceback to a
+file of each process in the home.
 
-No line holds an address of a person, a key or the place of the home, at any level and whoever
-writes it: tracebacks and texts of libraries quote values. Not here: what is displayed when
-something fails (`failures`)."""
+No line holds a person's address, a key or the home's path, at any level and from any library:
+tracebacks and texts of libraries quote values. Not here: the message of a failure (`failures`)."""
 
 import datetime as dt
 import json
@@ -22,13 +21,13 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, Secret, in_log
 from warehouse.disk import make_folder
 
-#: Of what is displayed as a sentence: its traceback is for the file alone.
+#: Marks errors that are displayed as a sentence: the traceback only goes to the file.
 DISPLAYED = logging.getLogger("marketing_sync.displayed")
 
 _FOLDER = "logs"
-# of each command: two hundred calls of `status` must not push out what a sync wrote
+# per command: two hundred calls of `status` must not displace the logs of a sync
 _KEPT_FILES = 20
-_MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote before
+_MOST_BYTES = 5_000_000  # per process, and as much again of its earlier lines
 
 
 class _Redacted(logging.Formatter):
@@ -56,7 +55,7 @@ class _Redacted(logging.Formatter):
 
 
 class _Json(_Redacted):
-    """An object a line, for programs that gather logs."""
+    """One JSON object per line, for programs that collect logs."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(
@@ -72,7 +71,7 @@ class _Json(_Redacted):
 
 
 class HomeLog(RotatingFileHandler):
-    """The file is made with its first line, once there is a home."""
+    """The file is created with its first line, if there is a home."""
 
     def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
         self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
@@ -91,7 +90,7 @@ class HomeLog(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self.is_open:
-            self.close()  # a long-lived process whose file was one too many starts a new one
+            self.close()  # if the file of a long-lived process was deleted, it starts a new one
         if self.path.parent.parent.is_dir():
             super().emit(record)
 
@@ -105,25 +104,25 @@ class HomeLog(RotatingFileHandler):
         )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (its name in the standard library)
-        """A full disk, or a home that cannot be written, costs the log and not the run."""
+        """If the disk is full or the home cannot be written, the log is lost, but the run
+        continues."""
 
     def close(self) -> None:
-        with suppress(OSError):  # what had no room when it was written has none now either
+        with suppress(OSError):  # the disk was full before, so it still may be
             super().close()
 
 
 def start_logging(settings: Settings, process: str) -> HomeLog:
-    """Log this process: to standard error from the settings' level on, to the file from INFO on, or
-    DEBUG when that is the level.
+    """Log this process: to standard error from the settings' level on, and to the file from INFO
+    on, or from DEBUG if that is the level.
 
-    What urllib3 writes for debugging is left out: it quotes every parameter sent.
-    """
+    Debug messages of urllib3 are left out, since they quote every parameter."""
     root = logging.getLogger()
     is_debug = settings.log_level == "DEBUG"
     for earlier in [
         handler for handler in root.handlers if isinstance(handler.formatter, _Redacted)
     ]:
-        root.removeHandler(earlier)  # it was begun with settings that had other keys
+        root.removeHandler(earlier)  # it may redact other keys
         earlier.close()
     if not root.handlers:
         terminal = logging.StreamHandler()
@@ -139,7 +138,7 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
     root.addHandler(file)
     root.setLevel(logging.DEBUG if is_debug else logging.INFO)
     logging.getLogger("urllib3").setLevel(logging.INFO)
-    # a dozen lines for each file of Dagster's
+    # Dagster logs a dozen lines for each of its files
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.captureWarnings(True)
     if threading.excepthook is threading.__excepthook__:
@@ -149,7 +148,7 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
 
 @contextmanager
 def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
-    """The same for as long as the context lasts."""
+    """The same for the duration of the context."""
     root = logging.getLogger()
     level = logging.getLogger().level
     file = start_logging(settings, process)
@@ -163,8 +162,8 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
-    """An error's kind and first line as it may be displayed; and its log as a path within the home,
-    empty without one."""
+    """An error's kind and first line in a form that may be displayed; and its log as a path within
+    the home, empty without one."""
     text = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):

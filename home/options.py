@@ -13,12 +13,12 @@ from home.values import SettingsError, clock_time, count, day, encoding, share, 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its
+    """One option. The run config uses its `name`; the command line `--name`, with dashes, or its
     position.
 
-    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both;
-    ValueError names what the text is not. `in_ui`, `in_command`: what the UI or the command line
-    has in its place, and why; empty: it has the option."""
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: converts from text,
+    for both; ValueError says what is wrong. `in_ui`, `in_command`: what the UI or the command line
+    has instead, and why; empty: it has the option."""
 
     name: str
     help: str
@@ -37,12 +37,12 @@ class Option:
 
     @property
     def unset(self) -> Any:
-        """Its value when it is not chosen."""
+        """The value if the option was not chosen."""
         return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
 
     def read_config(self, value: Any) -> Any:
-        """A value of a run config, as the command line reads it; nothing and blank are unset.
-        Raises SettingsError."""
+        """A value of a run config, read as on the command line; None and blank are unset. Raises
+        SettingsError."""
         if value in (None, ""):
             return self.unset
         if self.holds is bool:
@@ -61,7 +61,7 @@ class Option:
 
 
 def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Reads a text of the command line; a default passes as it is."""
+    """Reads a text of the command line; a default passes unchanged."""
 
     def convert_value(value: Any) -> Any:
         try:
@@ -73,7 +73,7 @@ def _click_reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 
 def click_parameters(options: Iterable[Option | click.Parameter]) -> list[click.Parameter]:
-    """Those that the command line has, as Click takes them."""
+    """The options of the command line, for Click."""
     return [
         option if isinstance(option, click.Parameter) else _click_parameter(option)
         for option in options
@@ -100,7 +100,7 @@ def _click_parameter(option: Option) -> click.Parameter:
 
 
 def typed_words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
-    """What was chosen, as it is typed."""
+    """The chosen options as they are typed."""
     found: list[str] = []
     for option in options:
         value = chosen.get(option.name, option.unset)
@@ -131,13 +131,13 @@ def _read_pair(text: str) -> tuple[str, str]:
     return own_name.strip(), service_name.strip()
 
 
-#: Of every command that shows something; what is printed is declared in `home.output`.
+#: The option of commands that print something; `home.output` declares the documents.
 JSON = Option(
     "json",
     "print one JSON document instead, see docs/json-output.md",
     in_ui="the metadata of each step",
 )
-#: Of every command that uses a home.
+#: The option of commands that use a home.
 SANDBOX = Option(
     "sandbox",
     "use the sandbox if no key is configured (the default on a terminal)",
@@ -150,7 +150,7 @@ _MOST = (
     "send at most N requests, the most valuable first; the next run resumes (default: "
     "MARKETING_MAX_REQUESTS)"
 )
-#: How many requests, and about whom.
+#: How many requests, and for which contacts.
 LIMITS = (
     Option("max_requests", _MOST, int, count, metavar="N"),
     Option(
@@ -213,7 +213,7 @@ SYNC = (
 
 # -- push
 
-#: How much of a push is read back.
+#: How much of a push is verified.
 VERIFY = ("all", "sample", "none")
 SOURCE = (
     Option(
@@ -304,12 +304,12 @@ PUSH = (
 
 
 class PushOptions(NamedTuple):
-    """What can be typed of one kind of push, apart from what else is known about it
-    (`write_back.kinds`), so that `--help` imports nothing of what a push needs.
+    """The options of one kind of push. Everything else about it is in `write_back.kinds`, so that
+    `--help` imports nothing that a push needs.
 
-    `help`: what it does, a colon, its columns. `example`: the query that the launchpad begins with,
-    about nobody until it is changed. Its comment is SQL's, as Dagster's defaults have none of YAML;
-    without `: ` and ` #` it is shown without quotes."""
+    `help`: what it does, a colon, its columns. `example`: the query in the launchpad, which returns
+    no rows until you change it. Its comment is in SQL, since Dagster's defaults have no YAML
+    comments; it has no `: ` and ` #`, so that it is shown without quotes."""
 
     help: str
     example: str
@@ -387,7 +387,7 @@ ACTIVATIONS = (
     REJECT_LIMIT,
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
-#: Of `push status`, `retry` and `cancel`.
+#: Options of `push status`, `retry` and `cancel`.
 AFTERWARDS = (
     Option(
         "push",
@@ -411,7 +411,7 @@ RESUBSCRIBE = Option(
     "resubscribe people whom the push unsubscribed (default: leave their status unchanged)",
     in_ui=_MAINTENANCE,
 )
-#: Of `push revert`.
+#: Options of `push revert`.
 REVERT: tuple[Option, ...] = (
     Option(
         "push",

@@ -1,7 +1,7 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, looked at from outside; what comes behind it is a `begin_stage`, noted
-by the code that does it."""
+`Work` is reading or sending, observed from outside. Later steps are stages (`begin_stage`),
+reported by the code that runs them."""
 
 import datetime as dt
 import os
@@ -22,17 +22,17 @@ from home.failures import unexpected_logged
 from marketing_api.errors import Stopped
 from warehouse.errors import Holder
 
-#: A phase that is this long already shows how far it is, and once more after as long: a job that is
-#: silent for hours looks dead.
+#: After this time, a phase prints its progress, and once more after the same time: a silent job of
+#: hours looks dead.
 _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
-#: Sooner there is nothing to judge by how long the rest takes.
+#: Before this time, the remaining time can't be estimated.
 _LEAST_SECONDS = 2.0
 
 
 @dataclass
 class Phase:
-    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock;
+    """`done` of `total` parts (0: unknown), `requests` sent. Times are of the monotonic clock;
     `ended` is None while it lasts."""
 
     name: str
@@ -59,7 +59,7 @@ class Phase:
 
 
 class _Now:
-    """One for the process, as there is one terminal."""
+    """One per process, since there is one terminal."""
 
     stages: list[Phase] = []  # noqa: RUF012 (all of the process, in their order)
     is_stopped: bool = False
@@ -67,7 +67,7 @@ class _Now:
 
 @contextmanager
 def begin_stage(what: str) -> Iterator[None]:
-    """This is being done until the context ends. Raises Stopped, once the process has to stop."""
+    """A stage that lasts until the context ends. Raises Stopped if the process must stop."""
     if _Now.is_stopped:
         raise Stopped(f"{what} was left out: the run was stopped")
     _Now.stages.append(Phase(what, time.monotonic()))
@@ -76,12 +76,12 @@ def begin_stage(what: str) -> Iterator[None]:
 
 
 def stop_stages() -> None:
-    """Let no further stage begin: Dagster would continue with its next step."""
+    """Let no further stage begin; otherwise Dagster would continue with its next step."""
     _Now.is_stopped = True
 
 
 def note_progress(done: int, total: int, current: str) -> None:
-    """Note how far the stage is."""
+    """Record the stage's progress."""
     if _Now.stages:
         _Now.stages[-1].done = done
         _Now.stages[-1].total = total
@@ -89,18 +89,17 @@ def note_progress(done: int, total: int, current: str) -> None:
 
 
 class Work(Protocol):
-    """What can be watched."""
+    """Work whose progress can be observed."""
 
     def progress(self) -> tuple[str, int, int, str]:
-        """The phase that it is in, parts done and known so far, and what is being done."""
+        """The current phase, parts done, parts known so far, and a description."""
 
     def requests_sent(self) -> int:
         """Requests that left this process."""
 
 
 class Phases:
-    """What a work and the stages that come behind it have gone through, each phase once and in
-    order."""
+    """The phases of some work and of the stages after it, each once and in order."""
 
     def __init__(self, work: Work, now: float) -> None:
         self._work = work
@@ -109,7 +108,7 @@ class Phases:
         self._stages_before = len(_Now.stages)
 
     def update_phases(self, now: float) -> list[Phase]:
-        """All so far; only the last may be under way. The work is over for good when a stage
+        """All phases so far; only the last may be under way. The work is over when a stage
         begins."""
         stages = _Now.stages[self._stages_before :]
         if self._own[-1].ended is None:
@@ -122,7 +121,7 @@ class Phases:
         phase, done, total, current = self._work.progress()
         sent = self._work.requests_sent()
         last = self._own[-1]
-        # the figures are those of reading, also when an asset is read again
+        # the figures are those of reading, even if an asset is read again
         if last.name != "loading":
             last.done = done
             last.total = total
@@ -136,8 +135,7 @@ class Phases:
 
 
 class Progress:
-    """Shows how far `work` is, until the context ends, and the stages (`begin_stage`) that come
-    meanwhile."""
+    """Shows the progress of `work` and of stages (`begin_stage`), until the context ends."""
 
     def __init__(
         self, work: Work, console: Console | None = None, *, is_quiet: bool = False
@@ -146,7 +144,7 @@ class Progress:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show_progress, name="progress", daemon=True)
         self._phases = Phases(work, time.monotonic())
-        self._printed = 0  # phases whose last line is out
+        self._printed = 0  # phases whose last line was printed
         self._printed_at = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -176,7 +174,7 @@ class Progress:
                 self._print_line(replace(last, ended=time.monotonic()).describe_phase(0))
 
     def _print_ended(self) -> Phase:
-        """A line for each phase that ended since; the phase that is under way."""
+        """A line for each phase that has ended since, and for the current phase."""
         now = time.monotonic()
         phases = self._phases.update_phases(now)
         for phase in phases[self._printed : len(phases) - (phases[-1].ended is None)]:
@@ -199,8 +197,8 @@ _lock = threading.Lock()
 
 
 def report_waiting(holder: Holder) -> None:
-    """Say who has the warehouse open: one line for each program, however many threads wait for it;
-    none when it is this one."""
+    """Report which program has the warehouse open: one line for each program, for all threads that
+    wait for it; none if it is this one."""
     with _lock:
         if holder.pid == os.getpid() or holder in _waited_for:
             return

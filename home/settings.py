@@ -1,5 +1,5 @@
-"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else
-reads the environment. Not here: how texts become values (`values`), accounts and keys
+"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`. No other
+module reads the environment. Not here: how texts become values (`values`), accounts and keys
 (`account_files`)."""
 
 import datetime as dt
@@ -19,19 +19,19 @@ from marketing_api.pacing import SPECIFIED_RATE
 from marketing_api.redaction import Secret
 from warehouse.policies import Kept, PersonalData
 
-#: Bytes of the input of a push: a million contacts with ten fields have a third of it.
+#: Bytes of a push's input: a million contacts with ten fields take a third of it.
 INPUT_LIMIT = 500_000_000
-#: Names the shard that a run works on.
+#: The variable that names the shard of a run.
 SHARD_TAG = "marketing-sync/shard"
 _PREFIX = "MARKETING_"
-#: Variables that are no fields; MARKETING_CODE_HOST is of `deploy/workspace.yaml`.
+#: Variables without a field; MARKETING_CODE_HOST is for `deploy/workspace.yaml`.
 _OTHER_VARIABLES = (
     "MARKETING_HOME",
     "MARKETING_API_URL",
     "MARKETING_CODE_HOST",
     *(f"MARKETING_{name}{end}" for name in ("API_KEY", "MAIL_URL") for end in ("", "_FILE")),
 )
-#: What other machines may have mounted, too; `fuseblk` is a disk.
+#: File systems that other machines may have mounted, too; `fuseblk` is a disk.
 _NETWORK = re.compile(
     r"nfs4?|cifs|smb3?|smbfs|9p|afs|ceph|lustre|beegfs|gpfs|glusterfs|fuse(\..*)?"
 )
@@ -39,25 +39,24 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def setting(reader: Callable[[str], Any], default: Any, doc: str, variable: str = "") -> Any:
-    """A field with its reader and one-line description; its environment variable is called as it
-    is, unless `variable` is given."""
+    """A field with its reader and one-line description. Its environment variable has the field's
+    name, unless `variable` is given."""
     return field(default=default, metadata={"read": reader, "doc": doc, "variable": variable})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a person can set. `accounts` is empty when nothing is configured: then the sandbox
-    stands in."""
+    """All settings. `accounts` is empty if nothing is configured: then the sandbox is used."""
 
     home: Path
     accounts: tuple[Connection, ...] = ()
-    folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
-    # those of accounts.toml while none is picked; there are no accounts then
+    folder: Path = Path()  # the folder of `.env`, accounts.toml and activations.toml
+    # the shards of accounts.toml while none is picked; then there are no accounts
     shards: tuple[str, ...] = ()
-    # MARKETING_ variables that are no settings, each with the nearest one
+    # MARKETING_ variables that are no settings, each with the most similar one
     unknown: tuple[str, ...] = ()
     is_default_home: bool = False  # MARKETING_HOME is not set
-    is_sandbox_chosen: bool = False  # --sandbox, or a person sees that there is no key
+    is_sandbox_chosen: bool = False  # --sandbox, or a terminal shows the user that there is no key
     history_start: dt.date = setting(
         read.day, dt.date(2015, 1, 1), "first day that the first sync reads"
     )
@@ -194,17 +193,17 @@ class Settings:
 
     @property
     def is_sandbox(self) -> bool:
-        """True when no account is configured, so that the embedded sandbox stands in."""
+        """True if no account is configured, so that the embedded sandbox is used."""
         return not self.accounts and not self.shards
 
     @property
     def is_key_missing(self) -> bool:
-        """True when no account is configured, and nobody chose the sandbox in its place."""
+        """True if no account is configured, and the sandbox was not chosen."""
         return self.is_sandbox and not (self.is_sandbox_chosen or self.sandbox_url)
 
     def of_run(self, tags: Mapping[str, str]) -> "Settings":
-        """Those of the shard that a run's tags name; these, where there is nothing to choose.
-        Raises SettingsError."""
+        """The settings of the shard that a run's tags name; these settings without shards. Raises
+        SettingsError."""
         shard = tags.get(SHARD_TAG, "")
         if not self.shards:
             if shard in ("", self.shard):
@@ -221,7 +220,7 @@ class Settings:
         return load_settings(self.folder, shard=shard)
 
     def of_one_shard(self) -> "Settings":
-        """These, where they are of one home. Raises SettingsError where a shard has to be
+        """These settings, if they are of one home. Raises SettingsError if a shard must be
         picked."""
         if self.shards:
             raise SettingsError(
@@ -232,12 +231,12 @@ class Settings:
 
     @property
     def homes(self) -> dict[str, Path]:
-        """By shard; one without a name where there are none."""
+        """The homes by shard; without shards, one with an empty name."""
         return {shard: self.home / shard for shard in self.shards} or {self.shard: self.home}
 
     @property
     def zones(self) -> dict[str, str]:
-        """By account: the time zones that are configured, whatever the account says."""
+        """By account: the configured time zones, which override the account's."""
         return {account.account: account.timezone for account in self.accounts if account.timezone}
 
     @property
@@ -258,7 +257,7 @@ VARIABLES = {
 
 
 def missing_key(settings: Settings) -> SettingsError:
-    """Raised in place of reading the sandbox where nobody would notice it."""
+    """The error that prevents reading the sandbox by mistake."""
     return SettingsError(
         f"no key is configured in {settings.folder.resolve()}, and the sandbox is only used when "
         "it is chosen: run where `.env` or accounts.toml is, or set MARKETING_API_URL and "
@@ -267,13 +266,13 @@ def missing_key(settings: Settings) -> SettingsError:
     )
 
 
-#: The account when none is configured: the sandbox's.
+#: The account if none is configured: the sandbox's.
 SANDBOX_ACCOUNT = "main"
 
 
 def account_of(settings: Settings, name: str | None) -> str:
-    """The account that is meant: the one of this name, or without one the only one there is, which
-    is the sandbox's when none is configured. Raises SettingsError."""
+    """The account with this name; without a name, the only account, which is the sandbox's if none
+    is configured. Raises SettingsError."""
     names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
     if name is not None and name in names:
         return name
@@ -284,8 +283,8 @@ def account_of(settings: Settings, name: str | None) -> str:
 
 
 def estimated_rate(settings: Settings, account: str) -> float:
-    """Requests a second that are to be expected; the limit that an account reports is known only
-    for as long as requests are sent."""
+    """The expected requests per second. The limit that an account reports is only known while
+    requests are sent."""
     caps = [
         connection.max_rate for connection in settings.accounts if connection.account == account
     ] or [settings.max_rate]
@@ -299,8 +298,8 @@ def load_settings(
     shard: str = "",
     reads_keys: bool = True,
 ) -> Settings:
-    """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the
-    shard if named. What sends no request needs no keys: without `reads_keys` they stay empty.
+    """From `folder`/.env, `folder`/accounts.toml and the environment, which has priority; of the
+    shard if one is named. Without `reads_keys`, for commands that send no request, keys stay empty.
     Raises SettingsError."""
     texts = read_dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     texts |= {"MARKETING_SHARD": shard} if shard else {}
@@ -333,8 +332,8 @@ def load_settings(
 
 
 def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> tuple[str, ...]:
-    """The shards that accounts.toml declares; none once one is picked. Raises SettingsError when it
-    is not one of them."""
+    """The shards that accounts.toml declares; none if one is picked. Raises SettingsError if the
+    picked one is unknown."""
     shards = tuple(dict.fromkeys(table["shard"] for table in declared.values() if "shard" in table))
     if picked and picked not in shards:
         raise SettingsError(
@@ -347,10 +346,10 @@ def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> t
 def _find_unknown(
     texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What is set for nothing, with what was most likely meant."""
+    """Settings without effect, each with the one that was most likely meant."""
     keys = [table["key_env"] for table in declared.values() if "key_env" in table]
     known = {*VARIABLES, *_OTHER_VARIABLES, *keys}
-    # with what all have in common, all would be near
+    # the common prefix would make all names similar
     own = [name.removeprefix(_PREFIX) for name in known]
     for name in sorted(texts.keys() - known):
         if name.startswith(_PREFIX):
@@ -359,8 +358,8 @@ def _find_unknown(
 
 
 def network_file_system(folder: Path) -> str:
-    """Its type if the folder (which need not be there) is on one; empty on a disk, and where the
-    system does not tell."""
+    """The type of network file system that the folder (which need not exist) is on; empty for a
+    disk, or if the system does not report it."""
     lines = (
         _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
         if _MOUNTS.exists()
@@ -371,7 +370,7 @@ def network_file_system(folder: Path) -> str:
     for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
         left, _, right = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), left.split()[4])
-        # the last one mounted at a place is what is seen there
+        # the last mount at a place hides the others
         if folder.resolve().is_relative_to(point) and len(point) >= len(longest):
             longest = point
             kind = right.split()[0]
@@ -379,16 +378,16 @@ def network_file_system(folder: Path) -> str:
 
 
 def _check_home(settings: Settings) -> None:
-    """Names that are not valid UTF-8 (or read as none, under a locale without it) cannot be opened
-    by every part of this."""
+    """Parts of the program can't open names that are not valid UTF-8, or that a locale without
+    UTF-8 can't represent."""
     home = str(settings.home)
     if any("\ud800" <= letter <= "\udfff" for letter in home):
         raise SettingsError(
             "the home's name is not valid UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another "
             "folder"
         )
-    # DuckDB puts its log elsewhere and takes a backslash for a slash; Dagster decodes addresses of
-    # files
+    # With such names, DuckDB puts its log elsewhere or takes a backslash for a slash, and Dagster
+    # decodes addresses of files.
     if re.search(r"[?\\]|%[0-9A-Fa-f]{2}", home):
         raise SettingsError(
             f"the home {home} has a ?, a backslash or a % with two digits in its name: set "
@@ -404,8 +403,8 @@ def _check_home(settings: Settings) -> None:
 
 
 def check_apart(settings: Settings, folder: str = "") -> None:
-    """That neither the folder for backups (default: the one that is set) nor the home is in the
-    other: each backup takes the place of the one before. Raises SettingsError."""
+    """Neither the backup folder (default: the configured one) nor the home may be inside the other,
+    since each backup replaces the one before. Raises SettingsError."""
     folder = folder or settings.backup_dir
     if not folder:
         return

@@ -1,5 +1,5 @@
-"""Readers of settings and options: each makes a value of a text, or raises ValueError that says
-what is needed. Not here: which settings there are (`settings`)."""
+"""Readers of settings and options: each converts a text, or raises ValueError that says what is
+needed. Not here: the list of settings (`settings`)."""
 
 import datetime as dt
 import io
@@ -29,19 +29,19 @@ class SettingsError(WrongUse):
 
 
 def did_you_mean(word: str, words: Iterable[str], prefix: str = "") -> str:
-    """` (did you mean users?)`, or nothing where no word is near."""
+    """` (did you mean users?)`, or nothing if no word is similar."""
     return "".join(
         f" (did you mean {prefix}{near}?)" for near in get_close_matches(word, list(words), 1)
     )
 
 
 def _make_reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
-    """`convert`, with every failure as a ValueError that gives the hint."""
+    """`convert`, with every error as a ValueError that gives the hint."""
 
     def read_text(text: str) -> T:
         try:
             return convert(text)
-        except Exception:  # a time zone's name brings about several kinds
+        except Exception:  # a wrong time zone may raise several kinds
             raise ValueError(hint) from None
 
     return read_text
@@ -63,7 +63,7 @@ def join_choices(words: Iterable[str]) -> str:
 
 
 def _one_of(*words: Word) -> Callable[[str], Word]:
-    """In capitals or not."""
+    """A word of these, in any case."""
     by_lower = {word.lower(): word for word in words}
     return _make_reader(lambda text: by_lower[text.lower()], f"{join_choices(words)} is needed")
 
@@ -75,7 +75,7 @@ def _check_range(least: float, number: float, most: float = math.inf) -> float:
 
 
 def _make_secret_reader(matches: Callable[[str], object], message: str) -> Callable[[str], Secret]:
-    """Refuses in a message that does not quote what was written, which may hold a password."""
+    """Its message does not quote the text, which may hold a password."""
 
     def read_secret(text: str) -> Secret:
         if not matches(text):
@@ -207,7 +207,7 @@ def size(text: str) -> int:
 
 
 def read_value(name: str, read: Callable[[str], T], text: str) -> T:
-    """Raises SettingsError, which names it."""
+    """Raises SettingsError, which names the setting."""
     try:
         return read(text.strip())
     except ValueError as error:

@@ -1,8 +1,9 @@
-"""Which versions the files of a home have: newer ones are refused, earlier ones completed in one
+"""The versions of the files of a home: newer ones are refused, earlier ones are upgraded in one
 transaction each.
 
-`version` in the home says what its files are versions of, so that nothing has to be opened to know.
-Not here: how tables change (`warehouse.schema`), or how the outbox is checked (`outbox.store`)."""
+`version` in the home has the versions of its files, so that they are known without opening the
+files. Not here: how tables change (`warehouse.schema`), how the outbox is checked
+(`outbox.store`)."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,8 +19,7 @@ from warehouse.disk import hold_lock, no_folder, write_file
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION
 
-#: Each number goes up when a program of the version before could no longer go on with what it
-#: counts.
+#: A number is raised if an older program can no longer use the files.
 VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": 2, "archive": ARCHIVE_VERSION, "dagster": 2}
 
 
@@ -28,8 +28,8 @@ def version_file(home: Path) -> Path:
 
 
 def complete_tables(settings: Settings) -> None:
-    """Bring the tables to this program's version, and note the versions. Raises what `open_tables`
-    raises. A file that is none of ours is left to whoever uses it, and says what to do."""
+    """Upgrade the tables to this program's version, and record the versions. Raises what
+    `open_tables` raises. A foreign file is left alone; the code that uses it reports it."""
     with hold_lock(settings.home):
         if settings.warehouse_path.exists():
             with suppress(NotAWarehouse), open_tables(settings):
@@ -38,8 +38,8 @@ def complete_tables(settings: Settings) -> None:
 
 
 def noted_versions(home: Path) -> dict[str, int]:
-    """Those that `version` in the home names; none where it is not there or cannot be read: its
-    files have to be looked into."""
+    """The versions in the home's file `version`; none if it does not exist or cannot be read: then
+    the files must be opened."""
     try:
         return msgspec.json.decode(version_file(home).read_bytes(), type=dict[str, int])
     except (OSError, msgspec.DecodeError):

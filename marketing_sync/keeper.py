@@ -20,8 +20,8 @@ _GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
-    """Runs the process between for the length of a `with`. `process` ends when one of the programs
-    does."""
+    """Runs the intermediate process for the duration of a `with`. `process` ends when one of the
+    programs does."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-IS", __file__]
@@ -44,7 +44,7 @@ class Keeper:
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.wait()
-        with contextlib.suppress(ProcessLookupError):  # the process between was killed
+        with contextlib.suppress(ProcessLookupError):  # the intermediate process was killed
             os.killpg(self.process.pid, signal.SIGKILL)
 
 

@@ -1,7 +1,6 @@
-"""Looking after pushes on the command line: status, rejected rows, another try, dropping what is
-open.
+"""Commands about pushes in the outbox: status, rejected rows, retry, cancel.
 
-Not here: parsing (`commands.push`), what sends a plan (`push_terminal`), words (`push_report`)."""
+Not here: parsing (`commands.push`), sending a plan (`push_terminal`), words (`push_report`)."""
 
 import shlex
 import sys
@@ -31,8 +30,7 @@ _SHOWN = 20
 
 
 def run_maintenance(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
-    """One command line of `marketing-sync push` about pushes that are in the outbox. Raises
-    SettingsError."""
+    """Run one command of `marketing-sync push` about pushes in the outbox. Raises SettingsError."""
     prepare_home(settings.home, settings.lock_seconds)
     account = account_of(settings, arguments.account)
     with open_outbox(settings.home) as outbox:
@@ -67,8 +65,8 @@ def _retry_items(
 def _print_status(
     arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str
 ) -> int:
-    """The last pushes, one in detail, or rejected rows; 0 whatever became of them: that is what it
-    displays."""
+    """Print the last pushes, one push in detail, or rejected rows. The exit code is 0 whatever
+    their outcome."""
     if arguments.rejected:
         return _write_rejected(arguments, settings, outbox, account)
     if arguments.out:
@@ -92,7 +90,8 @@ def _print_status(
 def _write_rejected(
     arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str
 ) -> int:
-    """Those of one push, else of the last, to be corrected; over no file that is there."""
+    """The rejected rows of one push (default: the last), to be corrected. No existing file is
+    replaced."""
     latest = next(iter(outbox.list_pushes(account, limit=1)), None)
     push = latest if arguments.push is None else outbox.find_push(arguments.push)
     rejected = RejectedRows((), []) if push is None else find_rejected(settings.home, outbox, push)
@@ -133,8 +132,8 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
 
 
 def _cancel_items(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
-    """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about
-    that."""
+    """Cancel planned items, and unknown ones if requested: then no other process may be finding out
+    about them."""
     with outbox.hold_sender(account) if arguments.unknown else nullcontext():
         count = outbox.cancel_items(account, arguments.push, unknown=arguments.unknown)
     left = sum(

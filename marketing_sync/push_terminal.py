@@ -1,8 +1,8 @@
-"""What sends rows on the command line, plans and audience syncs: what is printed, what a person is
-asked, the exit code.
+"""Commands that send rows: plans and audience syncs. What they print, what they ask, and their exit
+code.
 
-Not here: parsing (`commands.push`), looking after what was sent (`push_maintenance`), the words of
-plan and result (`push_report`), the work (`push_service`)."""
+Not here: parsing (`commands.push`), commands about earlier pushes (`push_maintenance`), the words
+of plan and result (`push_report`), the work (`push_service`)."""
 
 import shlex
 import sys
@@ -67,8 +67,8 @@ def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
 def run_interruptible(
     settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]
 ) -> int:
-    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and
-    how to go on."""
+    """Run `work`. If a person stops it, print what is open (for all accounts if none is named) and
+    how to resume."""
     try:
         return interrupts.run_stoppable(work)
     except KeyboardInterrupt:
@@ -79,8 +79,8 @@ def run_interruptible(
 
 @contextmanager
 def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterator[None]:
-    """Progress is shown, the backup follows, and the run halts when a person stops it:
-    KeyboardInterrupt then."""
+    """Show progress, then back up. If a person stops the run, it halts and KeyboardInterrupt is
+    raised."""
     stop.call_on_stop(run.halt.set)
     with Progress(run):
         yield
@@ -88,7 +88,7 @@ def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterat
     stop.raise_if_stopped()
 
 
-# ---- what sends
+# ---- commands that send
 
 
 def _push_order(
@@ -114,14 +114,15 @@ def _push_order(
         document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
     code = print_results(document, is_json=arguments.json)
     first = order.first
-    if first and len(planned.rows) == first and not arguments.json:  # or there are no others
+    # fewer rows than that means that there are no others
+    if first and len(planned.rows) == first and not arguments.json:
         typed = vars(arguments) | {"first": None, "apply": False}
         print_lines(again("to send the other rows:", typed=typed))
     return code
 
 
 def print_results(document: output.Push, *, is_json: bool) -> int:
-    """Print what became of pushes; returns the exit code."""
+    """Print the results of pushes; returns the exit code."""
     if is_json:
         print_json(document)
     else:
@@ -156,15 +157,15 @@ _NOT_SENT = "nothing was sent; to send it:"
 def _command_lines(
     title: str, action: str, options: Sequence[Option], typed: Mapping[str, object]
 ) -> list[str]:
-    """The command that was typed, with --apply, as it can be pasted."""
+    """The command as it was typed, with --apply, ready to be pasted."""
     command = ["marketing-sync", "push", action, *typed_words(options, typed), "--apply"]
     piped = "… | " if str(typed.get("from")) == "-" else ""
     return ["", title, f"  {piped}{shlex.join(command)}"]
 
 
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
-    """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
-    incomplete."""
+    """Each sync runs alone: an error in one does not stop the others, but the exit code shows
+    it."""
     codes = list[int]()
     left = 0
     for audience in read_audiences(
@@ -190,7 +191,7 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
 def _audience_sync(
     arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop, audience: Audience
 ) -> tuple[int, int]:
-    """The exit code, and the requests that are left to be sent."""
+    """The exit code, and the number of requests left to send."""
     chosen = {name: getattr(arguments, name) for name in ("resync", "reject_limit", "if_plan")}
     found = find_difference(settings, audience, **chosen)
     print_lines([*report.render_lines("difference", found), *report.plan_lines(found.planned)])

@@ -1,11 +1,11 @@
-"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → report, and the
-audience syncs of a night, one step.
+"""Pushes in Dagster: one job per kind, with the steps plan → send → report, and the audience syncs
+of a night, as one step.
 
-Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the
+Belongs here: steps, their config and their metadata in the UI, without addresses. Not here: the
 work (`push_service`, `audience_syncs`), words (`push_report`).
 
-Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where
-it ended."""
+Steps only pass numbers to each other. A push is in the outbox, so a step that is run again resumes
+where it ended."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -153,7 +153,7 @@ def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
 
 @contextmanager
 def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
-    """One step of the push, of this attempt's run."""
+    """One step of the push, in this attempt's run."""
     settings: Settings = context.resources.settings
     with explain_failures(), open_outbox(settings.home) as outbox:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
@@ -162,8 +162,8 @@ def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
 def _report_results(
     context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False
 ) -> None:
-    """Write down what came of it and fail where a row is not as it was meant to be, or sending
-    `is_stopped`; what could not be read back does not fail by that."""
+    """Report the results. The step fails if a row was not applied, or if sending `is_stopped`; a
+    row that could not be read back is no failure."""
     results = conclude_push(run.settings, run.outbox, run.ran)
     back_up_push(run.settings)
     context.log.info(
@@ -177,15 +177,14 @@ def _report_results(
 
 
 def _make_failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure:
-    """Nothing that would be better for being tried again at once."""
+    """A failure that an immediate retry would not change."""
     return dg.Failure(text, metadata=metadata, allow_retries=False)
 
 
 @contextmanager
 def explain_failures(*raised: type[Exception]) -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI, except for errors of the classes `raised`,
-    which the step handles. Without the Redis of the rate limit the step waits and is tried
-    again."""
+    """Every error becomes one sentence in the UI, except errors of the classes `raised`, which the
+    step handles. If the Redis of the rate limit is missing, the step waits and is retried."""
     try:
         yield
     except raised:
@@ -199,11 +198,11 @@ def explain_failures(*raised: type[Exception]) -> Iterator[None]:
         raise _make_failure(mask_addresses(explain_error(error)[0])) from None
 
 
-# ---- what the UI shows
+# ---- metadata in the UI
 
 
 def counts_of(planned: Planned) -> dict[str, Any]:
-    """Rows by fate, and requests."""
+    """Numbers of rows by outcome, and of requests."""
     plan = planned.plan
     refused = sum(bad.by_service for bad in plan.bad)
     return {
@@ -229,13 +228,12 @@ def result_metadata(result: PushResult) -> dict[str, Any]:
     }
 
 
-# ---- audience syncs after a night's sync: a step behind the models, and what came of it for the
-# summary
+# ---- audience syncs after a night's sync: a step after the models, and its results for the summary
 
 
 class AudienceSyncs:
-    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without
-    addresses; `problems`, those of what went wrong; and how many `requests` it took."""
+    """Runs the enabled syncs. After a run: `lines`, the result of each, for people and without
+    addresses; `problems`, those of failed syncs; and the number of `requests`."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -244,7 +242,7 @@ class AudienceSyncs:
         self.requests = 0
 
     def run_syncs(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
-        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the
+        """Each sync runs alone: an error in one does not stop the others. `sandbox_url`: the
         sandbox that the night reads from; `picked`: options of `push activations`."""
         settings = (
             replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
@@ -269,7 +267,7 @@ class AudienceSyncs:
             return []
 
     def _note_refusal(self, settings: Settings, line: str) -> None:
-        """Report what was not pushed, which posts no alert of its own."""
+        """Report what was not pushed, without a separate alert."""
         self.lines.append(line)
         self.problems.append(line)
         if settings.alert_url:
@@ -302,7 +300,7 @@ class AudienceSyncs:
         self.problems += self.lines[-1:] if problems else []
 
     def build_asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
-        """The step that runs once everything in `after` is made."""
+        """The step that runs after everything in `after` was made."""
 
         @dg.asset(
             key="activations",
@@ -340,7 +338,6 @@ class AudienceSyncs:
 
 
 def standing_order(settings: Settings) -> dict[str, Any]:
-    """The run config of runs that nobody launches by hand: whoever switched activations on
-    confirmed them once and for all."""
+    """The run config of scheduled runs: the person who enabled activations confirmed them once."""
     confirmed = {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}}
     return confirmed if settings.activations else {}

@@ -1,5 +1,5 @@
 """Opens the reader of a run, with the sessions of all accounts and the home's archive and
-warehouse, and closes them after it. Not here: which accounts there are (`home.accounts`)."""
+warehouse, and closes them after it. Not here: the list of accounts (`home.accounts`)."""
 
 import datetime as dt
 import logging
@@ -216,8 +216,8 @@ def make_budget(
 
 
 class NightLimits(NamedTuple):
-    """What a night's plan goes by. `rates`: account → the requests per second expected of it, for
-    all accounts of the run."""
+    """The limits of a night's plan. `rates`: account → the expected requests per second, for all
+    accounts of the run."""
 
     minutes: int
     max_age_days: int
@@ -293,7 +293,7 @@ def _is_open(session: AccountSession) -> bool:
 
 
 def _explain_silence(sessions: Sequence[AccountSession]) -> Exception:
-    """The error of a home that is damaged, else one with the reason of every account."""
+    """The error of a damaged home, or one with the reasons of all accounts."""
     errors = [session.error for session in sessions if session.error]
     for error in errors:
         if not isinstance(error, MarketingApiError):

@@ -1,8 +1,8 @@
 """The snapshot of a home in a folder, made after each run and push, and its restore.
 
-A snapshot is a copy of the home as of one moment. It is made beside the previous one and takes its
-place by a rename, once every file has been checked: a damaged file of the home never replaces a
-good copy. What leads to other machines is not ours (`docs/backup.md`)."""
+A snapshot is a copy of the home as of one moment. It is made next to the previous one, and replaces
+it by a rename after every file was checked: a damaged file of the home never replaces a good copy.
+Copying snapshots to other machines is up to the user (`docs/backup.md`)."""
 
 import contextlib
 import datetime as dt
@@ -52,7 +52,7 @@ MANIFEST = "snapshot.json"
 _WAREHOUSE = "warehouse.duckdb"
 _OUTBOX = "outbox.sqlite"
 _LEDGER = f"archive/{LEDGER}"
-#: Files that appear whole and never change under their name.
+#: Files that appear as a whole and never change.
 _SEALED = tuple(f"archive/{pattern}" for pattern in PATTERNS)
 _CHANGING_FILES = (
     "archive/forgotten.json",
@@ -65,12 +65,12 @@ _CHANGING_FILES = (
     "pushes/*/*",
     "dagster/dagster.yaml",
 )
-#: Where any of these is, a restore would do harm.
+#: A restore into a folder with any of these would do harm.
 _IN_USE = ("archive", _OUTBOX, _WAREHOUSE, "published")
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What a snapshot holds. `files`: SHA-256 by path, in hexadecimal."""
+    """The content of a snapshot. `files`: SHA-256 by path, in hexadecimal."""
 
     made_at: dt.datetime
     home_id: str
@@ -79,8 +79,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def backup_folder(settings: Settings, folder: str = "") -> Path:
-    """Where the home's snapshot is. Raises SettingsError where no folder is set, or one in the
-    home."""
+    """The folder of the home's snapshot. Raises SettingsError if no folder is set, or one inside
+    the home."""
     folder = folder or settings.backup_dir
     if not folder:
         raise SettingsError("no backup folder is set: name one, or set MARKETING_BACKUP_DIR")
@@ -89,7 +89,7 @@ def backup_folder(settings: Settings, folder: str = "") -> Path:
 
 
 def read_snapshot(place: Path) -> Snapshot | None:
-    """None when there is none. Raises WarehouseError."""
+    """None if there is none. Raises WarehouseError."""
     found = place if place.exists() else _path_beside(place, "old")
     try:
         return msgspec.json.decode((found / MANIFEST).read_bytes(), type=Snapshot)
@@ -107,8 +107,8 @@ def read_snapshot(place: Path) -> Snapshot | None:
 
 
 def check_place(settings: Settings, place: Path) -> Snapshot | None:
-    """The snapshot that is there. Raises ForeignFolder where it is not of this home: a home that
-    was created again must not take the place of the one that was lost."""
+    """The snapshot in the folder. Raises ForeignFolder if it is of another home: a home that was
+    created again must not replace the lost one's snapshot."""
     before = read_snapshot(place)
     home_id = identity_of(settings.home).home_id
     is_other = before.home_id != home_id if before else place.exists() and any(place.iterdir())
@@ -122,8 +122,8 @@ def check_place(settings: Settings, place: Path) -> Snapshot | None:
 
 
 def check_backup(settings: Settings) -> None:
-    """Before a run: that its backup will take no other home's place. Raises ForeignFolder. What
-    else is wrong there is reported when the run ends."""
+    """Check before a run that its backup will not replace another home's. Raises ForeignFolder.
+    Other problems of the folder are reported at the end of the run."""
     if settings.backup_dir:
         try:
             check_place(settings, backup_folder(settings))
@@ -134,9 +134,10 @@ def check_backup(settings: Settings) -> None:
 
 
 def back_up(settings: Settings, folder: str = "") -> Snapshot:
-    """Replace the snapshot. Safe while others use the home, and to be killed at any moment.
+    """Replace the snapshot. Other processes may use the home meanwhile, and this may be killed at
+    any moment.
 
-    Raises ForeignFolder, SettingsError, and WarehouseError with the name of what is damaged."""
+    Raises ForeignFolder, SettingsError, and WarehouseError with the name of a damaged file."""
     home = settings.home
     place = backup_folder(settings, folder)
     with in_use(home), begin_stage("backup"), hold_lock(home / ".backup"):
@@ -178,7 +179,7 @@ def _swap_folders(part: Path, place: Path) -> None:
 
 
 def _finish_swap(place: Path) -> None:
-    """A kill between the two renames leaves the previous snapshot under its other name."""
+    """After a kill between the two renames, the previous snapshot still has its other name."""
     if not place.exists():
         with contextlib.suppress(FileNotFoundError):
             _path_beside(place, "old").rename(place)
@@ -190,8 +191,8 @@ Copy = Callable[[Path, Path], object]
 def _list_copies(
     settings: Settings, place: Path, before: Snapshot | None
 ) -> Iterator[tuple[str, Copy]]:
-    """What is copied, and how. The order is that of reference: the archive may have more than the
-    tables, never less."""
+    """What is copied, and how. Files that refer to others come first: the archive may have more
+    than the tables, never less."""
     home = settings.home
     if (home / _WAREHOUSE).exists():
         yield _WAREHOUSE, lambda source, target: _copy_warehouse(settings, source, target)
@@ -210,9 +211,9 @@ def _list_copies(
 
 
 def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | None) -> None:
-    """Read all of the log of loads, whose rows have checksums. It begins as that of the previous
-    snapshot, unless people were forgotten since: where a ledger is lost, the next run begins an
-    empty one."""
+    """Read all of the log of loads, whose rows have checksums. It must begin like that of the
+    previous snapshot, unless people were forgotten since: if a ledger is lost, the next run begins
+    an empty one."""
     first, *_ = [*archive.ledger.list_loads(), None]
     files = before.files if before else {}
     checkpoints = {name for name in files if Path(name).match(f"archive/{CHECKPOINTS}")}
@@ -230,7 +231,7 @@ def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | Non
 
 
 def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
-    """Every value of the copy is read: DuckDB compares each block with its checksum."""
+    """Every value of the copy is read, since DuckDB compares each block with its checksum."""
     with open_database(source, read_only=True, **waiting_options(settings)):
         copy_locked(source, target)
     try:
@@ -261,8 +262,8 @@ def _copy_sqlite(source: Path, target: Path) -> None:
 
 
 def _link_file(source: Path, target: Path) -> None:
-    """A second name of the file, which takes no room; a copy on another disk."""
-    with contextlib.suppress(FileNotFoundError):  # merged meanwhile
+    """A second name of the file, which takes no space; a copy if it is on another disk."""
+    with contextlib.suppress(FileNotFoundError):  # the file was merged meanwhile
         try:
             os.link(source, target)
         except OSError:
@@ -280,7 +281,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) -> None:
-    """Files that never change are those of the previous snapshot."""
+    """Files that never change must be those of the previous snapshot."""
     gone = list_retired(archive_of(home))
     for path, digest in (before.files if before else {}).items():
         is_sealed = any(Path(path).match(pattern) for pattern in _SEALED)
@@ -305,13 +306,13 @@ def _hash_file(path: Path) -> str:
 
 
 def back_up_run(settings: Settings) -> str:
-    """Back up what a run did, where a folder is set; why it could not be, which is posted: Dagster
-    calls such a run a success."""
+    """Back up after a run, if a folder is set. Returns why it failed, which is also posted, since
+    Dagster shows such a run as a success."""
     try:
         if settings.backup_dir:
             back_up(settings)
         return ""
-    except Exception as error:  # whatever it is, the run is done
+    except Exception as error:  # any error: the run itself is complete
         text = f"the run is done, but not backed up: {explain_error(error)[0]}"
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {text}"})
@@ -325,15 +326,15 @@ def back_up_push(settings: Settings) -> None:
         log.warning("%s", warning)
 
 
-# ---- the way back
+# ---- restore
 
 
 def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
     """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so
-    that an activity is looked for before it is sent. An interrupted restore resumes.
+    that an activity is looked up before it is sent. If it is interrupted, the next call resumes.
 
     Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError
-    with the names of files that are missing or damaged; the home then cannot be used."""
+    with the names of missing or damaged files; then the home cannot be used."""
     home = settings.home
     place = backup_folder(settings, folder)
     snapshot = read_snapshot(place)
@@ -369,7 +370,8 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
 
 
 def _bring_back(place: Path, home: Path, path: str, digest: str) -> bool:
-    """Whether the file is there as it was; one that leads out of either folder is not taken."""
+    """Whether the file was restored unchanged. A path that leads out of either folder is
+    refused."""
     source = place / path
     target = home / path
     is_inside = source.resolve().is_relative_to(place.resolve()) and ".." not in Path(path).parts

@@ -1,10 +1,13 @@
-"""Deletes people from a home, for good: `forget`.
+"""Deletes people from a home permanently: `forget`.
 
-In this order: their fingerprints go on the list, so that nothing about them is archived again; rows
-about them are deleted, from outbox, pushes and warehouse; a checkpoint of the tables replaces all
-bodies of responses; logs go; what is made of the warehouse is made again. A work list says who is
-being forgotten. It is written first and removed last: whatever is interrupted is done again as a
-whole. Not here: which rows are about somebody (`warehouse.person`)."""
+The steps, in this order:
+- Their fingerprints are added to the list, so that nothing about them is archived again.
+- Rows about them are deleted from outbox, pushes and warehouse.
+- A checkpoint of the tables replaces all bodies of responses.
+- Logs are deleted, and everything that is made from the warehouse is made again.
+
+A work list names the people. It is written first and removed last: if an erasure is interrupted,
+all of it is repeated. Not here: which rows are about a person (`warehouse.person`)."""
 
 import uuid
 from collections import Counter
@@ -35,11 +38,11 @@ from write_back.forgetting import delete_from_outbox, delete_from_pushes
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
 
-#: Files that may name anybody and are of use for a while only; the last is what a killed erasure
-#: leaves.
+#: Files that may name people and are only useful for a while; a killed erasure leaves the last one.
 _LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
 
-#: Steps after the warehouse, by place. Each returns how many rows the place has then.
+#: Steps after the warehouse, by place. Each returns the number of rows that the place has
+#: afterwards.
 Afterwards = Mapping[str, Callable[[], int]]
 
 
@@ -49,8 +52,8 @@ _NOT_REACHED = "not reached"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """How many rows about people were deleted in one place, or how many rows it has that was
-    written again. `outcome`: which of it, in words."""
+    """The number of deleted rows about people in one place, or of all rows in a place that was
+    written again. `outcome`: which of the two, in words."""
 
     place: str
     rows: int
@@ -62,8 +65,8 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class WorkList(msgspec.Struct):
-    """Who is being forgotten. `is_home_done`: only what is made of the warehouse is left to be
-    done, and nobody is named any more."""
+    """The people who are being forgotten. `is_home_done`: only copies made from the warehouse are
+    left, and the list names nobody any more."""
 
     erasure_id: str
     people: list[Person]
@@ -80,7 +83,7 @@ def read_work_list(home: Path) -> WorkList | None:
 def find_people(
     settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]
 ) -> list[Person]:
-    """The people with these addresses or contact ids, whether they are known or not; each with all
+    """The people with these addresses or contact ids, even if they are unknown; each with all
     contacts and addresses that the warehouse knows of them."""
     with open_warehouse(settings, read_only=True) as connection:
         found = [find_person(connection, account, address, None) for address in addresses]
@@ -93,7 +96,7 @@ def find_people(
 
 def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     """What `forget_people` would delete. Nothing is changed."""
-    anybody = Forgotten(b"")  # any key tells them apart
+    anybody = Forgotten(b"")  # any key distinguishes them
     forgotten = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
     with in_use(settings.home):
         places = list(_erase_pushes(settings.home, forgotten, apply=False))
@@ -105,7 +108,7 @@ def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
 def forget_people(
     settings: Settings, people: Sequence[Person], afterwards: Afterwards
 ) -> list[Place]:
-    """Delete these people, and those of an interrupted erasure; return what was deleted where. A
+    """Delete these people, and those of an interrupted erasure; returns what was deleted where. A
     place that was not reached is tried again by the next call. `afterwards` runs after the
     warehouse is done."""
     home = settings.home
@@ -149,7 +152,7 @@ def _delete_in_home(
             load_requests(connection, archive)
             copied = workspace.place_file("warehouse.duckdb")
             copy_database(connection, copied)
-            # so that no log of the old file is left beside the new one
+            # so that no log of the old file is left with the new one
             fetch_rows(connection, "checkpoint")
             copied.chmod(0o600)
             move_into_place(copied, settings.warehouse_path)
@@ -169,7 +172,7 @@ def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[
 
 
 def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
-    """With what was deleted in one more place, or deleted there once more after an interruption."""
+    """Add what was deleted in one more place, or again after an interruption."""
     counts = Counter({place.place: place.rows for place in places})
     counts[added.place] += added.rows
     return [Place(place, count) for place, count in counts.items() if count]

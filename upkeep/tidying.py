@@ -1,5 +1,5 @@
-"""Deletes what a home keeps no longer (MARKETING_KEEP): rows before models are built, files after a
-run that has read. The next run completes an interrupted one.
+"""Deletes data that a home no longer keeps (MARKETING_KEEP): rows before models are built, files
+after a run that has read. The next run completes an interrupted one.
 
 Not here: how (`warehouse.retention`, `pipelines.dagster_internals`), for how long
 (`warehouse.policies`)."""
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def let_go_of_rows(settings: Settings) -> None:
-    """What models are made of is what is kept. Notes how large the home is, too."""
+    """Models are only made from rows that are kept. Records the size of the home, too."""
     if settings.warehouse_path.exists():
         with open_tables(settings) as connection:
             let_go(connection, settings.kept, utc_now())
@@ -31,8 +31,8 @@ def let_go_of_rows(settings: Settings) -> None:
 
 
 def tidy_home(settings: Settings, prune_runs: Callable[[Path, datetime], object]) -> None:
-    """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a moment. What
-    goes wrong is logged: the run is done, and the next one tries again."""
+    """Merge and drop files; `prune_runs` drops the UI's runs of a home from before a time. Errors
+    are logged: the run is complete, and the next one tries again."""
     try:
         with in_use(settings.home), begin_stage("tidying up"):
             compact_archive(settings.home, settings.kept, utc_now())

@@ -16,7 +16,7 @@ from pipelines.schedules import ALL_DUE, DAYS_TAG
 from tests.dialects.server import Options, serve
 from tests.fixtures import no_report
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

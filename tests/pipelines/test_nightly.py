@@ -171,7 +171,6 @@ def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(
     assert run(all=True)[timeline] == 100
 
 
-@pytest.mark.slow
 def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
     result = run_job(sources.lists)
     found = {

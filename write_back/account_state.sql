@@ -1,4 +1,4 @@
--- What is asked of the warehouse about one account; `$keys`: JSON, a list of what is asked about.
+-- Queries about one account. `$keys`: a JSON list of the addresses, ids or lists in question.
 
 -- business
 select timezone from source.business where account = $account;
@@ -10,7 +10,7 @@ select list_id, name from source.lists where account = $account and _deleted_at 
 select list_id, field_id, label from source.list_fields where account = $account and _deleted_at is null
 order by list_id, field_id;
 
--- A warehouse that the version before has written last has no column of the name `last_request`: then NULL.
+-- In a warehouse of the version before, the column `last_request` is missing: then NULL.
 -- read
 select listed.* from (select null::bigint as last_request) as n, lateral (
     select substr(scope, 9)::bigint as list_id, epoch(as_of), last_request

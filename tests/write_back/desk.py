@@ -78,7 +78,8 @@ class Desk:
         before, open_ = self.client.statistics.requests, self.outbox.list_open("main")
         with self.outbox.hold_sender("main"):
             stopped = Sending(self.outbox, self.client, "main", **({"policy": QUICK} | options)).send_all()
-        now = Counter(self.outbox.find_entry(entry.item_id).state for entry in open_)
+        states = {entry.item_id: entry.state for entry in self.outbox.changed_since(-1)}
+        now = Counter(states[entry.item_id] for entry in open_)
         unknown = now[State.UNKNOWN] + now[State.SENDING]
         requests = self.client.statistics.requests - before
         return Sent(now[State.APPLIED], now[State.REJECTED], unknown, now[State.PLANNED], requests, stopped)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from marketing_api.operations import contacts
 from write_back.item import Expected, Item, Plan, Reason, Source
 from write_back.kinds import ACTIVITIES, CONTACTS, TAGS
+from write_back.outbox.outbox import Entry, Outbox
 
 
 def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") -> Item:
@@ -49,6 +50,10 @@ def contact(
         expected=Expected(status=word, fields=values, lists=list(list_ids)),
         email=email,
     )
+
+
+def find_entry(outbox: Outbox, item_id: int) -> Entry:
+    return next(entry for entry in outbox.changed_since(-1) if entry.item_id == item_id)
 
 
 def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: Sequence[Reason] = ()) -> Plan:

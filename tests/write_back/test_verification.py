@@ -15,7 +15,7 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk, Verified
-from tests.write_back.plans import activity, contact
+from tests.write_back.plans import activity, contact, find_entry
 from write_back.item import RetryPolicy, State
 from write_back.kinds.contact_verification import compare_contacts
 
@@ -106,7 +106,7 @@ def test_a_sample_is_one_in_twenty_and_everything_that_was_ever_unknown(desk: De
     looked_up = desk.asked("getcontactbyemail")
     told = checked(desk, push_id)
     assert told.checked == 3  # the lost one, and 5 % of 39
-    assert desk.outbox.find_entry(lost.item_id).state is State.VERIFIED
+    assert find_entry(desk.outbox, lost.item_id).state is State.VERIFIED
     assert told.requests == desk.asked("getcontactbyemail") - looked_up == 3
 
 

@@ -1,11 +1,11 @@
 """How the bytes of a text file become text. No other module decodes a file. The first case decides:
 
-    a byte-order mark  → the encoding that it stands for
+    a byte-order mark  → its encoding
     --encoding NAME    → that encoding
     otherwise          → UTF-8
 
-A file that is not in that encoding is refused, since the bytes alone do not say which letters are
-meant. Not here: what text means (`files`)."""
+A file that is not in that encoding is refused, because the bytes alone do not show which letters
+they are. Not here: reading the text (`files`)."""
 
 import codecs
 

@@ -160,9 +160,9 @@ def _count_columns(text: str, delimiter: str) -> int:
 def _read_records(
     name: str, text: str, budget: InputBudget, delimiter: str, lines: list[int]
 ) -> Iterator[list[str]]:
-    """Strict, since a quotation mark that is never closed would swallow the rest of the file into
-    one cell. A blank may stand between a delimiter and the quotation mark behind it. `lines` gets
-    the line on which each record begins."""
+    """The records, read strictly: an unclosed quotation mark would otherwise put the rest of the
+    file into one cell. A blank before an opening quotation mark is allowed. `lines` gets the line
+    on which each record begins."""
     stream = io.StringIO(text, newline="")
     reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True, strict=True)
     line = 1

@@ -51,7 +51,7 @@ def read_address(cell: Cell) -> str:
         raise BadValue("the e-mail address has quotes around it: take them away")
     if text.endswith(">") and " <" in text:
         raise BadValue(
-            "a name stands beside the e-mail address: leave only what is between < and >"
+            "the cell has a name and an e-mail address: leave only what is between < and >"
         )
     if text.count("@") > 1:
         raise BadValue("the cell has more than one @: write one e-mail address per row")

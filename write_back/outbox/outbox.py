@@ -267,9 +267,6 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def find_push(self, push_id: int) -> Push | None:
         return next(map(read_push, self.fetch_rows("push", push_id=push_id)), None)
 
-    def find_entry(self, item_id: int) -> Entry:
-        return self._read_entries("entry", item_id=item_id)[0]
-
     def list_entries(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
         """The push's entries, in order of sending; then rejected and idle rows."""
         return self._read_entries("items", push_id=push_id, states=states)

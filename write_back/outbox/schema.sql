@@ -1,4 +1,4 @@
--- The outbox, as `store.VERSION` has it: a change of it is another version.
+-- The outbox. A change of these tables needs a new `store.VERSION`.
 create table push (
     push_id integer primary key autoincrement,
     account text not null,

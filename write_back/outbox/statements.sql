@@ -1,5 +1,5 @@
--- What `outbox.py` reads and changes, by name. `state in ('planned', 'sending', 'unknown')` is written as
--- the partial index has it.
+-- The statements of `outbox.py`, by name. `state in ('planned', 'sending', 'unknown')` has to be written as in
+-- the partial index.
 
 -- ---- looking
 
@@ -20,9 +20,6 @@ from push where :account is null or account = :account order by push_id desc lim
 -- push
 select push_id, account, kind, source_name as source, row_count, begun_at, options
 from push where push_id = :push_id;
-
--- entry
-select * from entry where item_id = :item_id;
 
 -- items
 select * from entry
@@ -67,8 +64,8 @@ from effect join item using (item_id)
 where account = :account and kind = :kind and subject >= :first and subject < :behind
     and state in ('applied', 'verified');
 
--- A row that is part of several items is as far as the one least far; `ranked`: states from there on.
--- What was done with a mismatch on read-back has a rank of its own.
+-- A row that is part of several items has the first state in `ranked` that one of them has. A mismatch on
+-- read-back has a separate rank.
 -- rows_by_state
 with ranks as (select key as rank, value as state from json_each(:ranked)),
 worst as (
@@ -116,7 +113,7 @@ where account = :account and json_extract(options, '$.is_read_back') = 0
         select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified', 'unknown')
     );
 
--- ---- taking in
+-- ---- enqueueing
 
 -- add_push
 insert into push (
@@ -182,14 +179,14 @@ set state = 'sending', attempts = attempts + 1, sent_at = :now, changed_at = :no
     expected = coalesce(:expected, expected), revision = :revision
 where item_id = :item_id and state = 'planned';
 
--- Whatever was read back before, of this push something leaves now.
+-- Something of this push is sent now, so it has to be read back again.
 -- unread
 update push
 set options = json_set(options, '$.is_read_back', json('false'))
 where push_id = (select push_id from item where item_id = :item_id)
     and json_extract(options, '$.is_read_back') is not 0;
 
--- From now on what an item touches is known by the contact's id, too.
+-- The item's subjects by address also get the contact's id.
 -- name_contact
 insert or ignore into effect (account, kind, subject, item_id, content)
 select account, kind, :contact_id || substr(subject, length(normal_form(email)) + 1), item_id, content
@@ -269,7 +266,7 @@ delete from effect where item_id in (
 -- prune
 delete from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before);
 
--- ---- resuming with a copy or a backup, which was made before the requests of its pushes left
+-- ---- resuming with a copy or a backup that is older than some requests
 
 -- doubt_maybe_sent
 update item
@@ -278,7 +275,7 @@ set state = 'unknown', message = 'the outbox was damaged: whether it was sent is
     changed_at = :now, revision = :revision
 where state in ('planned', 'sending') and operation is not null;
 
--- What is not idempotent, of contacts that are not known, cannot be looked for.
+-- An item that is not idempotent can be looked for only if its contact is known.
 -- doubt_not_to_be_found
 update item
 set state = 'rejected', message = 'the outbox was damaged: whether it was sent is not known',
@@ -287,7 +284,7 @@ set state = 'rejected', message = 'the outbox was damaged: whether it was sent i
 where state = 'unknown' and contact_id is null
     and push_id in (select push_id from push where kind in (select value from json_each(:not_idempotent)));
 
--- ---- forgetting people (`write_back.forgetting`, whose functions these are)
+-- ---- forgetting people (with functions of `write_back.forgetting`)
 
 -- theirs
 create temp table theirs as

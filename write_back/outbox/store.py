@@ -286,14 +286,12 @@ def describe_damage(path: Path, text: str) -> str:
     error = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return (
-            f"{error}, and there is no copy. Move it away to begin a new one; what was sent "
-            "is then only "
-            "known from sync.writebacks"
+            f"{error}, and there is no copy. Move it away to begin a new one; what was sent is "
+            "then only known from sync.writebacks"
         )
     return (
-        f"{error}. `marketing-sync rebuild` goes on with its copy, and what may have been "
-        "sent since is "
-        "looked for before it is sent"
+        f"{error}. `marketing-sync rebuild` resumes with its copy, and what may have been sent "
+        "since is looked for before it is sent"
     )
 
 

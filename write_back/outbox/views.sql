@@ -1,5 +1,4 @@
--- What statements read beside the tables: temporary views of each connection, so that a change of them
--- changes no file.
+-- Views for the statements. They are temporary, so a change of them does not change the file.
 
 create temp view entry as
 select
@@ -9,7 +8,7 @@ select
     request_id, run, revision
 from item join push using (push_id);
 
--- Items of which a later one has changed, or is to change, something that they would set back.
+-- Items with a subject that a later item has changed or is going to change: sending them again would undo that.
 create temp view superseded as
 select mine.item_id
 from effect as mine
@@ -17,8 +16,8 @@ join effect as other using (account, kind, subject)
 join item as newer on newer.item_id = other.item_id
 where other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected');
 
--- What the service rejected, did otherwise, or may not have done. What was sent to a known contact may have
--- arrived, whatever was said.
+-- Items that were rejected, have a mismatch, or have an unknown outcome. A request to a known contact may have
+-- arrived even if the service refused it.
 create temp view retriable as
 select
     item_id, push_id, account, kind, sent_at is not null and contact_id is not null as may_have_arrived,

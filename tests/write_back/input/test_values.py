@@ -89,7 +89,7 @@ def test_what_stands_around_an_address_is_refused(text: str) -> None:
 
 
 def test_what_is_more_than_an_address_is_said() -> None:
-    with pytest.raises(BadValue, match="a name stands beside"):
+    with pytest.raises(BadValue, match="has a name and an e-mail address"):
         read_address("Ann <ann@example.com>")
     with pytest.raises(BadValue, match="more than one @"):
         read_address("ann@example.com, bo@example.com")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.write_back.plans import a_plan, activity, contact, tag
+from tests.write_back.plans import a_plan, activity, contact, find_entry, tag
 from write_back.item import BeforePush, Expected, Reason, RevertedValues, State
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox import outbox as outbox_module
@@ -55,7 +55,7 @@ def test_changes_within_another_are_kept_together_or_not_at_all(path: Path) -> N
         with outbox.open_change():
             outbox.claim_item(first.item_id)
             outbox.settle_item(first.item_id, State.APPLIED)
-        assert outbox.find_entry(first.item_id).state is State.APPLIED
+        assert find_entry(outbox, first.item_id).state is State.APPLIED
 
 
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_claimed_item_is_claimed_once(path: Path) -> None:
         (entry,) = outbox.list_entries(push_id)
         assert outbox.claim_item(entry.item_id)
         assert not other.claim_item(entry.item_id)
-        assert other.find_entry(entry.item_id).attempts == 1
+        assert find_entry(other, entry.item_id).attempts == 1
 
 
 def test_what_was_being_sent_when_the_sender_died_is_unknown(path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_was_never_sent_cannot_be_done(path: Path, state: State) -> None:
         (entry,) = outbox.list_entries(outbox.enqueue_plan(a_plan(tag(2))))
         with pytest.raises(ValueError, match="cannot become"):
             outbox.settle_item(entry.item_id, state)
-        assert outbox.find_entry(entry.item_id).state is State.PLANNED
+        assert find_entry(outbox, entry.item_id).state is State.PLANNED
 
 
 def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
@@ -209,7 +209,7 @@ def test_what_was_certainly_not_sent_is_as_if_never_claimed(path: Path) -> None:
         (before,) = outbox.list_entries(outbox.enqueue_plan(a_plan(tag(2))))
         outbox.claim_item(before.item_id)
         outbox.unclaim_item(before.item_id)
-        after = outbox.find_entry(before.item_id)
+        after = find_entry(outbox, before.item_id)
         assert (after.state, after.attempts, after.sent_at) == (State.PLANNED, 0, None)
 
 
@@ -297,7 +297,7 @@ def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> N
         outbox.claim_item(entry.item_id)
         outbox.settle_item(entry.item_id, State.UNKNOWN)
         assert outbox.retry_items("main", not_idempotent=NOT_IDEMPOTENT).planned == 1
-        after = outbox.find_entry(entry.item_id)
+        after = find_entry(outbox, entry.item_id)
         assert (after.state, after.attempts) == (State.UNKNOWN, 0)
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tests.depth import examples
 from tests.waiting import HANGS_S
-from tests.write_back.plans import a_plan, activity, tag
+from tests.write_back.plans import a_plan, activity, find_entry, tag
 from write_back.item import OPEN, State
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox.outbox import Entry, Outbox
@@ -179,7 +179,7 @@ def test_a_full_disk_changes_nothing_and_says_so(path: Path) -> None:
         with pytest.raises(OutboxFull, match="free some and run the command again"):
             outbox.enqueue_plan(a_plan(*[tag(row) for row in range(2000)]))
         assert len(outbox.list_pushes()) == 1
-        assert outbox.find_entry(entry.item_id).state is State.SENDING
+        assert find_entry(outbox, entry.item_id).state is State.SENDING
         connection.execute("pragma max_page_count = 1000000")
         outbox.settle_item(entry.item_id, State.APPLIED)
 

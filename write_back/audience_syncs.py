@@ -423,7 +423,7 @@ def _make_rows(audience: Audience, removed: Sequence[str]) -> Rows:
     return Rows(
         cells,
         list(range(2, 2 + count)),
-        Source(f"{SOURCE}{audience.sync.name}", ""),
+        Source(f"{SOURCE}{audience.sync.name}"),
         {place + 2: reason for place, reason in audience.faults.items()},
     )
 

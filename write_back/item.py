@@ -167,8 +167,8 @@ class Reason:
 class Source:
     """The source of rows: the file's name or `query`, and a hash of all cells."""
 
-    name: str
-    content_hash: str
+    name: str = ""
+    content_hash: str = ""
 
 
 class Earlier(NamedTuple):

@@ -2,7 +2,7 @@
 Dagster's steps and audience syncs.
 
     planned = plan_push(settings, order)                         # no request, nothing is written
-    push_id = enqueue(settings, planned, run=…)                  # durable from here on
+    push_id = enqueue_push(settings, planned, run=…)             # durable from here on
     results = finish_push(settings, outbox, Ran(…, push_id))     # sends, verifies, concludes
 
 Their callers differ in input and display only. Belongs here: the order of the steps, and resuming
@@ -293,7 +293,7 @@ class PushRun:
         self.ran.earlier = pushes.difference([self.ran.push_id])
 
     def _load_labels(self) -> Labels:
-        """List → field → label, since some services show values by label. None while another
+        """List → field → label, since some services show values by label. Empty while another
         process has the warehouse; values are then found by id only."""
         try:
             return load_known(self.settings, self.ran.account).lists.fields

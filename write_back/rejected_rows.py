@@ -77,7 +77,7 @@ def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
     if rows is None:
         numbers = {row for reason in reasons for row in reason.rows}
         rows = Rows({}, sorted(numbers))
-    rows = replace(rows, source=Source(push.source, ""))
+    rows = replace(rows, source=Source(push.source))
     chosen = {name: push.options.get(name) for name in _REPEATED}
     options = {name: value for name, value in chosen.items() if value}
     rejected = _make_rejected(rows, reasons, push.push_id)
@@ -157,12 +157,10 @@ def defuse_cell(text: str) -> str:
 
 
 def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
-    """Keep these rows of the input: the service may refuse them later, when the file may be
-    gone."""
+    """Store these rows of the input. When the service refuses them later, the file may be gone."""
     kept_numbers = set(numbers)
-    kept = rows.take_rows(
-        place for place, number in enumerate(rows.numbers) if number in kept_numbers
-    )
+    places = [place for place, number in enumerate(rows.numbers) if number in kept_numbers]
+    kept = rows.take_rows(places)
     columns: dict[str, list[Any]] = {"": kept.numbers}
     columns |= {name: list(map(kept_text, column)) for name, column in kept.cells.items()}
     columns[PLACE] = [rows.places.get(number) for number in kept.numbers]

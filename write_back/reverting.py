@@ -52,7 +52,7 @@ class Revert:
 
     def make_rows(self, push_id: int) -> Rows:
         numbers = list(range(1, 1 + self._count_rows()))
-        return Rows(self.columns, numbers, Source(f"revert of push {push_id}", ""))
+        return Rows(self.columns, numbers, Source(f"revert of push {push_id}"))
 
     def guard_plan(self, plan: Plan) -> Plan:
         """The plan whose requests are sent only while the contact is as the push left it."""

@@ -112,7 +112,7 @@ class Sending:
         self._batches: Iterator[list[Entry]] = iter(())
         self._schedule = Schedule()
         self._unknown: dict[_Task, float] = {}  # since when the outcome is unknown
-        #: When an unknown outcome is looked into, or a task is tried again whose person does not
+        #: When an unknown outcome is looked up, or a task is tried again whose contact does not
         #: show yet.
         self._due: dict[_Task, float] = {}
         self._in_row: Counter[type] = Counter()
@@ -272,7 +272,7 @@ class Sending:
                 self._on_unavailable(task, str(result))
             case InvalidCall():
                 self._settle_task(task, State.REJECTED, message=str(result))
-            # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: all stops
+            # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: sending stops
             case _:
                 self._outbox.unclaim_item(task.item_id)
                 self._stop_sending(_describe_stop(result))

@@ -15,7 +15,7 @@ from write_back.kinds import TAGS
 from write_back.kinds.tags import ADD, find_latest
 from write_back.outbox.outbox import Claim, Outbox
 
-#: What the source of an audience sync's push begins with.
+#: The beginning of the source's name in pushes of audience syncs.
 SOURCE = "activation "
 
 

@@ -72,7 +72,7 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
 
 
 def _make_row(entry: Entry) -> dict[str, Any]:
-    """The row of `sync.writebacks`; it ignores other columns."""
+    """The entry for `sync.writebacks`, which ignores values that it has no column for."""
     kind = KINDS[entry.kind]
     row = {column.name: getattr(entry, column.name) for column in fields(entry)}
     for name in ("planned_at", "sent_at", "done_at", "verified_at"):

@@ -18,8 +18,8 @@ from write_back.item import Options
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """`names`: our column → how an input may call it. `needs`: of each group at least one column
-    has to be there."""
+    """The columns of a kind. `names`: our column → its exact names in an input; `needs`: groups of
+    columns; an input must have at least one column of each group."""
 
     names: Mapping[str, tuple[str, ...]]
     needs: tuple[tuple[str, ...], ...]
@@ -30,8 +30,8 @@ class Spec:
 SPELLINGS: Mapping[str, Sequence[str]] = tomllib.loads(
     Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8")
 )
-#: What people put between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may tell
-#: names apart, like `C` and `C#`.
+#: Signs between and around words: `e-mail`, `Tag(s)`, `Phone:`. Other signs may distinguish names,
+#: like `C` and `C#`.
 _FILLERS = str.maketrans("", "", "-‐‑–_.:*()")
 #: Letters of a name that are compared to suggest another name: the time grows with their product.
 _LONGEST_NAME = 100
@@ -71,8 +71,8 @@ def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
 
 
 def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
-    """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError
-    when columns are missing, unknown or there twice: one sentence about all of them."""
+    """The columns that a kind takes; `fields`: ids and labels of custom fields. Raises InputError,
+    with one sentence about all missing, unknown or repeated columns."""
     names = _Names(spec, fields)
     called = _name_titles(rows, options, names)
     found = _find_titles(called)

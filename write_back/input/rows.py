@@ -111,7 +111,7 @@ class InputError(WrongUse):
 class Rows:
     """The rows of an input, column by column, without empty rows.
 
-    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below
+    `numbers`: row numbers as people count: in a spreadsheet the header is 1 and the first row below
     it 2; the first row of a query or a Parquet file is 1. `faults`: row number → why the row cannot
     be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
     matters where the column is used. `places`: row number → where the row is in its file, if that
@@ -119,7 +119,7 @@ class Rows:
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
-    source: Source = field(default=Source("", ""))
+    source: Source = field(default=Source())
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     cell_faults: Mapping[str, Mapping[int, str]] = field(default_factory=dict, repr=False)

@@ -1,3 +1,3 @@
-select subject, as_of, coverage_rate, part_count, read_part_count, is_overdue, rejected_count,
+select subject, as_of, coverage_rate, is_overdue, rejected_count,
     odd_date_count, reason
 from marts.data_freshness where account = $account order by coverage_rate, subject

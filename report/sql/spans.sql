@@ -9,10 +9,9 @@ ratings as (
     where account = $account group by place
 ),
 weeks as (select * from marts.period_summary where account = $account and period = 'week')
-select spans.begins_on, if(count(campaign_count) = 13, sum(campaign_count), null) as campaign_count, sum(delivered_count) as delivered_count,
-    sum(opened_count) as opened_count, sum(clicker_count) as clicker_count,
-    if(count(online_review_count) = 13, sum(online_review_count), null) as online_review_count, any_value(mean_rating) as average_rating,
+select if(count(campaign_count) = 13, sum(campaign_count), null) as campaign_count, sum(delivered_count) as delivered_count,
+    sum(opened_count) as opened_count, any_value(mean_rating) as average_rating,
     any_value(ratings.rating_count) as rating_count,
     if(count(redeemed_count) = 13, sum(redeemed_count), null) as redeemed_count
 from spans left join ratings using (place) left join weeks on weeks.begins_on between spans.begins_on and spans.begins_on + 90
-group by place, spans.begins_on order by place
+group by place order by place

@@ -29,7 +29,7 @@ summed as (
 )
 select begins_on, campaign_count, sent_count,
     case when exists (from automated) then coalesce(message_count, 0) end as automation_count,
-    opened_count, clicker_count, open_rate, click_rate, joined_count, left_count, visit_count,
+    open_rate, click_rate, joined_count, left_count, visit_count,
     good_count, bad_count, online_review_count, average_rating, rating_count, mention_count, social_click_count, redeemed_count
 from summed left join (from marts.period_summary where account = $account and period = 'week') using (begins_on)
 left join automated using (begins_on)

@@ -90,6 +90,7 @@ def test_plan(command: Command, service: Sandbox) -> None:
     )
 
 
+@pytest.mark.usefixtures("unrecorded")
 def test_a_sync_says_what_it_came_to(command: Command, service: Sandbox) -> None:
     ran = command("sync", "--only", "lists", "contacts", "--json", sandbox=service)
     found = document(ran, output.SyncResult)

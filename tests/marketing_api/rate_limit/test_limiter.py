@@ -97,7 +97,7 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
             time.sleep(0.001)
     limiter.learn(
         slot,
-        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.3),
+        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 2),
         refused=True,
     )
     threads.append(in_thread(wait("refused", first=True)))

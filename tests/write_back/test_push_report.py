@@ -105,7 +105,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     start = lines.index("columns")
     assert [" ".join(line.split()) for line in lines[start + 1 : start + 4]] == [
         'email ← "E-Mail" a@example.com; none → invalid',
-        'First name ← "Vor name"',
+        'First name ← "Vor name" (empty)',
         "left out: Notes",
     ]
     assert (
@@ -120,6 +120,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     )
     assert 'email ← "E-Mail"' in "".join(discreet)
     assert "@" not in "".join(discreet)
+    assert all(line == line.rstrip() for line in discreet)
 
 
 def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:

@@ -152,8 +152,8 @@ class AccountSession:
             return ""
         return (
             f"account {self.account}: this machine's clock shows {self._now():%Y-%m-%d %H:%M} UTC, "
-            f"the service's {self.now():%Y-%m-%d %H:%M} UTC. What was read is dated by the "
-            "service's: correct the machine's clock"
+            f"the service's {self.now():%Y-%m-%d %H:%M} UTC. Reads have the service's time; "
+            "correct this machine's clock"
         )
 
     def request_identity(self) -> None:

@@ -49,8 +49,8 @@ _CHECKS = {
     ),
     "readable": ("No record was set aside.", dg.AssetCheckSeverity.WARN),
     "same_schema": (
-        "The service's responses have the fields, types and words that they had before; what no "
-        "column holds is kept in `extra`.",
+        "The service's responses have the same fields, types and words as before. Fields without a "
+        "column are in `extra`.",
         dg.AssetCheckSeverity.WARN,
     ),
 }

@@ -121,8 +121,8 @@ class AccountResult:
             count = sum(_has_code(failure, {code}) for failure in self.failures)
             self.learnt.append(
                 f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode "
-                f"{code}: taken as addresses without coupons, requested again at their turn; "
-                "coupons that are stored stay"
+                f"{code}: they count as addresses without coupons, to be requested again; "
+                "stored coupons stay"
             )
         self.nothing = nothing
 

@@ -64,8 +64,7 @@ def _explain_refusal(error: Exception) -> str | None:
     causes = list(_list_causes(error))
     if any(map(_is_full, causes)):
         return (
-            "the disk is full; free some room and run the command again, nothing that was "
-            "received is lost"
+            "the disk is full: free some space and run the command again; nothing received is lost"
         )
     if (
         isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError)

@@ -45,8 +45,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     dagster = home / "dagster"
     if (home / RESTORING).exists():
         raise HomeError(
-            f"{home} is being restored, and that is not finished: run `marketing-sync restore` "
-            "again"
+            f"the restore of {home} is not complete: run `marketing-sync restore` again"
         )
     check_not_newer(home)
     try:

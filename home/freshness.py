@@ -38,8 +38,8 @@ def describe_standstill(
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     if is_to_come(newest, now):
         return (
-            f"what was read last is dated {moment}, which is still to come: a clock was ahead, or "
-            "this machine's is behind. When it was read is unknown"
+            f"the last reading is dated {moment}, in the future: a clock was ahead, or this "
+            "machine's is behind"
         )
     return f"nothing was read since {moment} ({format_age(newest, now)}), and it is due every night"
 

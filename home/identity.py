@@ -117,7 +117,7 @@ def identity_of(home: Path) -> Identity:
         return Identity(kind=LIVE if is_live else "")
     except (OSError, msgspec.DecodeError) as error:
         raise HomeError(
-            f"{path} says whose data the home holds, and cannot be read ({error}): put it back "
+            f"{path}, which records whose data is in the home, can't be read ({error}): restore it "
             "from a backup, or move it away and confirm each account with `marketing-sync doctor "
             "--accept-business ACCOUNT`"
         ) from None

@@ -412,8 +412,8 @@ def check_apart(settings: Settings, folder: str = "") -> None:
     for home in map(Path.resolve, settings.homes.values()):
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise SettingsError(
-                f"the folder for backups {place} and the home {home} contain one another: name a "
-                "folder beside the home (MARKETING_BACKUP_DIR)"
+                f"the backup folder {place} and the home {home} contain one another: set "
+                "MARKETING_BACKUP_DIR to a folder outside the home"
             )
 
 

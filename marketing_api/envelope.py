@@ -462,4 +462,4 @@ def _describe_flaw(body: bytes | memoryview) -> str:
         return "HTML or XML"
     if start.startswith(b"{"):
         return "cut or broken JSON"
-    return "something that is no JSON object"
+    return "not a JSON object"

@@ -118,8 +118,8 @@ def _write_rejected(
 def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) -> list[str]:
     if not each.columns:
         return [
-            f"{path} has numbers and reasons alone, since the home has lost the rows: correct them "
-            "where they came from"
+            f"{path} has only numbers and reasons, because the home has lost the rows: correct "
+            "the original file"
         ]
     typed = typed_words(
         PUSH_OPTIONS[each.kind].options,

@@ -135,7 +135,7 @@ def _table_cells(table: SyncTable) -> tuple[str, ...]:
 def _describe_needed(reader: Reader) -> Iterator[str]:
     names = ", ".join(asset.name for asset in reader.needed)
     if names:
-        yield f"read first, since what was chosen needs it and it was never read: {names}"
+        yield f"unread prerequisites, read first: {names}"
 
 
 def _describe_plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:

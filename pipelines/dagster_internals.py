@@ -65,8 +65,8 @@ COMMAND_TAGS = {"user": "marketing-sync sync", MAX_RETRIES_TAG: "0"}
 #: How long after its start a run may take to record its process.
 _NOTED_S = 60.0
 _DEAD = (
-    "the process of this run is gone: it was killed, ran out of memory, or its machine or "
-    "container was stopped. What it received is kept, and the next attempt resumes from there"
+    "the process of this run has ended: it was killed, ran out of memory, or its machine or "
+    "container was stopped. The next attempt resumes it"
 )
 #: Error classes that a step fails with when Dagster's database is gone.
 _OUTAGE = {"OperationalError", "InterfaceError", "DagsterPostgresException"}
@@ -130,9 +130,9 @@ def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
         except Exception as error:  # a setting may make it import or read anything
             reason = " ".join(str(error.__cause__ or error).split())[:200]
             raise HomeError(
-                f"Dagster cannot begin with {dagster_home / 'dagster.yaml'} ({reason}): correct "
-                "it, and see that its database can be reached. One in the home is written again "
-                "once you move it away"
+                f"Dagster cannot start with {dagster_home / 'dagster.yaml'} ({reason}): correct "
+                "the file, and check its database. If the file is in the home, you can move it "
+                "away: a new one is written"
             ) from error
     with opened as instance:
         yield instance

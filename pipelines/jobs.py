@@ -21,8 +21,8 @@ NIGHTLY_SYNC = dg.define_asset_job(
     selection=dg.AssetSelection.all().without_checks(),
     description=(
         "Reads every account into the warehouse, then builds the models, the published copy and "
-        "the report. Started manually, it needs days as partitions: operations with a date range "
-        "are read again for these days."
+        "the report. If you start it manually, choose days as partitions: data by day is read "
+        "again for these days."
     ),
 )
 REFRESH_CONTACTS = dg.define_asset_job(

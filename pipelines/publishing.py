@@ -155,5 +155,5 @@ def _publish_alone(settings: Settings) -> int:
     except WarehouseError as error:
         published_path(settings.home).unlink(missing_ok=True)
         raise WarehouseError(
-            f"what was published before had them and is removed; {error}"
+            f"the earlier copy contained forgotten people and was removed; {error}"
         ) from None

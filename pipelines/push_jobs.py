@@ -129,8 +129,8 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
 @dg.op(
     required_resource_keys={"settings"},
-    description="Send what is open, this push's and earlier ones', and read back what was sent. "
-    "Resumes where it ended when run again.",
+    description="Send open requests of this and earlier pushes, and read back what was sent. "
+    "Run it again to resume.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     with _run_of(context, begun) as run:
@@ -144,7 +144,7 @@ def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
 
 @dg.op(
     required_resource_keys={"settings"},
-    description="Write down what came of it; fails when a row is not as it was meant to be.",
+    description="Record the outcome; fails if a row is not done.",
 )
 def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
     with _run_of(context, begun) as run:
@@ -308,8 +308,8 @@ class AudienceSyncs:
             group_name="activations",
             required_resource_keys={"reader", "settings"},
             description=(
-                "The entries of activations.toml: what is not yet as they say is sent, tags and "
-                "contacts of lists."
+                "Audience syncs of activations.toml: sends the difference between each query and "
+                "its tag or list."
             ),
         )
         def activations(

@@ -64,7 +64,7 @@ def nightly_schedule(settings: Settings) -> dg.ScheduleDefinition:
         cron_schedule=settings.schedule_cron,
         execution_timezone=settings.schedule_timezone,
         default_status=status,
-        description="Reads everything, and the last days of every date-ranged operation again.",
+        description="Reads everything; of data by day, also the last days again.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest]:
         night = context.scheduled_execution_time.isoformat()

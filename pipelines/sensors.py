@@ -32,7 +32,7 @@ def dead_runs(settings: Settings) -> dg.SensorDefinition:
 
     @dg.sensor(
         name="dead_runs",
-        description="Ends runs whose process is gone, so that they are tried again.",
+        description="Ends runs without a process, so that Dagster retries them.",
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
@@ -65,9 +65,8 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         if settings.alert_url
         else dg.DefaultSensorStatus.STOPPED,
         description=(
-            "Tells the webhook address of the settings (MARKETING_ALERT_URL) which runs failed, "
-            "were cancelled or are stuck, and which accounts were not read for too long; and when "
-            "that is over."
+            "Posts to MARKETING_ALERT_URL which runs failed, were cancelled or are stuck, and "
+            "which accounts were not read in time; and again when this is over."
         ),
     )
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
@@ -126,9 +125,7 @@ def _find_stuck(instance: dg.DagsterInstance, now: dt.datetime) -> dict[str, str
         run = record.dagster_run
         since = now - record.update_timestamp
         if is_to_come(record.update_timestamp, now):
-            found[_run_name(run)] = (
-                f"has been {run.status.value} since a moment that is still to come"
-            )
+            found[_run_name(run)] = f"has been {run.status.value} since a time in the future"
         elif since > longest[run.status]:
             found[_run_name(run)] = f"has been {run.status.value} for {since / _HOUR:.0f} hours"
     return found

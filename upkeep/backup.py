@@ -227,7 +227,7 @@ def _check_log(home: Path, archive: Archive, place: Path, before: Snapshot | Non
     ) as connection:
         found = connection.execute("select event from loads order by number limit 1").fetchone()
     if found and msgspec.json.decode(found[0]) != first:
-        raise _make_damage_error(home / _LEDGER, "its log of loads was begun again")
+        raise _make_damage_error(home / _LEDGER, "it has a new log of loads")
 
 
 def _copy_warehouse(settings: Settings, source: Path, target: Path) -> None:
@@ -358,7 +358,7 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
         raise WarehouseError(
             f"{len(bad):,} files of {place} are missing or damaged: {named}. Put them back and run "
-            "this again"
+            "`marketing-sync restore` again"
         )
     check_not_newer(home)
     hold_open_items(outbox_of(home), snapshot.made_at, unix_now(), NOT_IDEMPOTENT)

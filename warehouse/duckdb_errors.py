@@ -78,7 +78,7 @@ def explain_query_error(error: Exception, *, may_quote: bool = False) -> str:
         return f"{lines[0]} ({hints[0]})" if hints else lines[0]
     kind = lines[0].partition(":")[0] if lines else type(error).__name__
     return (
-        f"{kind} (its message is not shown, since it may hold personal data; try the query on the "
+        f"{kind} (the message is hidden because it may contain personal data; try the query on the "
         "published copy)"
     )
 
@@ -92,7 +92,7 @@ def explain_damage(path: Path, error: duckdb.Error) -> WarehouseError | None:
     if is_full(error):
         return WarehouseError(
             f"there is no space left for {path.name} in {path.parent}: free some and run again; "
-            f"nothing that was received is lost. DuckDB says: {error}"
+            f"nothing received is lost. DuckDB says: {error}"
         )
     if any(sign in str(error) for sign in _DAMAGED):
         return WarehouseDamaged(

@@ -25,9 +25,8 @@ class WarehouseLocked(WarehouseError):
 
     def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
         super().__init__(
-            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end "
-            "it, then run again. To look at the data meanwhile, use the published copy, which is "
-            "never locked"
+            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Wait until it "
+            "has ended, then try again. The published copy is never locked"
         )
         self.holder = holder
 
@@ -84,8 +83,8 @@ class ArchiveFull(ArchiveError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
-            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing "
-            "recorded before is lost: free some and run again"
+            f"the archive has no room for {path.name} in {path.parent} ({reason}): "
+            "free some space and run again; nothing recorded earlier is lost"
         )
 
 

@@ -212,7 +212,7 @@ def _check_key(key: Secret, where: str) -> Secret:
     text = key.reveal()
     if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
         raise WarehouseError(
-            f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one "
-            "back, or a new one"
+            f"{where} has no key of at least {LEAST_KEY} printable characters: restore the old "
+            "one, or write a new one"
         )
     return key

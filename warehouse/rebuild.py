@@ -89,8 +89,8 @@ def _rebuild_within(old: Warehouse, new: Warehouse, accept_loss: bool) -> Rebuil
         lost = applied - replayed
         if lost and not accept_loss:
             raise ArchiveError(
-                f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive "
-                "are damaged or missing. It was not changed: put the files back, or run "
+                f"{len(lost):,} loads of {old.path} can't be repeated: files of the archive "
+                "are damaged or missing. Nothing was changed: put the files back, or run "
                 "`marketing-sync rebuild --accept-loss`"
             )
         _take_over(connection, new.path)
@@ -167,4 +167,4 @@ def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> 
     if left and len(left) < len(views):
         _make_views(connection, left)
     elif left:
-        log.warning("%d views were not taken over: build the models again", len(left))
+        log.warning("%d views were not copied: build the models again", len(left))

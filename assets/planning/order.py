@@ -39,16 +39,16 @@ class Reason(StrEnum):
         reason.meaning = meaning
         return reason
 
-    DUE = "due", "its turn: nobody gets older than the maximum age"
+    DUE = "due", "would get older than the maximum age"
     NEW = "new", "never requested"
-    CLICKED = "clicked", "named by a campaign's statistics since"
-    PUSHED = "pushed", "written to by us since"
-    REDEEMED = "redeemed", "redeemed a coupon since"
-    ROW = "row", "its row in the listing changed since"
-    CAMPAIGN = "campaign", "a campaign probably reached it since"
-    LIST = "list", "a campaign went to its lists since"
+    CLICKED = "clicked", "clicked in a campaign"
+    PUSHED = "pushed", "was pushed to"
+    REDEEMED = "redeemed", "redeemed a coupon"
+    ROW = "row", "changed in the listing"
+    CAMPAIGN = "campaign", "probably got a campaign"
+    LIST = "list", "a campaign went to its lists"
     PROBABLE = "probable", "changes often"
-    ROOM = "room", "no sign of a change, but the night has room for it"
+    ROOM = "room", "fits into the night"
 
 
 REASONS = tuple(Reason)

@@ -103,7 +103,7 @@ def _check_readings(settings: Settings) -> Iterator[Finding]:
         read_at = [account.read_at for account in shard.accounts if account.read_at]
         if not shard.is_here:
             yield Finding(
-                subject, False, "its home is not here: run `doctor` where it is, or sync it here"
+                subject, False, "its home is missing: run `doctor` where it is, or sync it here"
             )
         elif late:
             for account, words in late.items():
@@ -143,7 +143,7 @@ def _check_home(settings: Settings) -> Iterator[Finding]:
     free = shutil.disk_usage(settings.home).free
     needed = _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
-    advice = "" if free >= needed else ": free some, or move the home (MARKETING_HOME)"
+    advice = "" if free >= needed else ": free some space, or move the home (MARKETING_HOME)"
     yield Finding("disk", not advice, f"{room}{advice}")
 
 
@@ -213,7 +213,9 @@ def _check_backup(settings: Settings) -> Iterator[Finding]:
         is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
         made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
         yield Finding(
-            "backup", is_well, made if is_well else f"{made}: `marketing-sync backup` says why"
+            "backup",
+            is_well,
+            made if is_well else f"{made}: run `marketing-sync backup` to see why",
         )
 
 

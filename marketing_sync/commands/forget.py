@@ -32,9 +32,7 @@ _NOT_REACHED = (
     Option("from", "a file with one address per line", str, Path, metavar="FILE"),
     ACCOUNT,
     Option("apply", "erase them (default: a dry run, which shows what would be erased)"),
-    Option(
-        "lift", "let them be read and sent again from now on; what was erased does not come back"
-    ),
+    Option("lift", "read and push these people again; erased data does not come back"),
     needs_keys=False,
 )
 def forget(arguments: Arguments, settings: Settings) -> int:

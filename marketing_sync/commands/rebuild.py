@@ -33,14 +33,14 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     )
     if result.since:
         print(
-            f"started at the checkpoint of {result.since}: responses from before it are not kept "
-            "(MARKETING_KEEP, or somebody was forgotten). Fields that this version reads for the "
-            "first time are empty in what came before then and never since"
+            f"started at the checkpoint of {result.since}: older responses are not kept "
+            "(MARKETING_KEEP, or an erasure). Fields that are new in this version are filled from "
+            "later responses only"
         )
     if is_restored:
         print(
-            "the outbox was damaged: its copy is in its place, and the next push finds out what "
-            "was sent since"
+            "the outbox was damaged and was replaced by its copy; the next push finds out what was "
+            "sent later"
         )
     return exit_code(result)
 

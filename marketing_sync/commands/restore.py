@@ -42,7 +42,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
         f"{format_age(snapshot.made_at, utc_now())}, all hashes verified; the next sync publishes"
     )
     print(
-        "pushes are held, since what was sent after the backup is not known: `marketing-sync "
-        "restore --release` allows them again"
+        "pushes wait, because requests after the backup are unknown: run `marketing-sync sync`, "
+        "then `marketing-sync restore --release`"
     )
     return exits.DONE

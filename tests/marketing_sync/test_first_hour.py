@@ -181,7 +181,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
         "nothing was read since",
         "ended without being recorded",
         "nothing yet; a whole `marketing-sync sync` publishes",
-        "there is none: `marketing-sync backup` says why",
+        "there is none: run `marketing-sync backup` to see why",
     ):
         assert any(said in line for line in wrong), (said, ran.out)
     assert len(wrong) == 5

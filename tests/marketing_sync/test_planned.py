@@ -72,5 +72,5 @@ def test_a_limit_that_the_listings_use_up_promises_nothing() -> None:
 def test_a_limit_that_is_too_small_says_what_it_would_take() -> None:
     text = "\n".join(planned(0, [8.0] * 70, [], limit=5).sentences)
     assert "leaves out 65 of timelines" in text
-    assert "to read everybody within 7 days it takes 70 requests" in text
+    assert "reading everybody within 7 days takes 70 requests" in text
     assert "and 10 on other nights" in text

@@ -183,7 +183,7 @@ def test_of_rows_that_are_lost_it_gives_numbers_and_reasons(
     (home / "pushes" / "1" / "rows.parquet").unlink()
     ran = command("push", "status", "--rejected", sandbox=service)
     assert [(row[0], row[3]) for row in records(ran.out)[1:]] == [("2", "1"), ("3", "1"), ("4", "1")]
-    assert "numbers and reasons alone" in ran.err
+    assert "only numbers and reasons" in ran.err
 
 
 def test_without_rejected_rows_or_with_a_wrong_call_it_says_so(

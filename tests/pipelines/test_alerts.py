@@ -283,7 +283,7 @@ def test_a_reading_that_is_dated_in_the_future_is_not_fresh(look: Sensor, doctor
         for place in (look.settings.home, home):
             note(place / shard, AccountStatus(account, utc_now() + AHEAD))
     (body,) = look()
-    assert "still to come" in body["problems"]["account harbor:"]
+    assert "in the future" in body["problems"]["account harbor:"]
     code, found = doctor()
     assert (code, [each["is_well"] for each in found["findings"]]) == (1, [False, False])
 
@@ -322,7 +322,7 @@ def test_cron_is_told_of_shards_that_are_missing_or_late(doctor: Doctor, home: P
         [("north", True), ("south", False)],
     )
     assert found["findings"][0]["text"] == "1 account, read 2 hours ago"
-    assert "its home is not here" in found["findings"][1]["text"]
+    assert "its home is missing" in found["findings"][1]["text"]
     note(home / "south", AccountStatus("meadow", utc_now() - 40 * HOUR))
     code, found = doctor()
     assert (code, "account meadow: nothing was read since" in found["findings"][1]["text"]) == (1, True)

@@ -27,7 +27,7 @@ def test_it_is_said_once_and_not_asked_again_the_next_night(
     service = start_sandbox("--coupon-missing", "error")
     first = command(*CHOSEN, sandbox=service)
     assert first.code == 0, first.text
-    assert "taken as addresses without coupons" in first.out
+    assert "count as addresses without coupons" in first.out
     before, coupons = service.count, source(home)["coupons"]
     assert asked(service, 0) > 50
     second = command(*CHOSEN, sandbox=service)

@@ -99,7 +99,7 @@ def test_damaged_settings_of_dagster_are_named_and_kept(
     monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
     (dagster_home / "dagster.yaml").write_bytes(content)
     prepare_home(home)
-    with pytest.raises(HomeError, match="written again once you move it away"), open_run_instance(home):
+    with pytest.raises(HomeError, match="you can move it away"), open_run_instance(home):
         pass
     assert (dagster_home / "dagster.yaml").read_bytes() == content
 

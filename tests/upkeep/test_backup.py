@@ -302,7 +302,7 @@ def test_what_was_pushed_after_the_backup_waits_for_a_person(
     assert command(*OTHERS, sandbox=service, MARKETING_BACKUP_DIR="").code == 0
     shutil.rmtree(home)
     ran = command("restore", sandbox=service)
-    assert "pushes are held" in ran.out
+    assert "pushes wait" in ran.out
     count = service.count
     ran = command(*OTHERS, sandbox=service)
     assert ran.code == 1

@@ -37,7 +37,7 @@ def test_scopes_that_are_not_complete_are_named(home: Home) -> None:
     home.load([page(home, 1, 2, list_id=13)], tables.CONTACTS, service_count=5)
     home.load([page(home, 1, 2, list_id=14)], tables.CONTACTS, service_count=2)
     assert home.warehouse.list_incomplete(tables.CONTACTS) == [
-        "main, list_id=12: not every page could be had",
+        "main, list_id=12: pages are missing",
         "main, list_id=13: 2 rows, the service counts 5",
     ]
 
@@ -59,7 +59,7 @@ def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     reviews(4, 9, 1, is_complete=False)
     reviews(1, 5, 2, is_complete=True)
     assert home.warehouse.list_incomplete(tables.DIRECT_REVIEWS) == [
-        "main, 2026-03-06..2026-03-09: not every page could be had"
+        "main, 2026-03-06..2026-03-09: pages are missing"
     ]
 
 

@@ -167,9 +167,7 @@ def test_what_a_process_left_that_was_killed_while_it_made_the_key_goes(
 )
 def test_a_key_that_got_lost_is_not_replaced_silently(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "personal.key").write_bytes(content)
-    with pytest.raises(
-        WarehouseError, match=r"personal\.key holds no key of at least 16 printable characters"
-    ):
+    with pytest.raises(WarehouseError, match=r"personal\.key has no key of at least 16 printable characters"):
         personal_key(tmp_path)
 
 

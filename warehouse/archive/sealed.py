@@ -293,6 +293,6 @@ def unpack_body(files: Files, name: str, target: Path, sha256: str) -> Path:
             raise
     if digest.hexdigest() != sha256:
         raise ArchiveDamaged(
-            f"{files.describe_place(name)} is damaged: it is not what was received"
+            f"{files.describe_place(name)} is damaged: its content differs from what was received"
         )
     return target

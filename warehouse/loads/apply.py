@@ -78,9 +78,7 @@ def _fill_table(target: Target, load: Load) -> list[ScopeResult]:
     elif target.report.received:
         _add_rows(target, staged)
     return [
-        ScopeResult(
-            ALL, load.is_complete, None, None if load.is_complete else "not everything could be had"
-        )
+        ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "incomplete reading")
     ]
 
 

@@ -276,7 +276,7 @@ def _make_results(
         unread = f"{report.rejected} entries could not be read: nothing was marked as deleted"
     if target.table.load.is_whole:
         reasons = "; ".join([*report.refused, *report.unproven])
-        reason = reasons or unread or (None if is_complete else "not everything could be had")
+        reason = reasons or unread or (None if is_complete else "incomplete reading")
         is_read = is_complete and not reasons
         is_refused = bool(report.refused)
         return [ScopeResult(ALL, is_read, _count_live(target), reason, is_refused)]
@@ -292,7 +292,7 @@ def _make_results(
 def _make_result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
     reason = scope.reason or (unread if scope.unreadable else None)
     if not (reason or scope.is_read):
-        reason = "not every page could be had"
+        reason = "pages are missing"
     return ScopeResult(scope.label, scope.is_read, count, reason, scope.is_refused)
 
 

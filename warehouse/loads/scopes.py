@@ -79,9 +79,7 @@ def scopes_of(target: Target, load: Load) -> list[Scope]:
 
 def _of_range(target: Target, load: Load) -> list[Scope]:
     days = days_of(load.scope)
-    reason = (
-        None if load.is_complete else str(load.scope.get("reason", "not every page could be had"))
-    )
+    reason = None if load.is_complete else str(load.scope.get("reason", "pages are missing"))
     values = days if target.table.load.column else None
     scope = Scope(0, values, label_of_days(days), load.is_complete, reason)
     for head in target.responses:

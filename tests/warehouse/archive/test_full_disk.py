@@ -52,7 +52,7 @@ def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> 
     with Archive(root) as archive:
         archive.record_exchange(one := exchange(noise(1)))
         size = (root / "ledger.sqlite-wal").stat().st_size
-        with largest_file(size + 1_000), pytest.raises(ArchiveFull, match="free some and run again"):
+        with largest_file(size + 1_000), pytest.raises(ArchiveFull, match="free some space and run again"):
             archive.record_exchange(lost := exchange(noise(2)))
         archive.record_exchange(two := exchange(noise(3)))
         assert [answer.body for answer in archive.responses([one.request_id, two.request_id])] == [

@@ -50,7 +50,7 @@ def test_coupons_of_some_people_do_not_make_the_table_complete_and_those_that_ar
     coupons(home, "ann@x.com", 7, 8, is_complete=False)
     coupons(home, "ann@x.com", 8, minutes=60, is_complete=False)
     (row,) = home.rows("sync.coverage", "is_complete, reason")
-    assert row == {"is_complete": False, "reason": "not everything could be had"}
+    assert row == {"is_complete": False, "reason": "incomplete reading"}
     assert home.values(tables.COUPONS, "coupon_id", "_deleted_at is null") == [8]
     coupons(home, "bob@x.com", minutes=90)
     assert home.values("sync.coverage", "is_complete") == [True]

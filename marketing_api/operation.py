@@ -160,11 +160,17 @@ def _encode_word(kind: Kind, value: Any) -> str:
         case Kind.BOOLEAN if text.lower() in _TRUTH:
             return str(_TRUTH[text.lower()]).lower()
         case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME:
-            moment = _read_moment(kind, value, text)
-            is_day = kind is Kind.DAY_OR_TIME and ":" not in text
-            if moment:
-                return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
+            return _encode_moment(kind, value, text)
     raise ValueError(_NEEDED[kind])
+
+
+def _encode_moment(kind: Kind, value: Any, text: str) -> str:
+    moment = _read_moment(kind, value, text)
+    if moment is None:
+        raise ValueError(_NEEDED[kind])
+    if kind is Kind.DAY_OR_TIME and ":" not in text:
+        return moment.strftime("%m/%d/%Y")
+    return moment.strftime(_SENT_AS[kind])
 
 
 def _read_moment(kind: Kind, value: Any, text: str) -> dt.date | None:

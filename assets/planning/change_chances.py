@@ -3,13 +3,13 @@
 Pure functions of columns. Not here: what is requested (`order`)."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from assets.planning.candidates import (
     DAY_S,
     NO_DAY,
+    SIGNAL_PRECISION,
     Candidates,
     Flags,
     Floats,
@@ -17,16 +17,6 @@ from assets.planning.candidates import (
     days_between,
 )
 
-#: How often a request after each signal finds something new. Measured with simulated accounts
-#: (`tests.benchmarks.bench_economy`).
-SIGNAL_PRECISION: Mapping[str, float] = {
-    "clicked": 0.95,
-    "pushed": 0.9,
-    "campaign": 0.65,
-    "redeemed": 0.5,
-    "row": 0.3,
-    "list": 0.3,
-}
 #: Changes a day while nothing is known, and how many days of history that guess counts as.
 PRIOR_RATE = 0.02
 PRIOR_DAYS = 20.0

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -217,52 +217,56 @@ def plan_contacts(
     `candidates` are read asset by asset, and only their figures are kept: a million rows of one
     asset are freed before the next is read."""
     moment = now.timestamp()
-    parts = {name: _Part(_KEYS[name], read(), rules, moment) for name, read in candidates.items()}
+    max_age_s = rules.max_age_days * DAY_S
+    parts = {name: _read_part(name, read(), max_age_s, moment) for name, read in candidates.items()}
     if not parts:
         return ContactPlan(limit=rules.limit)
-
-    def join(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(part, name) for part in parts.values()])
-
-    found = order_requests(
-        join("requested"), join("deadline"), join("chance"), join("why"), moment, rules
-    )
+    _, *columns = zip(*parts.values(), strict=True)
+    requested, deadline, chance, why = map(np.concatenate, columns)
+    found = order_requests(requested, deadline, chance, why, moment, rules)
     entries = {}
     first = 0
     for name, part in parts.items():
-        entries[name] = part.make_entry(found, first)
-        first += len(part.deadline)
+        entries[name] = part.make_entry(found, first, moment + max_age_s)
+        first += len(part.keys)
     steady = math.ceil(first / rules.max_age_days)
     return ContactPlan(entries, rules.limit, found.needed, steady)
 
 
-class _Part:
-    """The candidates of one asset with their chances. It keeps the keys of the rows."""
+def _read_part(asset: str, rows: pa.Table, max_age_s: float, now: float) -> "_Part":
+    candidates = from_arrow(rows, max_age_s, now)
+    return _Part(
+        rows[_KEYS[asset]],
+        candidates.requested,
+        candidates.deadline,
+        change_chances(candidates, now),
+        find_reasons(candidates),
+    )
 
-    def __init__(self, key: str, rows: pa.Table, rules: Rules, now: float) -> None:
-        self._keys = rows[key]
-        max_age_s = rules.max_age_days * DAY_S
-        self._due_next = now + max_age_s
-        candidates = from_arrow(rows, max_age_s, now)
-        self.chance = change_chances(candidates, now)
-        self.why = find_reasons(candidates)
-        self.requested = candidates.requested
-        self.deadline = candidates.deadline
 
-    def make_entry(self, found: Order, first: int) -> PlanEntry:
+class _Part(NamedTuple):
+    """The candidates of one asset, as columns."""
+
+    keys: pa.ChunkedArray
+    requested: Floats
+    deadline: Floats
+    chance: Floats
+    why: npt.NDArray[np.int8]
+
+    def make_entry(self, found: Order, first: int, next_due: float) -> PlanEntry:
         """This part of an order over all parts; it begins at position `first`."""
-        end = first + len(self.deadline)
+        end = first + len(self.keys)
         is_mine = (found.positions >= first) & (found.positions < end)
         positions = found.positions[is_mine] - first
         due = np.delete(self.deadline, positions)
         return PlanEntry(
-            keys=self._keys.take(pa.array(positions)).combine_chunks(),
+            keys=self.keys.take(pa.array(positions)).combine_chunks(),
             reasons=found.reasons[is_mine],
             chance=self.chance[positions],
-            total=len(self.deadline),
+            total=len(self.keys),
             late=int(found.is_late[first:end].sum()),
             waiting=int(found.is_waiting[first:end].sum()),
-            due_at=_utc(np.min(due, initial=self._due_next)),
+            due_at=_utc(np.min(due, initial=next_due)),
         )
 
 

@@ -12,12 +12,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Flags, Floats, Ints
+from assets.planning.candidates import DAY_S, SIGNAL_PRECISION, Candidates, Flags, Floats, Ints
 
 #: A request is worth making if one in four finds something new.
 WORTH = 1 / 4
@@ -29,35 +29,28 @@ HALF_DAY_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is requested, with the `meaning` in words."""
+    """Why something is requested; `sync --dry-run` explains the words."""
 
-    meaning: str
-
-    def __new__(cls, name: str, meaning: str = "") -> Self:
-        reason = str.__new__(cls, name)
-        reason._value_ = name
-        reason.meaning = meaning
-        return reason
-
-    DUE = "due", "would get older than the maximum age"
-    NEW = "new", "never requested"
-    CLICKED = "clicked", "clicked in a campaign"
-    PUSHED = "pushed", "was pushed to"
-    REDEEMED = "redeemed", "redeemed a coupon"
-    ROW = "row", "changed in the listing"
-    CAMPAIGN = "campaign", "probably got a campaign"
-    LIST = "list", "a campaign went to its lists"
-    PROBABLE = "probable", "changes often"
-    ROOM = "room", "fits into the night"
+    DUE = "due"
+    NEW = "new"
+    CLICKED = "clicked"
+    PUSHED = "pushed"
+    REDEEMED = "redeemed"
+    ROW = "row"
+    CAMPAIGN = "campaign"
+    LIST = "list"
+    PROBABLE = "probable"
+    ROOM = "room"
 
 
 REASONS = tuple(Reason)
+_ROOM = np.int8(REASONS.index(Reason.ROOM))
 
 
 def by_reason(codes: npt.NDArray[np.int8]) -> dict[Reason, int]:
     """Requests by reason, in the order of reasons."""
-    found = np.bincount(codes, minlength=len(REASONS)).tolist()
-    return {reason: count for reason, count in zip(REASONS, found, strict=True) if count}
+    found, counts = np.unique(codes, return_counts=True)
+    return {REASONS[code]: int(count) for code, count in zip(found, counts, strict=True)}
 
 
 def in_words(counts: Mapping[Any, int]) -> str:
@@ -136,18 +129,13 @@ def order_requests(
     is_open[oldest] = False
     picked = _sort_by(-chance, is_open)[: size - len(oldest)]
     positions = np.concatenate([oldest, picked])
-    reasons = np.where(is_worth, why, REASONS.index(Reason.ROOM))
+    reasons = np.where(is_worth, why, _ROOM)
     reasons[is_new] = REASONS.index(Reason.NEW)
     reasons[oldest] = REASONS.index(Reason.DUE)
     is_left = np.ones(count, bool)
     is_left[positions] = False
-    return Order(
-        positions,
-        reasons[positions].astype(np.int8),
-        needed,
-        is_late=is_left & is_due & ~is_new,
-        is_waiting=is_left & is_new,
-    )
+    is_late = is_left & is_due & ~is_new
+    return Order(positions, reasons[positions], needed, is_late, is_left & is_new)
 
 
 def _sort_by(values: Floats, among: Flags) -> Ints:
@@ -159,6 +147,6 @@ def _sort_by(values: Floats, among: Flags) -> Ints:
 def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
     """The best reason to request each candidate: the most precise signal, or its own history."""
     found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
-    for signal in reversed(SIGNALS):
+    for signal in reversed(SIGNAL_PRECISION):
         found[candidates.has_signal(signal)] = REASONS.index(Reason(signal))
     return found

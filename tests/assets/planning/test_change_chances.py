@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.planning.candidates import DAY_S
-from assets.planning.change_chances import PRIOR_RATE, SIGNAL_PRECISION, change_chances, estimate_rates
+from assets.planning.candidates import DAY_S, SIGNAL_PRECISION
+from assets.planning.change_chances import PRIOR_RATE, change_chances, estimate_rates
 from tests.assets.planning.people import T, candidates
 
 

@@ -151,9 +151,9 @@ def test_a_column_whose_values_do_not_fit_its_new_type_asks_for_a_rebuild(home: 
         pass
 
 
-def test_the_reference_page_names_every_table_and_column() -> None:
+def test_the_reference_page_names_every_table_and_published_column() -> None:
     text = generate.tables()
     for table in TABLES.values():
         assert f"### {table.qualified}\n" in text
         for column in table.columns:
-            assert column.name in text
+            assert column.is_internal or column.name in text

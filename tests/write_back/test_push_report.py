@@ -115,7 +115,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     assert "changes (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
     assert (
-        "  2 addresses are new to the warehouse: the service adds them, or updates the ones that it has by now"
+        "  2 addresses are new to the warehouse: the service adds each, or updates it if it exists by now"
         in discreet
     )
     assert 'email ← "E-Mail"' in "".join(discreet)

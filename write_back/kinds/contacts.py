@@ -45,7 +45,7 @@ class Contacts(Kind):
     effect = EffectKind.JOINS
     planning = ContactsPlanning
     unknown_addresses = (
-        "new to the warehouse: the service adds them, or updates the ones that it has by now"
+        "new to the warehouse: the service adds each, or updates it if it exists by now"
     )
 
     def prepare_requests(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.attack.damage import WAYS, harm, remove
@@ -28,3 +30,18 @@ def test_kept_rows_that_are_damaged_are_given_up_and_said(
             found is None and (way in ("gone", "folder") or "of push 7 is damaged" in caplog.text)
         )
         remove(path)
+
+
+def test_rows_that_version_1_0_kept_have_neither_digest_nor_places(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"": [2, 5], "email": ["a@x.example", None]}), tmp_path / "rows.parquet")
+    rows = kept_rows(tmp_path / "rows.parquet")
+    assert rows == Rows({"email": ["a@x.example", None]}, [2, 5], Source("", ""))
+
+
+def test_places_are_kept(tmp_path: Path) -> None:
+    places = {2: "line 2", 5: "line 9"}
+    rows = Rows({"email": ["a@x.example", "b@x.example"]}, [2, 5], Source("x.csv", ""), places=places)
+    keep_rows(tmp_path / "rows.parquet", rows, [5])
+    kept = kept_rows(tmp_path / "rows.parquet")
+    assert kept is not None
+    assert kept.places == {5: "line 9"}

@@ -230,15 +230,15 @@ class ContactsPlanning(Planning):
             if content is not None:
                 self._note_change(row, comparison)
                 groups.setdefault(content, []).append(comparison)
-        # all items are made before the first is planned: none is if one of them is invalid
-        items = [self._make_item(row, *group) for group in groups.items()]
+        may_raise = self._may_raise(row)
+        items: list[Item] = []
+        for content, group in groups.items():
+            status = self._plan_status(row, group[0])
+            items.append(make_item(self.kind, row, content, status, group, may_raise=may_raise))
+        # make_item raises BadValue if an item is invalid; then none of the row is planned
         for item, group in zip(items, groups.values(), strict=True):
             is_new = not all(comparison.now.exists for comparison in group)
             self.send_item(item, is_new=is_new, is_unknown_address=is_new and not is_known)
-
-    def _make_item(self, row: ContactRow, content: str, group: list[ListComparison]) -> Item:
-        status = self._plan_status(row, group[0])
-        return make_item(self.kind, row, content, status, group, may_raise=self._may_raise(row))
 
     def _plan_content(self, row: ContactRow, comparison: ListComparison) -> str | None:
         """The content that is sent. None when there is nothing to send (the row is left), or when

@@ -450,7 +450,7 @@ class SyncResult(Struct):
     """failures after the reads: steps with their reasons, custom tables"""
 
 
-#: What stands in docs/json-output.md, in this order.
+#: The content of docs/json-output.md, in this order.
 DOCUMENTS: tuple[type[Struct], ...] = (
     Status,
     Findings,

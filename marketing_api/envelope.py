@@ -284,11 +284,10 @@ def first_letter(raw: Buffer) -> bytes:
 
 
 def split_collection(raw: Buffer | None) -> list[msgspec.Raw]:
-    """The entries of a list or of an object keyed by number, undecoded; none of null (observation
-    16) or of what is missing.
+    """The entries of a list or of an object keyed by number, undecoded; empty if it is null
+    (observation 16) or missing.
 
-    An object with an id of its own is the only entry.
-    """
+    An object with its own id is the only entry."""
     if raw is None:
         return []
     if first_letter(raw) == b"[":

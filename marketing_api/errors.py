@@ -56,8 +56,7 @@ class AuthenticationFailed(ServiceError):
 
 
 class OtherBusiness(AuthenticationFailed):
-    """The key is accepted, and it belongs to another business than the one whose data is kept.
-    Never retried."""
+    """The key is accepted, but belongs to another business than the stored data. Never retried."""
 
 
 class NotAvailable(ServiceError):
@@ -66,8 +65,7 @@ class NotAvailable(ServiceError):
 
 
 class Refused(ServiceError):
-    """The service refused the call for a reason of its own. Repeating it gives the same
-    response."""
+    """The service refused the call for its own reason. Repeating it gives the same response."""
 
 
 class Transient(MarketingApiError):

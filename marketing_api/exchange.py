@@ -1,6 +1,6 @@
-"""What passed between us and the service: values only, shared by client, archive and reader.
+"""Requests and responses as values, shared by client, archive and reader.
 
-An Exchange is one request and whatever came back (one row of the archive); a Response is a whole,
+An Exchange is one request with its outcome (one row of the archive); a Response is a whole,
 successful one."""
 
 import datetime as dt
@@ -67,8 +67,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Response:
-    """A whole response to a call, fresh from the service or from the archive. `opened`: its
-    envelope, where the client has opened and judged it."""
+    """A whole response to a call, from the service or from the archive. `opened`: its envelope, if
+    the client has opened and checked it."""
 
     request_id: int
     account: str
@@ -95,7 +95,7 @@ class _RequestIds:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last = 0  # in microseconds, as all here but the ids
+        self._last = 0  # in microseconds, like all times here except the ids
         self._lead = min(round(unix_now() * 1e6), _LATEST) - _unix_microseconds()
         self.draw_process_number()
 

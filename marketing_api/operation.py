@@ -195,7 +195,7 @@ if TYPE_CHECKING:
 
 
 class Effect(StrEnum):
-    """What a call does to the account. Only reads may be repeated without thinking."""
+    """What a call does to the account. Only reads may always be repeated."""
 
     READ = "read"
     WRITE = "write"
@@ -205,28 +205,28 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service. `at` names the member of `data` that holds the payload; where
-    it is empty the payload is `data` itself, and `members` are those without which it is not whole.
+    """One operation of the service. `at` names the member of `data` that holds the payload. If it
+    is empty, the payload is `data` itself, and `members` are the required ones.
 
-    `records` are the record types that a read yields and `rows` the function that finds them in the
-    payload; a look-up or a write has neither."""
+    `records` are the record types that a read yields, and `rows` is the function that finds them in
+    the payload; a look-up or a write has neither."""
 
     name: str  # `area/operation`, as in its path
     method: str
     effect: Effect
     doc: str
     parameters: tuple[Parameter, ...] = ()
-    needs_one: tuple[str, ...] = ()  # parameters of which at least one must be given
+    needs_one: tuple[str, ...] = ()  # at least one of these parameters must be given
     at: str = ""
     members: tuple[str, ...] = ()
-    echo: str = ""  # the required parameter that `data` repeats, where it does
+    echo: str = ""  # the required parameter that `data` repeats, if it does
     is_listing: bool = False  # the payload is a wrapper `{count, items}`
-    # its entries stand alone, so that a huge response may be read in batches
+    # its entries are independent, so that a huge response may be read in batches
     is_streamed: bool = False
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
-    # its entries come in groups, each of which a service may page for itself: the size of a page
-    # says nothing
+    # its entries come in groups, which the service may page separately: the size of a page says
+    # nothing
     is_grouped: bool = False
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
@@ -245,7 +245,7 @@ class Operation:
 
     @property
     def is_paged(self) -> bool:
-        """Whether it is a listing that honours `limit` and `page`, specified or not."""
+        """Whether it is a listing with `limit` and `page`, specified or not."""
         return "page" in self._by_name
 
     @property

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 #: Records in one batch. 20,000 took a third more time (a million contacts), since Python's
 #: collector walks what is alive.
 BATCH = 1_000
-#: A batch's sample: its first entries and first rejected ones, and one of so many.
+#: A batch's sample: its first entries, its first rejected ones, and one entry in this many.
 _FIRST = 3
 _SAMPLE_STEP = 250
 

@@ -61,8 +61,8 @@ class Store(Protocol):
 class RateLimiter:
     """The limit of one account as this process sees it. Thread-safe.
 
-    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots
-    are of the store's clock."""
+    `cap`: a number of requests per second that is never exceeded, even if the service allows more.
+    Times of slots are of the store's clock."""
 
     def __init__(self, store: Store | Path, *, cap: float | None = None) -> None:
         self._store = FileStore(store) if isinstance(store, Path) else store
@@ -262,7 +262,7 @@ def private_folder() -> Path:
     """A folder of the temp directory that only its owner can open, for what the processes of one
     user share. It is created if necessary, and its content is expendable.
 
-    Raises PermissionError if somebody else owns a folder of that name, and LimitNotShared if there
+    Raises PermissionError if another user owns a folder of that name, and LimitNotShared if there
     is no temp directory."""
     try:
         temporary = Path(tempfile.gettempdir())

@@ -1,5 +1,5 @@
-"""Which requests the Dagster UI accepts: requests of its own pages and of programs on this machine,
-but not of other web pages.
+"""The requests that the Dagster UI accepts: those of its own pages and of programs on this machine,
+but not those of other web pages.
 
 A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes all of them,
 even a launch in the address of an `<img>`. This isn't a login: any program on this machine may do

@@ -1,4 +1,4 @@
-"""What comes back about the business itself, and the operations that bring it."""
+"""The record of the business itself, and the operation that returns it."""
 
 from typing import Any
 

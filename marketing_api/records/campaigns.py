@@ -1,4 +1,4 @@
-"""What comes back about e-mail campaigns and their statistics, and the operations that bring it."""
+"""Records of e-mail campaigns and their statistics, and the operations that return them."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -233,7 +233,7 @@ class _Link:
         """Add an entry; yields its clickers that are missing or cannot be read."""
         self.message = self.message or entry.get("message")
         for name, value in entry.items():
-            if name.lower() == "clickers":  # absent when there are none (row 25)
+            if name.lower() == "clickers":  # absent if there are none (observation 25)
                 yield from self._add_clickers(value)
             elif name not in ("url", "message"):
                 self.unknown[name] = value
@@ -264,8 +264,8 @@ class _Link:
 
 
 def _merge_links(clicks: Any, campaign_id: Any) -> Rows:
-    """Links and clickers: several entries for a URL are one link, several of an address on it one
-    clicker with the sum."""
+    """Links and clickers. Several entries for a URL are one link; several entries of an address on
+    it are one clicker with the sum."""
     links: dict[str, _Link] = {}
     for entry in list_entries(clicks):
         url = None

@@ -1,5 +1,4 @@
-"""What comes back about contacts, their coupons and what happened to them (timelines), and the
-operations that bring it."""
+"""Records of contacts, their coupons and their timelines, and the operations that return them."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -211,7 +211,7 @@ _READERS: dict[Any, PlainValidator] = {
     MaybeDate: PlainValidator(_local_date),
     dt.date: PlainValidator(lambda value, info: _require_value(_local_date(value, info))),
 }
-#: Marks types whose values are words of an open set, of which the service may send new ones.
+#: Marks types whose values are words of an open set: the service may send new ones.
 _WORD = "word"
 
 #: Any value as text, structures as JSON.
@@ -222,8 +222,7 @@ MaybeWord = Annotated[str | None, _use_reader_or_none(read_word), _WORD]
 Network = Annotated[str, _use_reader(read_network), _WORD]
 #: A word of an open set as the service writes it.
 AsWorded = Annotated[str | None, _use_reader(read_text), _WORD]
-#: Texts in any shape of a collection; a single text stands for a list of one.
+#: Texts in any shape of a collection; a single text becomes a list of one.
 MaybeTexts = Annotated[list[str] | None, _use_reader(_read_texts)]
-#: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for
-#: nothing.
+#: Any JSON value, unchanged (a single value as a list of one); None for an empty collection.
 Json = Annotated[Entry | list[Any] | None, _use_reader(_read_json)]

@@ -1,4 +1,4 @@
-"""What comes back about conversion goals, and the operations that bring it."""
+"""Records of conversion goals, and the operations that return them."""
 
 from decimal import Decimal
 from typing import Any

@@ -1,5 +1,5 @@
-"""What comes back about contact lists, their custom fields, and audiences, and the operations that
-bring it."""
+"""Records of contact lists, their custom fields, and audiences, and the operations that return
+them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -165,7 +165,7 @@ def _shape_named_field(name: str, label: Any, list_id: Any) -> Entry | Unread:
 
 
 def _shape_labelled_field(entry: Entry, list_id: Any, name: str | None) -> Entry:
-    """An entry with a label of its own."""
+    """An entry with its own label."""
     beside = {
         other: value
         for other, value in entry.items()

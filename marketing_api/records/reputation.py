@@ -1,5 +1,5 @@
-"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that
-bring it."""
+"""Records of reviews, feedback, sentiment and their statistics, and the operations that return
+them."""
 
 import contextlib
 import datetime as dt

@@ -1,5 +1,4 @@
-"""What comes back about social profiles, posts and short links, and the operations that bring
-it."""
+"""Records of social profiles, posts and short links, and the operations that return them."""
 
 import datetime as dt
 from itertools import repeat

@@ -1,4 +1,4 @@
-"""What comes back about users, managers and groups, and the operations that bring it."""
+"""Records of users, managers and groups, and the operations that return them."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ _DIGITS = re.compile(r"\d{1,39}", re.ASCII)
 #: No number of the service is longer, and none is larger.
 _LONGEST_NUMBER = 40
 _LARGEST_NUMBER = 1e30
-#: From here on a float may stand for several whole numbers.
+#: From here on a float may be one of several whole numbers.
 _EXACT = 2**53
 
 
@@ -176,7 +176,7 @@ _UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
 #: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in
 #: milliseconds or a telephone number.
 _UNIX_RANGE = range(100_000_000, 4_133_980_800)
-#: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
+#: MySQL's zero dates in any order, with or without a time of zero, and PHP's conversions of them.
 _NO_DATE = re.compile(
     r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ "
     r"T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: "

@@ -1,4 +1,4 @@
-"""What comes back about behavioural webhooks, and the operations that bring it."""
+"""Records of behavioural webhooks, and the operations that return them."""
 
 from typing import Any
 

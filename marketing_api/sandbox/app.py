@@ -140,7 +140,7 @@ class App:
     def apply(
         self, operation: Operation, received: Params, arrived: float, rate: RateReport
     ) -> Response:
-        """Carry out a call by whatever verb (observation 13). Raises Refusal."""
+        """Carry out a call with any HTTP verb (observation 13). Raises Refusal."""
         checked = check_params(operation, received)
         now = self.world.now()
         data = self.carry_out(CheckedCall(self.world, operation, *checked, now, arrived))

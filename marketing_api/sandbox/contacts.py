@@ -55,7 +55,7 @@ def _show(call: CheckedCall, contact: Contact, fields: Params) -> Thing:
 
 
 def getcontacts(call: CheckedCall) -> Thing:
-    """One response however many there are, unless paging is observed (observation 14)."""
+    """A single response for all contacts, unless paging is observed (observation 14)."""
     list_id = _read_lists(call)[0]
     fields = find_fields(call, list_id)
     count, found = call.page_as_observed(call.subscribers.on_list(list_id, call.now))

@@ -1,8 +1,8 @@
 """Faults: what can go wrong between the service and its client, how often, and for which
 operations.
 
-A draw depends on the seed, the call and how often it was requested before: the same run meets the
-same faults whatever the order of its requests, and a repeated call draws again."""
+A draw depends on the seed, on the call, and on how often it was requested before. So the same run
+meets the same faults in any order of its requests, and a repeated call draws again."""
 
 import random
 from collections import Counter

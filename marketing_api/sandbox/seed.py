@@ -13,7 +13,7 @@ NEVER = 1 << 40
 Thing = dict[str, Any]
 WORDS: Thing = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
-#: Of local date-times: what stands before the first blank is the day.
+#: Forms of local date-times; the part before the first blank is the day.
 _FORMS = {
     "day": "%m/%d/%Y",
     "24h": "%m/%d/%Y %H:%M",

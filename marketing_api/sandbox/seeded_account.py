@@ -33,8 +33,8 @@ def draw_moment(chance: random.Random, start: int, day: int) -> int:
 
 
 def make_contacts(chance: random.Random, count: int, start: int, base: int) -> list[Contact]:
-    """In the order of registration, `count` of whom are there at the base; some persons are on two
-    lists."""
+    """Contacts in the order of registration. `count` of them exist at the base; some persons are on
+    two lists."""
     made = list[Contact]()
     standing = 0
     shares = [one["share"] for one in WORDS["lists"]]

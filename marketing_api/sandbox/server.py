@@ -90,7 +90,7 @@ class Server(socketserver.ThreadingTCPServer):
             raise KeyboardInterrupt
 
     def handle_error(self, *about: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # somebody hung up
+        if not isinstance(sys.exception(), ConnectionError):  # the client closed the connection
             super().handle_error(*about)
 
 

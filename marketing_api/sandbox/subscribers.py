@@ -30,7 +30,7 @@ class Character:
     domains: str = "common"  # kind of domains in `words.toml`
 
 
-#: As often as they come about among fifty contacts.
+#: Each character as often as it occurs among fifty contacts.
 CHARACTERS = [Character(**one) for count, one in WORDS["characters"] for _ in range(count)]
 
 
@@ -68,7 +68,8 @@ class Contact:
         )
 
     def set_status(self, status: int, now: int) -> None:
-        """From now on, whatever was seeded; nothing more is sent to it."""
+        """The status from now on, even if the seed has another one. Nothing more is sent to the
+        contact."""
         self.status = status
         self.leaves_at = NEVER
         self.deleted_at = NEVER

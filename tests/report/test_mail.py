@@ -132,7 +132,7 @@ def test_it_holds_no_personal_data_although_the_copy_does(
     everything = part(raw, "plain") + part(raw, "html") + attached.get_content() + raw["Subject"]
     assert "For •••" in everything
     assert [word for word in ("Zoe", "zoe@", "planted.example") if word in everything] == []
-    assert "It holds personal data" not in everything
+    assert "It contains personal data" not in everything
 
 
 @pytest.mark.parametrize(

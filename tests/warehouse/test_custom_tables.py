@@ -99,7 +99,7 @@ WRONG = {
     "there": ("from custom.here", "read one another"),
     "deletes": ("with d as (delete from source.lists returning *) from d", "data-modifying"),
     "inserts": ("with i as (insert into custom.fine values (2) returning *) from i", "data-modifying"),
-    "value": ("select email::int as n from source.contacts", "may hold personal data"),
+    "value": ("select email::int as n from source.contacts", "may contain personal data"),
     "address": ('select 1 as n "ann@example.com"', "Parser Error"),
     "csv": ("from read_csv('/etc/passwd')", "no files"),
     "text": ("from read_text('/etc/passwd')", "no files"),

@@ -148,16 +148,12 @@ def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     )
 
 
-def rejected_now(result: PushResult) -> int:
-    """Rejected requests and rows, without rows that were refused by the service earlier."""
-    by_check = sum(len(reason.rows) for reason in result.reasons if not reason.by_service)
-    return result.requests.get(State.REJECTED, 0) + by_check
-
-
 def needs_person(result: PushResult) -> dict[str, int]:
-    """Counts of what only a person can resolve; empty when there is nothing."""
+    """Counts of what only a person can resolve; empty when there is nothing. Rows that were refused
+    by the service earlier don't count."""
+    by_check = sum(len(reason.rows) for reason in result.reasons if not reason.by_service)
     counts = {
-        "rejected": rejected_now(result),
+        "rejected": result.requests.get(State.REJECTED, 0) + by_check,
         "unknown": result.requests.get(State.UNKNOWN, 0),
         "mismatches on read-back": result.drifted,
     }

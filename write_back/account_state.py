@@ -1,8 +1,8 @@
 """The state of an account before a push: its lists and contacts as the warehouse has them, overlaid
 with what was sent since they were read.
 
-Belongs here: queries for many contacts at once, with their rows as values; the person that a row is
-about; the state of a contact on a list. Not here: what a push makes of it (`kinds`)."""
+Belongs here: queries for many contacts together, with their rows as values; the person that a row
+is about; the state of a contact on a list. Not here: what a push makes of it (`kinds`)."""
 
 from __future__ import annotations
 

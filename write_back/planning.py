@@ -33,8 +33,8 @@ MAX_CHANGES_OF_COLUMN = 6
 UNCHANGED = "unchanged"
 SENT_BEFORE = "sent before"
 QUEUED = "already queued"
-FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
-#: Of rows that put somebody on a list (observation 52).
+FORGOTTEN = "the person of this row asked to be forgotten: leave the row out"
+#: The warning for rows that put people on a list (observation 52).
 REACHES_PEOPLE = (
     "adding people to a list sends them the mails of automations that start there, immediately"
 )

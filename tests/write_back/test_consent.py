@@ -30,8 +30,7 @@ from write_back import consent
 from write_back.account_state import Known, Lists, Member
 from write_back.consent import LEFT
 from write_back.item import Options, State
-from write_back.kinds import CONTACTS, NOT_IDEMPOTENT, make_plan
-from write_back.kinds import contacts as contacts_kind
+from write_back.kinds import CONTACTS, NOT_IDEMPOTENT, contact_planning, contact_requests, make_plan
 from write_back.outbox.outbox import Outbox
 from write_back.outbox.store import OutboxFull
 
@@ -400,6 +399,7 @@ def test_the_histories_find_it_out_when_nobody_decides(
     def obey(present: Collection[str | None], wanted: str | None, **_: Any) -> consent.Decision:
         return consent.Decision(wanted or (None if present else consent.ACTIVE))
 
-    monkeypatch.setattr(contacts_kind, "decide_status", obey)
+    for module in (contact_planning, contact_requests):
+        monkeypatch.setattr(module, "decide_status", obey)
     _, wrong = histories(make_desk, 10)
     assert wrong

@@ -229,7 +229,7 @@ def test_activities_that_the_service_hides_stay_unknown(make_desk: MakeDesk) -> 
     push_id, sent = desk.push(activity(2, person, "Long ago", "2001-01-05 12:00:00", unix=978696000))
     (entry,) = desk.outbox.list_entries(push_id)
     assert (sent.unknown, entry.state) == (1, State.UNKNOWN)
-    assert "cannot be told" in (entry.message or "")
+    assert "it is unknown whether the activity arrived" in (entry.message or "")
     assert desk.asked("addactivity") == 1
 
 

@@ -1,5 +1,6 @@
--- Messages of automations by step, with the newest first: those of the last whole week, and of the 13 weeks before today with what became of
--- them. Of some messages it can't be known whether they were opened or clicked.
+-- Messages of automations by step, the newest first: the messages of the last whole week, and of the 13 weeks
+-- before today with the reactions to them. For some messages it can't be known whether they were opened or
+-- clicked.
 with messages as (
     select automation, coalesce(subject, message_text) as step, channel, is_opened, is_clicked,
         timezone(getvariable('zone'), sent_at)::date as sent_on, date_trunc('week', getvariable('today')::date)::date as monday

@@ -1,5 +1,5 @@
--- The last whole week from Monday on, of which a night without a reading is told by the next one; the twelve largest lists, and the others
--- in one row, so that the rows add up.
+-- The last whole week from Monday on; a night without a reading counts with the next one. The twelve largest
+-- lists, and all others in one row, so that the rows add up.
 with days as (
     select *, day_on - date_trunc('week', getvariable('today')::date)::date as place, day_on = max(day_on) over () as is_last
     from marts.list_growth_daily where account = $account

@@ -1,5 +1,5 @@
--- The 28 whole days to yesterday: what today shows is not all of it. Posts are read for all networks together, and a network without a row
--- on a day that was read had none.
+-- The 28 whole days up to yesterday, since today is incomplete. Posts are read for all networks together: a
+-- network without a row on a day that was read had none.
 with days as (from marts.social_daily where account = $account),
 recent as (from days where day_on between getvariable('today')::date - 28 and getvariable('today')::date - 1),
 read as (

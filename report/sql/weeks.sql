@@ -1,10 +1,10 @@
--- Weeks from Monday on, newest first: the running one so far, and 65 whole ones; one row per week.
--- A sum of days is null where one of them is not known.
+-- Weeks from Monday on, newest first: the current one so far, and 65 whole ones; one row per week.
+-- A sum of days is null if one of them is unknown.
 with weeks as (
     select today, date_trunc('week', today)::date - 7 * back::integer as begins_on, least(greatest(today - begins_on, 1), 7) as day_count
     from (select getvariable('today')::date as today) cross join range(66) as weeks (back)
 ),
--- What a missing night would have shown as a change, the next one shows.
+-- The next night shows the change of a missing night.
 days as (
     select * replace (coalesce(left_count, if(day_on between min(day_on) filter (left_count is not null) over ()
             and max(day_on) filter (left_count is not null) over (), 0, null)) as left_count),
@@ -12,7 +12,7 @@ days as (
             and max(day_on) filter (social_click_change is not null) over (), 0, null)) as social_click_count
     from marts.account_daily where account = $account
 ),
--- Of an account whose timelines show messages of automations, a week without any had none.
+-- In an account whose timelines show messages of automations, a week without any had none.
 automated as (
     select date_trunc('week', triggered_on)::date as begins_on, sum(triggered_count)::bigint as message_count
     from marts.automation_activity where account = $account group by all

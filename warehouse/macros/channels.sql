@@ -1,13 +1,12 @@
 {#
-    The channel of a message: email, sms, or another word of the service, as it is an open set; unknown where
-    the service tells none.
-    Only of e-mails can the service know whether they were opened, so that a channel is never assumed.
-#}
+    The channel of a message: email, sms, or another word of the service (an open set); unknown if the service
+    doesn't name one.
+    The service can only know for e-mails whether they were opened, so a channel is never assumed. #}
 {% macro channel_of_type(type) -%}
     {{ _channel("lower(trim(" ~ type ~ "))") }}
 {%- endmacro %}
 
-{# Of the key of a timeline entry: email-campaign-sent, mail-sent, sms-sent, browser-push-sent, … #}
+{# From the key of a timeline entry: email-campaign-sent, mail-sent, sms-sent, browser-push-sent, … #}
 {% macro channel_of_key(key) -%}
     {{ _channel("regexp_replace(" ~ key ~ ", '-?(campaign)?-?(sent)?$', '')") }}
 {%- endmacro %}
@@ -20,8 +19,8 @@
     end
 {%- endmacro %}
 
-{# Whether it can be known if the message was opened, and so belongs below the line of an open rate; of rows
-   of contact_campaign. #}
+{# Whether it can be known if the message was opened, so that it counts in the denominator of an open rate. For
+   rows of contact_campaign. #}
 {% macro can_tell_opening() -%}
     (channel = 'email' and is_opened is not null)
 {%- endmacro %}

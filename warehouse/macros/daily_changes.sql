@@ -1,16 +1,16 @@
 {#
-    Totals as of each day of asking, turned into what was added since the day of asking before; one row per
-    `keys` and observed_on.
+    Turns the totals of each observed_on into the growth since the observed_on before; one row per `keys` and
+    observed_on.
     Columns: account, `keys`, observed_on, days_covered, and per measure its total (X_count) and X_change.
 
-    - Rule for missing days: the change is attributed to the day on which it was seen, not spread: spreading
-    would invent numbers. days_covered says over how many days it came about; 1 is a night like any other.
-    - On the first day of asking there is no change (NULL): when it came about is not known. What appears
-    later did not exist on the day of asking before, so all of it is change.
+    - Rule for missing days: the change counts on the day that showed it. It is not spread over days, since
+    that would invent numbers. days_covered is the number of days of the change; 1 is an ordinary night.
+    - On the first observed_on the change is NULL, since its days are unknown. A row that appears later did not
+    exist on the observed_on before, so its whole total is change.
     - A change below 0 stays: the service corrected itself.
 
-    `nights` tells the day of asking before of each account and observed_on, and of each `asked`, the keys
-    that are asked one by one; without it an answer holds the account's whole relation.
+    `nights`: a relation with the observed_on before, by account, observed_on and the columns `asked`, which
+    are the keys that are requested one by one. Without it, a response holds the account's whole relation.
 #}
 {% macro daily_changes(relation, keys, measures, nights=none, asked=[]) -%}
     with nights as (

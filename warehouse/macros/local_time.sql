@@ -1,12 +1,12 @@
-{# The date in a time zone of a TIMESTAMPTZ. `zone`: a column or text, mostly accounts.timezone of
+{# The date of a TIMESTAMPTZ in a time zone. `zone`: a column or text, usually accounts.timezone of
    int_accounts. #}
 {% macro local_date(moment, zone) -%}
     (timezone({{ zone }}, {{ moment }})::date)
 {%- endmacro %}
 
 {#
-    The TIMESTAMPTZ of a TIMESTAMP on the clocks of a time zone. As in the loading (Python's rules), an hour
-    that clocks show twice is the first of the two (DuckDB takes the second), and one that they skip is read
+    The TIMESTAMPTZ of a TIMESTAMP on the clocks of a time zone. As in loads (Python's rules), an hour that
+    clocks show twice is the first of the two (DuckDB takes the second), and an hour that they skip is read
     by the clock before the change. #}
 {% macro from_local(local, zone) -%}
     (

@@ -1,28 +1,28 @@
 {#
-    A share from 0 to 1; NULL when there is nothing to divide by, never 0: "nobody was asked" is not "nobody
-    answered". NULL, too, where the part exceeds the whole: the service's counts contradict each other then
-    (more clickers than mails), and stand beside it. #}
+    A share from 0 to 1; NULL, never 0, when the whole is 0: "nobody was asked" is not "nobody answered". Also
+    NULL if the part exceeds the whole: the service's counts then contradict each other (more clickers than
+    mails), and other columns show them. #}
 {% macro safe_rate(part, whole) -%}
     (case when ({{ whole }}) > 0 and ({{ part }}) between 0 and ({{ whole }})
         then ({{ part }})::double / ({{ whole }}) end)
 {%- endmacro %}
 
-{# Whether too few messages arrived for their rates to say something. #}
+{# Whether too few messages arrived for their rates to be meaningful. #}
 {% macro is_small_sample(delivered) -%}
     coalesce({{ delivered }} < {{ var('rate_messages') }}, true)
 {%- endmacro %}
 
-{# A sum that is NULL when one of its parts is: less than all of it would look like all. `among`: of which
-   rows. #}
+{# A sum that is NULL when one of its parts is: an incomplete sum would look complete. `among`: the rows that
+   count. #}
 {% macro whole_sum(part, among='true') -%}
     case when count_if({{ among }} and {{ part }} is null) = 0
         then (sum({{ part }}) filter (where {{ among }}))::bigint end
 {%- endmacro %}
 
 {#
-    Whether a percentage that the service states beside a count contradicts the counts of its own answer
-    (observation 25), of a row of campaign_stats; NULL where no percentage can be compared. The share may
-    be of what was sent or of what arrived, and may be rounded, or cut off, to whole percents.
+    Whether a percentage that the service reports contradicts the counts of the same response (observation 25),
+    for a row of campaign_stats; NULL where no percentage can be compared. The percentage may be a share of sent
+    or of delivered messages, and may be rounded or truncated to whole percents.
 #}
 {% macro is_percent_inconsistent(stats) -%}
     {%- set delivered = "(" ~ stats ~ ".opened_count + " ~ stats ~ ".unopened_count)" -%}
@@ -42,9 +42,9 @@
 {%- endmacro %}
 
 {#
-    A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g.
-    '{}_90d_count', 'messages.{}_count'; `over`: what is made of them, e.g. 'sum({})' of rows that are
-    grouped: of those that know both, else the part would be that of other rows than the whole. #}
+    A rate of metrics.yml over columns with its names. `columns`: the pattern of the names here, e.g.
+    '{}_90d_count', 'messages.{}_count'; `over`: an aggregation, e.g. 'sum({})' for grouped rows. It only
+    includes rows that know both parts; otherwise numerator and denominator would be of different rows. #}
 {% macro rate(name, columns='{}_count', over='{}') -%}
     {%- set part, whole = _named(rate_parts()[name][0], columns), _named(rate_parts()[name][1], columns) -%}
     {%- if over != '{}' -%}

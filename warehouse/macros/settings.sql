@@ -1,4 +1,4 @@
-{# A variable as an SQL literal: text as it is, a mapping as JSON. #}
+{# A variable as an SQL literal: text unchanged, a mapping as JSON. #}
 {% macro text_of(value) -%}
     '{{ (value if value is string else tojson(value)) | replace("'", "''") }}'
 {%- endmacro %}

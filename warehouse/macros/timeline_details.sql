@@ -1,7 +1,6 @@
 {#
-    One detail of a timeline entry. Details are a list of {key, label, value}; which keys there are depends on
-    the entry, and values may be text or numbers (observation 22). `entry` has the two lists: keys and
-    texts. #}
+    One detail of a timeline entry. Details are a list of {key, label, value}. The keys depend on the entry, and
+    values may be text or numbers (observation 22). `entry` has two lists: keys and texts. #}
 {% macro detail(entry, key) -%}
     {{ entry }}.texts[list_position({{ entry }}.keys, '{{ key }}')]
 {%- endmacro %}
@@ -12,17 +11,17 @@
         'texts': json_extract_string({{ details }}, '$[*].value')}
 {%- endmacro %}
 
-{# Whether a detail says something: "N/A", "-", 0 and empty stand for nothing. #}
+{# Whether a detail has a value: "N/A", "-", 0 and empty mean that there is none. #}
 {% macro is_told(text) -%}
     coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0')
         and {{ text }} not like '00%00-00%', false)
 {%- endmacro %}
 
 {#
-    A TIMESTAMPTZ from any form in which the service writes moments (observation 21), by the rules of the
-    loading's `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local
-    forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of
-    them are read. #}
+    A TIMESTAMPTZ from any format that the service uses for times (observation 21), by the rules of
+    `marketing_api.records.values.read_moment`; NULL if there is none or it can't be read. Local times are in
+    `zone`. A 24-hour time with PM stays a 24-hour time. The format of the samples is tried first, since
+    millions of them are read. #}
 {% macro moment(text, zone) -%}
     case
         when {{ text }}[1] between '0' and '9' then coalesce(

@@ -1,15 +1,14 @@
 {#
-    Every version that rows of a `source` table had, one row per key and `valid_from`; for incremental models
-    that are never made anew.
+    Every version of the rows of a `source` table, one row per key and `valid_from`; for incremental models
+    that are never rebuilt.
 
-    `_changed_at` tells which rows differ from their last version, so that a night costs a join of keys and
-    times and the writing of what changed. Two rows are written per change: the version that ended, with
-    valid_to, and the new one.
-    - valid_from: when an answer first showed these values. Of a row that was deleted before the models first
-    ran: when it was first seen.
+    `_changed_at` shows which rows differ from their last version, so a night only joins keys and times, and
+    writes changes. Each change writes two rows: the version that ended, with valid_to, and the new one.
+    - valid_from: when a response first showed these values. For a row that was deleted before the models
+    first ran: when it was first seen.
     - Between two builds only the last state is seen. A row that changed and was then deleted ends with the
-    values it had before.
-    - An answer older than the version that is known changes nothing.
+    values from before the change.
+    - A response older than the known version changes nothing.
 #}
 {% macro versions(table, key, values) -%}
     {%- set identity = ["account"] + key -%}
@@ -44,7 +43,7 @@
             end
     ),
 
-    -- what was deleted and has no version that is still current: unknown so far, or long noted
+    -- deleted rows without a current version: unknown so far, or recorded long ago
     departed as (
         select compared.*, past.last_to
         from compared

@@ -1,8 +1,9 @@
--- What the status file of a home says of its accounts. Requests count back from `at`, when the run ended. Times
--- are texts, as in JSON. One row per account.
+-- The accounts in the status file of a home; one row per account.
+-- Requests count back from `at`, when the run ended. Times are texts, as in JSON.
 with coverage as (
     select account,
-        -- one that is dated after the end is of a clock that was ahead, and says nothing; alone, it is shown
+        -- A time after the end is from a clock that was ahead, so it proves nothing; it is shown if it is the
+        -- only one.
         coalesce(max(as_of) filter (is_complete and as_of <= $at::timestamptz + interval 5 minute),
             max(as_of) filter (is_complete)) as read_at,
         count(*) filter (not is_complete) as incomplete_parts

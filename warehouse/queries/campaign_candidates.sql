@@ -1,6 +1,6 @@
--- When each campaign that exists was requested and moved last, the newest first; one row per campaign.
--- row_at: when its entry in the listing changed last. asked_at: of its statistics, NULL for never. moved_on:
--- the last day on which its totals differed from those before, or were seen first.
+-- When each existing campaign was last requested, and when it last changed, newest first; one row per campaign.
+-- row_at: when its entry in the listing last changed. asked_at: when its statistics were last requested, NULL
+-- for never. moved_on: the last day on which its totals differed from the ones before, or first appeared.
 with moves as (
     select campaign_id, observed_on, opened_count, bounced_count, unsubscribed_count,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,

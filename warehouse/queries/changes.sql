@@ -1,4 +1,4 @@
--- Every staged row that is not stored as it is; one row per change.
+-- Every staged row that is not stored with the same values; one row per change.
 with stored as (
     select rid, {system}, {columns} from {stored} t
     where exists (from {staged} s where {same_key})

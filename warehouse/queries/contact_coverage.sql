@@ -1,6 +1,7 @@
--- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one
--- row per contact. `name`: timeline or coupon, of which columns are brought up to date. Coupons are of an
--- address: of another one that the contact has by now they were not requested.
+-- The coverage of the contacts that were requested: the stored values, updated by the responses; one row per
+-- contact.
+-- `name`: timeline or coupon, the columns to update. Coupons belong to an address: if the contact has another
+-- address now, its coupons were not requested yet.
 create or replace temp table noted as
 with responses as ({responses}),
 changed as ({changed}),

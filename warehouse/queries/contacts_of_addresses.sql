@@ -1,5 +1,5 @@
--- The contacts that have the addresses of the responses, or had them when these were requested before; one
--- row per contact and address.
+-- The contacts that have the addresses of the responses, or had them when these were requested before; one row
+-- per contact and address.
 select contact_id, email_normalized, min(email) as email
 from (
     select contact_id, email_normalized, email from source.contacts

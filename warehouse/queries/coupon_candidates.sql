@@ -1,8 +1,7 @@
--- What is known about the coupons of each e-mail address of contacts that exist, in the order of
--- timeline_candidates; one row per normal form of an address. email: one of its
--- spellings, as the service shows it: that is requested, since nobody knows how the service compares
--- addresses. clicked_at: all that may have been noticed
--- here.
+-- What is known about the coupons of each e-mail address of existing contacts, in the order of
+-- timeline_candidates; one row per normal form of an address.
+-- email: one of its spellings in the service, which is the one to request, since it is unknown how the service
+-- compares addresses. clicked_at: any event that was noticed here.
 with contacts as (
     select email_normalized, min(email) as email, max(contact_id) as number,
         coalesce(bool_or(status = 'active'), false) as is_active,

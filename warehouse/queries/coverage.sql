@@ -1,6 +1,6 @@
--- What a load read, with what of the coverage before stays; one row per table and scope.
--- arrow_coverage: `rows` is NULL where they are counted up by what is `new`; is_listed: rows come and go
--- scope by scope.
+-- The scopes that a load read, combined with the coverage from before; one row per table and scope.
+-- arrow_coverage: if `rows` is NULL, `new` is added to the count. is_listed: rows appear and disappear scope by
+-- scope.
 create or replace temp table covered as
 with read as (
     select *, is_complete or getvariable('has_responses') as is_later from arrow_coverage
@@ -19,7 +19,7 @@ delete from sync.coverage where account = getvariable('account')
     and (table_name, scope) in (select (table_name, scope) from covered);
 insert into sync.coverage by name select * exclude (is_listed) from covered;
 
--- That scopes of listings were read is kept: figures of a day that was observed rest on it.
+-- Keep a record of each reading of a listing's scope: figures of observed days depend on it.
 create or replace temp table observed as
 select account, table_name, scope, as_of, getvariable('zone') as timezone, is_complete from covered
 where as_of is not null and is_listed;

@@ -1,5 +1,5 @@
--- What was read of a range of days that was not complete leaves it, its other days stay as they are; one row
--- per range that is left of one. arrow_ranges: table_name, scope (first..last) of what was read now.
+-- Removes the days that were read now from ranges that were incomplete, and keeps their other days; one row per
+-- remaining range. arrow_ranges: table_name, scope (first..last) of the days that were read now.
 create or replace temp table cut as
 with read as (
     select table_name, scope as own, split_part(scope, '..', 1)::date as first,

@@ -1,5 +1,5 @@
--- The rows of a daily table that are dated of days after the load's, unless a newer response was loaded
--- before; one row per row.
+-- The rows of a daily table with dates after the load's, unless a newer response was loaded before; one row per
+-- row.
 select rowid from source.{table}
 where account = getvariable('account')
     and observed_on > (getvariable('as_of') at time zone getvariable('zone'))::date

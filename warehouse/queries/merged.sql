@@ -1,6 +1,5 @@
--- Two JSON objects as one, the second's members before the first's, in the order of their names: equal
--- whatever the order in which they came. (json_merge_patch leaves the order open and drops members that are
--- null.)
+-- Two JSON objects as one; the second's members win, in the order of their names. So the result is the same for
+-- any order in which they came. (json_merge_patch leaves the order open and drops members that are null.)
 create or replace temp macro pointer_to(name) as '/' || replace(replace(name, '~', '~0'), '/', '~1');
 create or replace temp macro merged(a, b) as ('{' || array_to_string([
     to_json(name)::varchar || ':'

@@ -1,4 +1,4 @@
--- Where a warehouse file says what it is.
+-- The table in which a warehouse file describes itself.
 create schema if not exists sync;
 create table if not exists sync.meta (name varchar, value varchar);
 comment on table sync.meta is 'Facts about this file; one row per name.';

@@ -1,5 +1,4 @@
--- Coupons of addresses that only contacts have that are gone, once every list was read completely; one row
--- per coupon.
+-- Coupons of addresses whose contacts are all gone, once every list was read completely; one row per coupon.
 select rowid as rid, email_normalized as address
 from source.coupons c
 where account = getvariable('account') and _deleted_at is null

@@ -1,5 +1,5 @@
--- Every contact and address of one person: contacts that have or had the address that is asked for, or one of
--- the contact that is, and all addresses that these have or had; one row per account, contact_id and email.
+-- Every contact and address of one person: the contacts that have or had the requested address, or an address
+-- of the requested contact, and all addresses of these contacts; one row per account, contact_id and email.
 -- Placeholder: tables, each with contacts' addresses in normal form.
 with known as (
     select distinct account, contact_id, email from ({tables}) where account = coalesce($account, account)

@@ -1,4 +1,4 @@
--- What a run planned for one kind of call and what came of it; one row per reason.
+-- What a run planned for one kind of call, and the results; one row per reason.
 with known as (
     select {column} as known_key, max({prefix}_asked_at) as asked_at, max({prefix}_changed_at) as changed_at
     from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1

@@ -5,7 +5,7 @@ cross join (select max(as_of) as last from sync.coverage
 left join source.social_post_details d
     on d.account = p.account and d.post_id = p.post_id and d.network = p.network and d._deleted_at is null
 where p.account = $account and p._deleted_at is null and list_contains($networks::varchar[], p.network)
-    -- for so long after its time a post may still lack the network's id, and is requested every night
+    -- for two weeks after its time a post may still lack the network's id, so it is requested every night
     and (d._listing_hash is distinct from {row_hash}
         or (coalesce(d.uid, '') = '' and p.scheduled_at between listed.last - interval 14 days
             and listed.last))

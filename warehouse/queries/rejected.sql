@@ -1,9 +1,9 @@
--- What could not be read (arrow_rejected) takes the place of what was set aside when the same scopes
--- (arrow_scopes) were read before; one row per entry.
+-- Records that could not be read (arrow_rejected) replace the ones from the last reading of the same scopes
+-- (arrow_scopes); one row per entry.
 delete from sync.rejected_records r
 where account = getvariable('account') and (
     (table_name, scope) in (select (table_name, scope) from arrow_scopes)
-    -- of a range also what belongs to ranges that lie within it
+    -- for a range, also the records of the ranges within it
     or exists (
         from arrow_scopes s
         where s.table_name = r.table_name and s.is_range
@@ -13,7 +13,7 @@ where account = getvariable('account') and (
     )
 );
 
--- ranges overlap: an entry that an earlier range had, too, moves to this one
+-- ranges overlap: an entry that was also in an earlier range moves to this one
 delete from sync.rejected_records
 where account = getvariable('account')
     and (table_name, raw) in (select (table_name, raw::json) from arrow_rejected where is_range);

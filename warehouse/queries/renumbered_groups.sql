@@ -1,5 +1,5 @@
--- The staged rows; of the small groups only content that is not stored, numbered behind what is; one row per
--- key.
+-- The staged rows. Of the small groups, only content that is not stored yet, with numbers after the stored
+-- ones; one row per key.
 with served as (select *, {identity}, {content} as _content from {staged}),
 seen as (select {outer}{identity}, {content} as _content from {held}),
 unseen as (

@@ -1,5 +1,5 @@
--- Adds requests that are not there yet; ids of a file are close together, so that little is compared. One row
--- per request.
+-- Adds requests that are not stored yet. The ids of a file are close together, so few rows are compared; one
+-- row per request.
 insert into sync.requests by name
 select *
 from arrow_requests as new

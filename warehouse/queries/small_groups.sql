@@ -1,4 +1,4 @@
--- Groups of cut responses with fewer entries than are stored, and how many those are; one row per group.
+-- Groups of cut responses that have fewer entries than are stored, with the stored number; one row per group.
 with served as (
     select {outer}{identity}, count(*) as _served, bool_or(_response in ({uncut})) as _is_uncut
     from {staged} group by all

@@ -1,5 +1,5 @@
--- The tables with rows about single contacts, but for what was pushed to them, which is the outbox's; one row
--- per table.
+-- The tables with rows about single contacts, except for pushes to them, which are in the outbox; one row per
+-- table.
 select schema_name, table_name
 from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name)
 where database_name = current_database() and schema_name in ('source', 'history', 'sync')

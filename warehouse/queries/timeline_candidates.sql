@@ -1,11 +1,11 @@
--- What is known about the timeline of each contact that exists: active ones first, then the newest first; one
+-- What is known about the timeline of each existing contact: active contacts first, then the newest ones; one
 -- row per contact.
--- asked_at: of its timeline, NULL when it was never requested. row_at, clicked_at, redeemed_at, pushed_at: when
--- something that may have to do with it was noticed last. list_at: when a campaign was first seen as sent in
--- which somebody with the same lists clicked, or in which nobody clicked yet; campaign_at: the same for a
--- contact whose timeline has messages of campaigns. active_lately, active_before: the days of the last $days
--- on which its timeline has something of its own or of automations, bit k of the first for k days before
--- $today (UTC), of the second for 64 more.
+-- asked_at: when its timeline was last requested, NULL for never. row_at, clicked_at, redeemed_at, pushed_at:
+-- when an event that may concern it was last noticed.
+-- list_at: when a campaign was first seen as sent that somebody with the same lists clicked, or that has no
+-- clicks yet. campaign_at: the same for a contact whose timeline has messages of campaigns.
+-- active_lately, active_before: the days of the last $days with entries of the contact's own or of automations.
+-- Bit k of the first is k days before $today (UTC); bit k of the second is 64 days earlier.
 with contacts as (
     select contact_id, min(email_normalized) as email,
         coalesce(bool_or(status = 'active'), false) as is_active,
@@ -29,8 +29,8 @@ redeemed as (
     group by 1
 ),
 happened as (
-    -- what a timeline calls messages of campaigns (observation 22) says what the account does, not the
-    -- contact
+    -- entries that a timeline calls messages of campaigns (observation 22) are actions of the account, not of
+    -- the contact
     select contact_id, occurred_at,
         coalesce(key in ('email-campaign-sent', 'mail-sent', 'email-sent'), false) as is_message
     from source.timeline_events
@@ -46,8 +46,8 @@ happened as (
     where account = $account
 ),
 active as (
-    -- the days with something of its own, as bits by how many days before $today they were: the last 64 days,
-    -- and those before
+    -- the days with entries of its own, as bits by their distance to $today: the last 64 days, and the days
+    -- before
     select contact_id,
         bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
         bit_or(1::ubigint << (ago % 64)) filter (where ago >= 64 and not is_message) as active_before,
@@ -77,7 +77,7 @@ unclicked as (
     select max(sent_at) as sent_at from sent anti join clickers using (campaign_id)
 ),
 pushes as (
-    -- our own writes, those included whose outcome is not known
+    -- our own writes, including the ones with an unknown outcome
     select contact_id, email_normalized as email, greatest(sent_at, done_at) as pushed_at
     from sync.writebacks
     where account = $account and coalesce(done_at, sent_at) is not null

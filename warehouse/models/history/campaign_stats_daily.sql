@@ -1,4 +1,4 @@
--- What each campaign gained since the night before; one row per campaign and day of asking.
+-- What each campaign gained since the night before; one row per campaign and observed_on.
 {{
     daily_changes(
         ref('stg_campaign_stats'), ['campaign_id'],

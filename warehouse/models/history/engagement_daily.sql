@@ -1,5 +1,5 @@
 -- How many addresses were in each engagement tier; one row per tier and day on which the models were built.
--- Tiers of past days cannot be worked out later: timelines are cut and contacts are deleted.
+-- Tiers of past days can't be computed later: timelines are cut and contacts are deleted.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'day_on'],
     full_refresh=false, on_schema_change='append_new_columns'

@@ -1,5 +1,5 @@
--- How many reviews each channel gained since the night before, and its rating; one row per channel and day of
--- asking.
+-- How many reviews each channel gained since the night before, and its rating; one row per channel and
+-- observed_on.
 with changes as (
     {{ daily_changes(ref('stg_online_review_channels'), ['channel'], ['review_count']) }}
 )

@@ -1,6 +1,6 @@
--- In which time zone the days of each account were counted; one row per account and span.
--- An account that changes its time zone keeps the days it had: what was seen in the evening of one day does
--- not become the morning of the next one.
+-- The time zone that the days of each account are counted in; one row per account and span.
+-- An account that changes its time zone keeps its past days: what was observed in the evening of one day
+-- doesn't move to the morning of the next one.
 with readings as (
     select account, as_of, timezone,
         lag(timezone) over (partition by account order by as_of, timezone) as timezone_before

@@ -1,8 +1,8 @@
--- The accounts with their time zone and the day that their data is of; one row per account.
--- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an
--- account that could not be read for a week does not turn dormant by that.
+-- The accounts with their time zone and the current day of their data; one row per account.
+-- "Today" is the day of the newest response, not of the build: models are a function of the data. An account
+-- that could not be read for a week does not turn dormant because of that.
 with read_accounts as (
-    -- the newest by its request: a clock that was ahead once dates an older answer later
+    -- the newest by its request: if a clock was ahead once, an older response has a later date
     select account, arg_max(as_of, (coalesce(last_request, 0), as_of)) as as_of
     from {{ source('sync', 'coverage') }}
     group by account
@@ -13,7 +13,7 @@ businesses as (
 ),
 
 settings as (
-    -- accounts.toml may override what an account says about itself
+    -- accounts.toml may override what the account reports
     select account, json_extract_string(zones, '$."' || account || '"') as timezone
     from (select {{ text_of(var('time_zones')) }}::json as zones), read_accounts
 ),
@@ -32,7 +32,7 @@ zoned as (
     left join settings using (account)
 )
 
--- not the moment itself: what is made from this would change with every night
+-- not the moment itself: everything computed from it would change every night
 select
     account,
     timezone,

@@ -1,5 +1,6 @@
 -- When each address was first registered, as far as any reading showed it; one row per account and address.
--- Who is deleted and added again gets another contact or another date: the first plausible one counts.
+-- A person who is deleted and added again gets another contact or another date: the first plausible date
+-- counts.
 select account, email_normalized as email,
     min(registered_at) filter (where
         {{ is_plausible(local_date('registered_at', 'timezone'), 'today') }}) as registered_at

@@ -1,5 +1,5 @@
--- By which channel the messages of each campaign went out, and when; one row per campaign.
--- The service does not say the channel of a campaign: the timelines of contacts do, of each message.
+-- The channel that the messages of each campaign used, and when they were sent; one row per campaign.
+-- The service does not report the channel of a campaign. The timelines of contacts have it for each message.
 with messages as (
     select
         account,
@@ -21,7 +21,7 @@ select
     campaigns.campaign_id,
     messages.channel,
     coalesce(case when campaigns.status = 'sent' then campaigns.sent_at end, messages.sent_at) as sent_at,
-    -- what the service lists are e-mail campaigns; an automation may send text messages, too
+    -- the service lists e-mail campaigns; an automation may send text messages, too
     coalesce(reactions.has_openings, false)
         or coalesce(messages.channel = 'email', campaigns.type = 'standard', false)
         as can_tell_openings

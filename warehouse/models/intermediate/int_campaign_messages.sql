@@ -1,5 +1,6 @@
--- What the timelines of contacts tell of each campaign's messages: which are known to be its, and how soon
--- they were opened. One row per campaign of which they show any. Openings are told to the minute.
+-- What the timelines of contacts show about each campaign's messages: which ones are known to belong to it, and
+-- how soon they were opened. Times of openings have a precision of a minute. Campaigns without such messages
+-- have no row; one row per campaign.
 with messages as (
     select
         account,
@@ -8,7 +9,7 @@ with messages as (
         message_text,
         sent_at,
         is_ambiguous,
-        -- clocks may differ by a minute; an opening long before the sending tells nothing
+        -- clocks may differ by a minute; an opening long before the sending proves nothing
         case when date_diff('minute', sent_at, opened_at) >= -1
             then greatest(date_diff('minute', sent_at, opened_at), 0) end as minutes
     from {{ ref('contact_campaign') }}
@@ -29,7 +30,7 @@ matched as (
     group by all
 ),
 
--- each counts for every campaign that may have sent it
+-- each message counts for every campaign that may have sent it
 ambiguous as (
     select account, campaign_id, count(*) as ambiguous_count
     from (

@@ -1,6 +1,6 @@
--- When each campaign was asked before; one row per campaign and day of asking.
--- A campaign that was created since the account's day of asking before did not exist then: its totals grew
--- from nothing. What an older one had done before it was asked for the first time is not known.
+-- The day on which each campaign was observed before; one row per campaign and observed_on.
+-- A campaign that was created after the account's previous observed_on did not exist then, so its totals grew
+-- from zero. What an older campaign did before it was first requested is unknown.
 with asked as (
     select account, campaign_id, observed_on from {{ ref('stg_campaign_stats') }}
 ),
@@ -15,7 +15,7 @@ accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
--- deleted ones too: what they did stays true
+-- deleted ones too: their results stay true
 campaigns as (
     select account, campaign_id, {{ local_date('created_at', 'accounts.timezone') }} as created_on
     from {{ ref('stg_campaigns') }}

@@ -1,11 +1,10 @@
--- Under which subject messages of which campaign went out, and when; one row per account, kind, subject and
--- from_at.
--- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that
--- are gone. Where several campaigns may have sent a message, none is named: a guess would credit one campaign
--- with what another did.
--- What was sent tells who has gone out: a standard campaign goes out once, within one sending, so that of the
--- campaigns created by the end of a sending at least one more has gone out with it. Once as many sendings as
--- campaigns are over, all of these have.
+-- Which campaigns sent messages with which subject, and when; one row per account, kind, subject and from_at.
+-- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and deleted campaigns
+-- count, too. Where several campaigns may have sent a message, none is named: a guess would credit one campaign
+-- with the results of another.
+-- Sent messages prove which campaigns have gone out. A standard campaign goes out once, within one sending. So
+-- each sending means that at least one more of the campaigns created by its end has gone out. Once there were
+-- as many sendings as campaigns, all of them have gone out.
 with campaigns as (
     select
         account,
@@ -14,7 +13,7 @@ with campaigns as (
         lower(trim(subject)) as subject,
         trim(subject) as title,
         created_at,
-        -- a standard campaign goes out once: sends that come after it was listed as sent are not its own
+        -- a standard campaign goes out once: messages sent after it was listed as sent are not its own
         case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent')
             over campaign end as gone_out_by,
         case when type is distinct from 'automated' then min(sent_at) over campaign end as sent_at
@@ -29,8 +28,9 @@ spans as (
         kind,
         subject,
         campaign_id,
-        -- where its sending is told: clocks and time zones may differ by half a day; a sending takes less
-        -- than two hours then. One of which not even the creation is told may always have been there
+        -- If the time of the sending is reported: clocks and time zones may differ by half a day, and a sending
+        -- takes less than two hours. If not even the creation is reported, the campaign may always have
+        -- existed.
         coalesce(min(sent_at) - interval 12 hours, min(created_at),
             timestamptz '1970-01-01 00:00+00') as begins_at,
         coalesce(min(sent_at) + interval 10 hours, min(gone_out_by)) as gone_out_by,
@@ -52,7 +52,7 @@ begun as (
     window by_subject as (partition by account, kind, subject)
 ),
 
--- by the hour, as these are few, of subjects that were used again
+-- By the hour, since there are few hours. Only subjects that were used again.
 hours as (
     select account, kind, lower(trim(message_text)) as subject, min(sent_at) as from_at, max(sent_at) as until_at
     from {{ ref('int_messages') }}
@@ -101,7 +101,7 @@ balanced as (
     window by_subject as (partition by account, kind, subject order by from_at)
 ),
 
--- a sending of which nobody is left to have sent it takes nothing away: the balance starts anew
+-- a sending that no remaining campaign can have sent takes nothing away: the balance restarts
 lowest as (
     select *, least(0, min(balance) over (
         partition by account, kind, subject order by from_at rows between unbounded preceding and 1 preceding
@@ -112,7 +112,7 @@ lowest as (
 settled as (
     select account, kind, subject, until_at
     from lowest
-    -- just before the next was created: the clocks do not fit, and nothing is settled
+    -- just before the next campaign was created: the clocks contradict each other, so nothing is settled
     qualify balance <= lowest
         and not bool_or(balance < lowest and is_near_next) over (partition by account, kind, subject)
 ),
@@ -132,7 +132,7 @@ begins as (
     select distinct account, kind, subject, begins_at as from_at from subjects
 ),
 
--- which campaigns may have sent what was sent from then on
+-- which campaigns may have sent the messages from then on
 candidates as (
     select
         account,

@@ -1,6 +1,6 @@
--- Which days of which tables were read completely: one row per account, table and day. Tables that are read
--- by ranges of days only.
--- What a reading showed of a day that was not over proves nothing of the rest of that day.
+-- The days of each table that were read completely; one row per account, table and day. Only for tables that
+-- are read by ranges of days.
+-- A reading of a day that was not over proves nothing about the rest of that day.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),

@@ -1,4 +1,4 @@
--- What reaching a goal takes; one row per goal.
+-- What a person must do to reach a goal; one row per goal.
 with all_goals as (
     select
         account,
@@ -7,7 +7,7 @@ with all_goals as (
         case when lower(value_type) = 'fixed' then value end as value,
         list_distinct([{{ page_of('link') }} for link in links if trim(link) <> '']) as pages,
         regexp_matches(lower(coalesce(event_link_rule, '')), '\ball\b') as needs_all,
-        -- what a video or a form is has a link, too; that it was seen or sent shows nowhere
+        -- videos and forms also have a link; whether they were watched or submitted is not reported anywhere
         coalesce(regexp_matches(lower(event_type), 'video|form'), false) as is_elsewhere
     from {{ current('stg_goals') }}
 )

@@ -1,11 +1,11 @@
--- Who reached which goal; one row per goal and person.
--- The service counts conversions and tells none of them: they are worked out from whom it shows on the goal's
--- links.
+-- The people who reached each goal; one row per goal and person.
+-- The service counts conversions but lists none of them. They are computed from the people that it shows at the
+-- goal's links.
 with goal_pages as (
     select account, goal_id, needed_count, unnest(pages) as page from {{ ref('int_goals') }} where can_be_told
 ),
 
--- several contacts with one address are one person; who is gone counts, too
+-- several contacts with one address are one person; deleted contacts count, too
 people as (
     select account, contact_id, min(email_normalized) as email from {{ ref('stg_contacts') }} group by all
 ),
@@ -37,7 +37,7 @@ first_visits as (
         over (partition by account, goal_id, person, page order by visited_at, visit_key, contact_id) = 1
 ),
 
--- the visit that made the goal complete
+-- the visit that completed the goal
 reached_by_visit as (
     select * from first_visits
     qualify row_number()
@@ -50,7 +50,7 @@ clicks as (
     join goal_pages using (account, page)
 ),
 
--- clicks have no moment, so that of several campaigns none is named
+-- clicks have no time, so if there are several campaigns, none is named
 reached_by_click as (
     select account, goal_id, person, case when min(campaign_id) = max(campaign_id)
         then min(campaign_id) end as campaign_id

@@ -1,7 +1,8 @@
--- When addresses began to react, were lost, and came back, as far as their entries decide it; one row per
--- address and transition, also of days to come; of an address without any, one row with none.
--- Incremental by address: one whose entries, registration or statuses differ, in number or hash, from those
--- that its rows were made of.
+-- When addresses began to react, were lost, and came back, as far as their entries decide it. Transitions can
+-- be on future days. An address without transitions has one row without any; else one row per address and
+-- transition.
+-- Incremental by address: an address is computed again if the number or the hash of its entries, registration
+-- or statuses changed.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'address'],
     on_schema_change='fail'
@@ -10,14 +11,14 @@ with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
--- who is gone counts, too. An address is its hash: texts are slow to compare, and need not stand here
+-- Deleted contacts count, too. An address is its hash: texts are slow to compare and not needed here.
 all_contacts as (
     select distinct account, contact_id, hash(email_normalized) as address
     from {{ ref('stg_contacts') }}
     where email_normalized is not null
 ),
 
--- not materialized: they are wide, and each use takes little of them
+-- not materialized: the rows are wide, and each use needs few of their columns
 all_messages as not materialized (
     select account, contact_id, message_key, channel, campaign_id, subject, automation, sent_at, is_opened,
         opened_at, is_clicked, clicked_at
@@ -76,7 +77,7 @@ registrations as (
     semi join changed using (account, address)
 ),
 
--- narrow, as there are many of them: keys by their hash
+-- narrow, since there are many rows: keys are hashes
 messages as (
     select
         account,
@@ -125,7 +126,7 @@ spells as (
     window by_address as (partition by account, address order by day_on)
 ),
 
--- the three e-mails that make who is silent dormant, and until when they do
+-- the three e-mails that make a silent address dormant, and the day until which they do
 thirds as (
     select
         account, address, sent_on as from_on,
@@ -175,9 +176,9 @@ ended as (
         bool_or(is_day_known) as is_day_known,
         min(valid_from) as moment
     from statuses
-    -- the day of a reading stays what it was when the account moves
+    -- the day of a reading stays the same when the account changes its time zone
     join {{ ref('int_account_zones') }} as zones using (account)
-    -- in another list the address is seen with it once more, though nothing happened
+    -- when the address appears in another list with the same status, nothing has happened
     where status in ('unsubscribed', 'bounced') and status is distinct from status_before
         and (is_day_known or valid_from = first_shown_at)
         and valid_from >= zones.from_at and valid_from < zones.until_at
@@ -190,7 +191,7 @@ transitions as (
             else 'won back' end as transition, day_on, moment,
         before_on, before_at, first_one.reaction, first_one.contact_id, first_one.message_hash
     from spells
-    -- a day on which it reacted is none at risk
+    -- a day on which the address reacted is not a day at risk
     where before_on is null or day_on - before_on > 91
     union all by name
     select

@@ -1,6 +1,6 @@
--- The accounts of which the newest answer about short links was read completely; one row per account.
--- An answer names the networks that a link was clicked on, so that a link without any had no clicks: where
--- everything was read.
+-- The accounts whose newest response about short links was read completely; one row per account.
+-- A response names the networks on which a link was clicked. So if everything was read, a link without networks
+-- had no clicks.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),

@@ -1,6 +1,6 @@
--- When each list was read for the first time, and whether it was there before; one row per account and list.
--- A list that stands in the account's first listing of lists was there before anybody looked: what it had
--- been until its first complete reading nobody saw. A list that came later began with nobody on it.
+-- When each list was read for the first time, and whether it existed before; one row per account and list.
+-- A list that is in the account's first listing of lists existed before the first sync: nothing is known about
+-- it until its first complete reading. A list that appeared later began empty.
 with zones as (
     select * from {{ ref('int_account_zones') }}
 ),
@@ -34,7 +34,7 @@ dated as (
         list_id,
         case
             when is_new then lists.first_seen_at
-            -- readings were not written down yet: the first contacts came with the first one
+            -- readings were not recorded yet: the first contacts came with the first one
             when seen.first_seen_at < coalesce(readings.first_tried_at, timestamptz '9999-01-01 00:00+00')
                 then seen.first_seen_at
             else coalesce(readings.first_complete_at, lists.deleted_at)

@@ -1,6 +1,6 @@
--- What each contact was sent and did with it, as its timeline says; one row per contact and message.
--- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that
--- it does not matter in which order loads came).
+-- What each contact received and did with it, according to its timeline; one row per contact and message.
+-- Incremental by contact: a contact is computed again if an entry changed. The number of entries and the sum of
+-- their times of change show that, so the order of the loads doesn't matter.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'],
     on_schema_change='fail'
@@ -9,7 +9,7 @@ with accounts as (
     select account, timezone as zone from {{ ref('int_accounts') }}
 ),
 
--- not materialized: the details are read for the contacts that changed, everything else for all
+-- not materialized: details are read for contacts that changed, everything else for all contacts
 events as not materialized (
     -- email-campaign-sent, mail-sent, email-sent, …: an open set of keys
     select account, contact_id, event_key, key, snippet, occurred_at, details, changed_at
@@ -76,12 +76,12 @@ messages as (
             end
             else coalesce(
                 try_cast({{ detail('entry', 'links-clicked') }} as bigint),
-                -- a list of links in place of their number
+                -- a list of links instead of their number
                 try(json_array_length({{ detail('entry', 'links-clicked') }}::json))::bigint,
                 {{ is_told(detail('entry', 'links-clicked')) }}::bigint
             )
         end as click_count
-    -- the silence of another channel, and of an e-mail without details, says nothing
+    -- in another channel, or without details of the e-mail, no sign of an opening proves nothing
     from (select *, channel = 'email' and coalesce(len(entry.keys) > 0, false) as is_email_with_details
         from entries)
     join accounts using (account)
@@ -99,7 +99,8 @@ select
     case when has_open_date or click_count > 0 then true when is_email_with_details
         then false end as is_opened,
     opened_at,
-    -- moments are told to the minute: the minute of the sending or the one after is at most two minutes
+    -- times have a precision of a minute: the minute of the sending or the next one is at most two minutes
+    -- later
     case
         when not has_open_date and is_email_with_details and click_count = 0 then false
         when date_diff('minute', sent_at, opened_at) >= -1 then date_diff('minute', sent_at, opened_at) <= 1

@@ -1,4 +1,4 @@
--- Which short links stand in the text of which post: one row per account, post, network and link.
+-- The short links in the text of each post; one row per account, post, network and link.
 
 with posts as (
     select * from {{ current('stg_social_posts') }}

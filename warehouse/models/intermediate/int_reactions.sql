@@ -1,7 +1,7 @@
--- What contacts did by themselves, and when; one row per opened message, clicked message and visit of which the
--- moment is known.
--- A message that was clicked was opened, but nobody knows when: a click is no opening of its own. The moment of
--- the sending is none of a reaction.
+-- What contacts did themselves, and when; one row per opened message, clicked message and visit with a known
+-- time.
+-- A message that was clicked was also opened, but the time of the opening is unknown, so a click is not an
+-- additional opening. The time of the sending is never used as the time of a reaction.
 select *
 from (
     select account, contact_id, 'open' as reaction, opened_at as moment, message_key
@@ -14,5 +14,5 @@ from (
     select account, contact_id, 'visit', visited_at, null
     from {{ ref('stg_timeline_visits') }}
 )
--- days to come are left to those who know the account's today
+-- models that know the account's today exclude future days
 where {{ is_plausible_moment('moment', "timestamptz 'infinity'") }}

@@ -1,6 +1,7 @@
--- What may have led to something: clicks on messages, and visits to tracked pages that name a source or
+-- What may have led to an outcome: clicks on messages, and visits to tracked pages that name a source or
 -- medium; one row per touch.
--- The windows: hours for all (`120`), or by channel (`email=120,visit=24`); of what is not named it is 120.
+-- The windows: hours for all channels (`120`), or by channel (`email=120,visit=24`). A channel that is not
+-- named has 120.
 with settings as (
     select
         case when contains(part, '=') then lower(trim(split_part(part, '=', 1))) else 'all' end as channel,
@@ -30,7 +31,7 @@ visits as (
     where visited_at is not null and coalesce(source, medium) is not null
 ),
 
--- what a click led to, at its moment, counts as long as that
+-- a visit at the moment of a click counts for as long as the click
 landings as (
     select account, contact_id, clicked_at, max(until_at) as until_at from clicks group by all
 )

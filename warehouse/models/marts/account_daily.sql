@@ -4,8 +4,8 @@ with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
--- The first day on which every list that was there from the beginning had been read; lists that came later
--- have no past.
+-- The first day on which every list that existed at the first sync had been read. Lists that came later have no
+-- earlier members.
 first_days as (
     select account, case when count(*) = count(first_read_on) then max(first_read_on) end as first_read_on
     from {{ ref('int_lists_read') }}
@@ -17,7 +17,7 @@ members as (
     select
         account,
         day_on,
-        -- what a list gains that was not read stands on a later day
+        -- if a list was not read, its growth appears on a later day
         case when count(*) filter (where size > 0 and days_covered is null) = 0
             and day_on > any_value(first_read_on) then max(days_covered) end as list_days_covered,
         {%- for name in ['size', 'active_size'] %}
@@ -37,7 +37,7 @@ mails as (
         account,
         observed_on as day_on,
         max(days_covered) as mail_days_covered,
-        -- of all, or unknown; on a campaign's first day there is no change to know
+        -- The sum of all campaigns, or unknown. On a campaign's first day the change is unknown.
         {{ whole_sum('sent_change', covered) }} as sent_change,
         {{ whole_sum('sent_change * (not can_tell_openings)::bigint', covered) }} as other_sent_change,
         {{ whole_sum('opened_change', covered ~ ' and coalesce(can_tell_openings, true)') }} as opened_change,

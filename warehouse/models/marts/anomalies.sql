@@ -15,7 +15,7 @@ with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
--- people react on the day of a campaign and on the next
+-- people react on the day of a campaign and on the next day
 mailings as (
     select distinct account, {{ local_date('sent_at', 'timezone') }} + days_later::integer as day_on
     from {{ ref('campaign_performance') }}
@@ -24,7 +24,7 @@ mailings as (
     where sent_at is not null and sent_count > 0
 ),
 
--- a change that came about over several days is not that of a day
+-- a change over several days does not belong to a single day
 figures as (
 {%- for name, (words, days_covered) in figures.items() %}
     select account, day_on, '{{ name }}' as figure, '{{ words }}' as words, {{ name }}::double as value
@@ -34,8 +34,8 @@ figures as (
 {%- endfor %}
 ),
 
--- each of the last days with the twelve weeks before it; 2 √(count + 3/8) varies by about 1 whatever the
--- count (Anscombe 1948)
+-- Each of the last days with the twelve weeks before it. 2 √(count + 3/8) varies by about 1 for any count
+-- (Anscombe 1948).
 earlier as (
     select
         figures.account,

@@ -1,4 +1,4 @@
--- What each visit, redeemed coupon and reached goal goes back to; one row per outcome and touch.
+-- The touches that led to each visit, redeemed coupon and reached goal; one row per outcome and touch.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
@@ -23,7 +23,7 @@ visits as (
 redemptions as (
     select
         account, 'redemption' as outcome, coupon_id::varchar as outcome_key, email_normalized as email,
-        -- the service tells the day only: all of it counts
+        -- the service only reports the day, so the whole day counts
         timezone(timezone, redeemed_on::timestamp) as begun_at,
         timezone(timezone, (redeemed_on + 1)::timestamp) - interval 1 microsecond as outcome_at
     from {{ ref('stg_coupons') }}
@@ -42,7 +42,7 @@ goals as (
     join {{ ref('int_goals') }} using (account, goal_id)
 ),
 
--- by number, as texts are slow to compare
+-- by number, since texts are slow to compare
 outcomes as materialized (
     select *, row_number() over () as number
     from (
@@ -54,8 +54,7 @@ outcomes as materialized (
     )
 ),
 
--- a redemption and a goal may follow from what any contact with the address did, on however many lists that
--- is
+-- a redemption or a goal may follow from the actions of any contact with the address, on any number of lists
 outcome_contacts as (
     select number, outcomes.account, contacts.contact_id, coalesce(begun_at, outcome_at) as begun_at,
         outcome_at
@@ -66,7 +65,7 @@ outcome_contacts as (
 ),
 
 led_to as (
-    -- a visit says itself from which page it came: what can have led to it beside that is a message
+    -- a visit reports the page it came from; the only other possible cause is a message
     select number, touches.*
     from outcomes
     join touches
@@ -88,7 +87,7 @@ led_to as (
     where outcome = 'goal' and outcome_at is null
 ),
 
--- nobody knows when they were clicked: each may have led to whatever came after it was sent
+-- the time of these clicks is unknown: each may have led to any outcome after its message was sent
 untimed as (
     select number, count(*) as untimed_click_count
     from (
@@ -102,7 +101,7 @@ untimed as (
     group by number
 ),
 
--- of a click and the visit that it led to the click counts
+-- if a click led to a visit, only the click counts
 credited as (
     select
         * exclude (account, contact_id),

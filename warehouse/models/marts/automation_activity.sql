@@ -1,4 +1,4 @@
--- What each automation sent on a day and how people reacted; one row per automation, channel and day.
+-- What each automation sent on a day, and how people reacted; one row per automation, channel and day.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 )

@@ -1,9 +1,9 @@
--- How each campaign grew from night to night; one row per campaign and day of asking.
+-- How each campaign grew from night to night; one row per campaign and observed_on.
 with stats as (
     select * from {{ ref('campaign_stats_daily') }}
 ),
 
--- deleted ones too: what a campaign did stays true
+-- deleted ones too: a campaign's results stay true
 campaigns as (
     select account, campaign_id, type, subject from {{ ref('stg_campaigns') }}
 ),
@@ -12,7 +12,7 @@ channels as (
     select account, campaign_id, can_tell_openings from {{ ref('int_campaign_channels') }}
 ),
 
--- a campaign that was asked and has no clicked link has no clicks
+-- a campaign that was requested and has no clicked link has no clicks
 clicks as (
     select
         account,
@@ -48,7 +48,7 @@ select
     case when channels.can_tell_openings then opened_change end as opened_change,
     bounced_change,
     unsubscribed_change,
-    -- of all links together, so that one that vanished takes its clicks with it
+    -- of all links together, so that a link that disappears takes its clicks with it
     case when days_covered is not null
         then click_count - lag(click_count, 1, 0)
             over (partition by account, campaign_id order by observed_on) end as click_change

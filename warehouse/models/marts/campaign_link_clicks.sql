@@ -1,4 +1,4 @@
--- How often each link of each campaign was clicked, as of the last answer that named it: one row per account,
+-- How often each link of each campaign was clicked, as of the last response that named it; one row per account,
 -- campaign and link.
 
 with links as (
@@ -33,8 +33,7 @@ campaigns as (
     left join {{ ref('int_accounts') }} as accounts using (account)
 ),
 
--- what was clicked up to seven days before the last answer; without an answer that old nothing is known about
--- the week
+-- clicks up to seven days before the last response; without a response that old, the week is unknown
 a_week_before as (
     select links.account, links.campaign_id, links.url,
         arg_max_null(links.click_count, links.observed_on) as click_count

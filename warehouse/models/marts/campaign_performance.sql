@@ -1,6 +1,6 @@
--- How each campaign did, as of the last answer about it: one row per account and campaign.
+-- How each campaign did, as of the last response about it; one row per account and campaign.
 
--- deleted ones too: what a campaign did stays true
+-- deleted ones too: a campaign's results stay true
 with campaigns as (
     select * from {{ ref('stg_campaigns') }}
 ),
@@ -14,7 +14,7 @@ latest_stats as (
     qualify row_number() over (partition by account, campaign_id order by observed_on desc) = 1
 ),
 
--- as the service tells it, unless more was opened than it says
+-- as the service reports it, unless more messages were opened than that
 delivery as (
     select account, campaign_id, delivered_count, coalesce(failed_count, bounced_count) as failed_count
     from campaigns
@@ -22,7 +22,7 @@ delivery as (
     where delivered_count >= coalesce(opened_count, 0)
 ),
 
--- links and totals come in one answer: links of an earlier day are links that are gone
+-- links and totals come in one response: links of an earlier day no longer exist
 clicks as (
     select account, campaign_id, observed_on, count(*) as link_count,
         {{ whole_sum('click_count') }} as click_count, count(*) = count(clicker_count) as are_clickers_known
@@ -69,7 +69,7 @@ counted as (
         latest_stats.unsubscribed_count,
         latest_stats.opened_percent,
         {{ is_percent_inconsistent('latest_stats') }} as is_percent_inconsistent,
-        -- of a link one of whose clickers could not be read nobody knows the clicks, and so of all together
+        -- if a clicker of one link could not be read, the clicks of all links together are unknown, too
         case when latest_stats.campaign_id is not null and coalesce(clicks.are_clickers_known, true)
             then coalesce(clickers.clicker_count, 0) end as clicker_count,
         case when latest_stats.campaign_id is not null
@@ -96,7 +96,7 @@ rated as (
     from counted
 ),
 
--- an automation has no day on which it was sent, so that only standard campaigns are compared
+-- an automation has no day of sending, so only standard campaigns are compared
 compared as (
     select
         account,

@@ -1,10 +1,10 @@
--- How many of the addresses that registered in a month still react in the months after it; one row per month
--- of registration and months since.
+-- How many of the addresses that registered in a month still react in the months after it; one row per month of
+-- registration and number of months since.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
--- who is gone counts, too: without them every cohort would look the better the more of it left
+-- deleted contacts count, too: without them, a cohort would look better the more members it lost
 contacts as (
     select account, contact_id, email from {{ ref('int_address_contacts') }}
 ),

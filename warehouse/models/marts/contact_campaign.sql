@@ -1,4 +1,4 @@
--- What each contact was sent and did with it; one row per contact and message.
+-- What each contact received and did with it; one row per contact and message.
 with messages as (
     select * from {{ ref('int_messages') }}
 ),
@@ -20,7 +20,7 @@ visits as (
     select account, contact_id, link as url, visited_at from {{ ref('stg_timeline_visits') }}
 ),
 
--- timelines count the clicks on campaigns without saying when
+-- timelines count the clicks on campaigns without their times
 visited as (
     select account, contact_id, message_key, min(visited_at) as visited_at
     from (select * from matched where click_count > 0 and clicked_at is null)

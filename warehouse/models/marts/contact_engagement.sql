@@ -1,8 +1,8 @@
--- How each address reacts to what it is sent; one row per address.
--- Built anew every night: recency moves with the day, so that every row may change.
+-- How each address reacts to messages; one row per address.
+-- Rebuilt every night: recency changes with the day, so every row may change.
 {%- set counts = ['message_count', 'sent_count', 'opened_count', 'clicked_count', 'sent_90d_count', 'opened_90d_count',
     'clicked_90d_count', 'sent_180d_count', 'sms_sent_count', 'sms_sent_90d_count', 'visit_count'] %}
-{#- what timelines tell is not known before those of all its contacts were read #}
+{#- the figures from timelines are unknown until the timelines of all the address's contacts were read #}
 {%- set is_read = 'bool_and(timeline_asked_at is not null) filter (where is_present)' %}
 {%- set as_read = 'case when ' ~ is_read ~ ' then coalesce(sum({}), 0)::bigint end' %}
 with accounts as (
@@ -30,8 +30,8 @@ lists as (
     select account, list_id, name from {{ ref('stg_lists') }}
 ),
 
--- what rates, frequency and dormancy count are e-mails of which it can be known whether they were opened; the
--- rest is counted apart
+-- Rates, frequency and dormancy only count e-mails for which it can be known whether they were opened. Other
+-- messages are counted separately.
 messages as (
     select
         contact_campaign.*,

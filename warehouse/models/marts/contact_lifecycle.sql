@@ -1,4 +1,4 @@
--- When addresses began to react, were lost, and came back, and the message before; one row per address and
+-- When addresses began to react, were lost, and came back, and the message before that; one row per address and
 -- transition.
 with accounts as (
     select account, today from {{ ref('int_accounts') }}
@@ -37,7 +37,7 @@ select
 from transitions
 join addresses using (account, address)
 join accounts using (account)
--- days to come are worked out already
+-- the intermediate model also has future days
 where day_on <= today
 window by_address as (
     partition by account, address order by day_on,

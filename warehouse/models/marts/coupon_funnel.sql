@@ -1,6 +1,7 @@
--- Coupons issued and what became of them; one row per month of issue.
--- The service tells no day of issue. It is known, to the reading, of coupons that appeared at an address of
--- which coupons had been read before. Those that are gone, or whose contacts are, were issued all the same.
+-- Coupons that were issued, and how many were redeemed; one row per month of issue.
+-- The service does not report the day of issue. It is known, as exactly as the readings allow, if the coupon
+-- appeared at an address whose coupons had been read before. Deleted coupons, and coupons of deleted contacts,
+-- count as issued, too.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
@@ -20,7 +21,7 @@ addresses as (
 issued as (
     select
         coupons.*,
-        -- responses are loaded many at once, and what they show is as of the newest of them
+        -- many responses are loaded together, and all of them get the time of the newest one
         case when first_seen_at > read_since + interval 12 hour
             then {{ local_date('first_seen_at', 'timezone') }} end as issued_on
     from coupons
@@ -29,7 +30,7 @@ issued as (
 ),
 
 timed as (
-    -- redeemed before it was seen: within the night
+    -- redeemed before the first reading that showed it: within the same night
     select *, case when is_redeemed then greatest(redeemed_on - issued_on, 0) end as days_to_redeem
     from issued
     where issued_on is not null

@@ -1,6 +1,6 @@
--- How far each table is read, and the contacts' timelines and coupons; one row per account and subject.
--- Moments only, which do not change with the clock: ages are `data_freshness`.
-{#- what each table dates by itself; posts may be planned #}
+-- How completely each table is read, and the contacts' timelines and coupons; one row per account and subject.
+-- Only times, which do not change with the clock: ages are in `data_freshness`.
+{#- the column with each table's own date; posts can be in the future #}
 {%- set dates = {
     'campaigns': 'created_at',
     'contacts': 'registered_at',
@@ -31,8 +31,8 @@ days as (
     group by all
 ),
 
--- a part is a scope, such as one list's contacts; of tables that are read by ranges it is a day, since ranges
--- overlap
+-- A part is a scope, such as one list's contacts. In tables that are read by ranges it is a day, since ranges
+-- overlap.
 tables as (
     select
         account,
@@ -65,7 +65,7 @@ contacts as (
     select distinct account, contact_id from {{ current('stg_contacts') }}
 ),
 
--- one row per contact that exists and kind of question, with when it was last asked
+-- one row per existing contact and kind of request, with the time of the last request
 asked as (
     select
         account,
@@ -80,8 +80,8 @@ asked as (
     left join {{ source('sync', 'contact_coverage') }} as contact_coverage using (account, contact_id)
 ),
 
--- the plan that asked last says when the first contact is older than the guarantee allows: with the table
--- that the answers went to
+-- The plan that made the last request reports when the first contact exceeds the maximum age. It is with the
+-- table that has the responses.
 of_contacts as (
     select
         asked.account,

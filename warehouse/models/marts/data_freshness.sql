@@ -1,8 +1,7 @@
--- How old each table's data is at the moment of the query, and whether it should have been read since; one
--- row per account and subject.
--- A view, also in the published file: a pipeline that stands still builds no models, and its data ages all
--- the same. A moment that is still to come was noted by a clock that was ahead: its age is unknown, and the
--- table should be read.
+-- How old each table's data is at the moment of the query, and whether it should have been read since; one row
+-- per account and subject.
+-- A view, also in the published file: when the pipeline stops, no models are built, but the data keeps aging. A
+-- time in the future came from a clock that was ahead: then the age is unknown, and the table should be read.
 {{ config(materialized='view') }}
 select
     account,

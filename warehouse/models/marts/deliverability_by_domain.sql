@@ -52,7 +52,7 @@ select
     {{ rate('open_of_sent_rate', '{}_90d_count') }}
         / nullif(account_open_of_sent_90d_rate, 0) as relative_open_90d,
     last_opened_at,
-    -- opens this rare across this many messages are a filter's doing rather than chance
+    -- with so many messages, so few openings are the work of a filter rather than chance
     sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_of_sent_90d_rate
         * sent_90d_count as is_suspicious
 from domains

@@ -1,7 +1,6 @@
--- How lists grow and shrink; one row per list and day, without gaps from its first day to the account's
--- today.
--- What a reading showed stands on the day of that reading, and the figures of a day follow from the readings
--- of that day alone: once it is over and the lists were read again, nothing that is read later can change
+-- How lists grow and shrink; one row per list and day, without gaps from its first day to the account's today.
+-- Everything that a reading showed counts on the day of that reading, and the figures of a day follow from the
+-- readings of that day alone. Once the day is over and the lists were read again, no later reading changes
 -- them.
 with accounts as (
     select account, today from {{ ref('int_accounts') }}
@@ -29,7 +28,7 @@ sequences as (
         lag(ended_by) over by_contact as ended_before
     from versions
     window by_contact as (partition by account, list_id, contact_id order by valid_from)
-    -- who was back and gone again between two builds has no begin that is known, but for the end before it
+    -- a contact that came back and left again between two builds has no known begin, only the end before it
     qualify not coalesce(ended_before = 'deleted' and valid_from <= lag(valid_to) over by_contact, false)
 ),
 
@@ -42,7 +41,7 @@ steps as materialized (
         ended_before is null as is_first,
         {{ local_date('first_registered_at', 'timezone') }} as registered_on,
         coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }}) as begun_on,
-        -- what readings show up to the end of a list's first day counts on the day of the registration
+        -- changes that readings show up to the end of a list's first day count on the day of the registration
         case when not is_new then begun_on end as survey_on,
         case when {{ is_plausible('registered_on', 'begun_on') }} then registered_on
             else begun_on end as survivor_on
@@ -50,8 +49,8 @@ steps as materialized (
     join lists_read using (account, list_id)
 ),
 
--- contacts whose history begins after the list's first reading: new ones, and those that had changed before
--- the models were first built
+-- contacts whose history begins after the list's first reading: new contacts, and contacts that had changed
+-- before the models were first built
 late as (
     select steps.*, greatest(coalesce(contacts.first_seen_at, valid_from),
         case when is_new then first_read_at end) as seen_at
@@ -60,7 +59,7 @@ late as (
     where is_first and (is_new or valid_from > first_read_at)
 ),
 
--- since when those are members who were there at the first reading: only their registration tells
+-- since when the members of the first reading are on the list: only their registration shows it
 past as (
     from steps
     where is_first and not is_new and coalesce(valid_from <= first_read_at, true)
@@ -100,7 +99,7 @@ readings as (
     where table_name = 'contacts'
 ),
 
--- when the day's reading before still showed those who are gone now
+-- when the previous reading of the day still showed the contacts that are gone now
 read_before as (
     select number, max(as_of) as read_at
     from dated_moments
@@ -109,7 +108,7 @@ read_before as (
     group by number
 ),
 
--- Somebody who is gone left after `after_at`. Lists are read one after the other: what another list shows in
+-- A contact that is gone left after `after_at`. Lists are read one after the other: what another list shows in
 -- between belongs to the nearer of the two readings.
 crossings as materialized (
     select
@@ -123,8 +122,8 @@ crossings as materialized (
     left join read_before using (number)
 ),
 
--- A departure and the person's next arrival of that day, in the same reading or a later one, are one step: a
--- move, or within a list a new id or a return. By id, then by address.
+-- A departure and the person's next arrival on that day, in the same reading or a later one, are one step: a
+-- move between lists, or a new id or a return within a list. Matched by id, then by address.
 {%- set persons = [['contact_id'], ['list_id', 'address'], ['address']] %}
 {%- for keys in persons %}
 {%- set person = 'account, day_on, ' ~ keys | join(', ') %}
@@ -141,7 +140,7 @@ waiting_{{ loop.index }} as (
     )
 ),
 
--- an arrival that takes the count to a new low finds no departure waiting
+-- an arrival that takes the count to a new low has no departure waiting for it
 free_{{ loop.index }} as (
     select *, waiting_count >= least(0, min(waiting_count) over before) as is_awaited
     from waiting_{{ loop.index }}
@@ -253,7 +252,7 @@ ends as (
     group by account
 ),
 
--- a day before the first reading is there for somebody who stayed on the list
+-- a day before the first reading only appears if a contact that registered then stayed on the list
 calendar as (
     select
         account,
@@ -283,8 +282,9 @@ filled as (
         is_new,
         days_covered,
         coalesce(day_on >= first_read_on, false) as is_observed,
-        -- what came about by its first reading, nobody saw; of a list that began empty all was seen. Nor is
-        -- anything seen on a day without a reading; before readings were noted, each may have had one
+        -- Changes before a list's first reading were not observed, unless the list began empty. Changes on a
+        -- day without a reading were not observed either. Before readings were recorded, each day may have had
+        -- one.
         is_observed and (is_new or day_on > first_read_on) and (nights.day_on is not null
             or changes.day_on is not null or coalesce(day_on < noted_from, true)) as is_told
     from calendar

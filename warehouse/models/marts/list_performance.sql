@@ -1,5 +1,5 @@
--- How each list does over the last 90 days: what its members were sent and did, and how many active ones it
--- lost; one row per list.
+-- How each list did over the last 90 days: what its members received and did, and how many active ones it lost;
+-- one row per list.
 with accounts as (
     select
         account,
@@ -14,7 +14,7 @@ lists as (
 
 lists_read as (
     select account, list_id, first_read_at, first_read_on,
-        -- of a list that began empty all is known; of others nobody saw who had left before
+        -- everything is known about a list that began empty; for other lists, earlier departures are unknown
         is_new or coalesce(first_read_at <= since_90d, false) as is_read_90d
     from {{ ref('int_lists_read') }}
     join accounts using (account)
@@ -28,14 +28,14 @@ members as (
         coalesce(email_normalized, 'contact ' || contact_id) as address,
         deleted_at,
         status,
-        -- it came since the reading before: a day is enough for the mail that greets it. Before the list's
-        -- first reading it was always there
+        -- The contact came after the reading before, and a day is enough for the welcome mail. A contact of the
+        -- list's first reading counts as always there.
         case when first_seen_at > first_read_at then first_seen_at - interval 1 day end as member_from
     from {{ ref('stg_contacts') }}
     left join lists_read using (account, list_id)
 ),
 
--- a message counts for each list on which its contact was when it was sent
+-- a message counts for each list that its contact was on when it was sent
 messages as (
     select
         account,
@@ -51,7 +51,7 @@ messages as (
     group by all
 ),
 
--- by address: who was merged or added again has neither left nor come
+-- by address: a contact that was merged or added again has neither left nor joined
 present as (
     select
         account,

@@ -1,4 +1,4 @@
--- For how many messages it is known which campaign sent them; one row per account, kind and channel.
+-- How many messages have a known campaign; one row per account, kind and channel.
 select
     account,
     kind,

@@ -1,6 +1,6 @@
--- Each week, month and quarter beside the one before and the same one a year before; one row per account,
--- period and first day.
--- Counts are added up first and divided then: in a mean of rates a small campaign would weigh as much as a
+-- Each week, month and quarter, with the one before and the same one a year before; one row per account, period
+-- and first day.
+-- Counts are added up first and divided then: in a mean of rates, a small campaign would weigh as much as a
 -- large one.
 {%- set mails = ['sent_count', 'delivered_count', 'opened_count', 'clicker_count', 'unsubscribed_count'] %}
 {%- set others = ['joined_count', 'online_review_count', 'average_rating', 'rating_count'] %}
@@ -14,7 +14,7 @@ kinds as (
     from (values ('week', 0, 7), ('month', 1, 0), ('quarter', 3, 0)) as kinds(period, months, days)
 ),
 
--- an automation has no day on which it was sent
+-- an automation has no day of sending
 campaigns as (
     select
         {{ local_date('coalesce(sent_at, created_at)', 'timezone') }} as day_on,
@@ -22,7 +22,7 @@ campaigns as (
         campaigns.*
     from {{ ref('campaign_performance') }} as campaigns
     join accounts using (account)
-    -- what was sent while its counts are not known is sent all the same
+    -- a sent campaign counts even if its counts are unknown
     where type = 'standard' and coalesce(sent_count > 0, status = 'sent')
 ),
 
@@ -42,8 +42,8 @@ happenings as (
     select account, redeemed_on as day_on, coupon_id from {{ ref('stg_coupons') }} where is_redeemed
 ),
 
--- what did not happen is 0 where the account has anything of the kind; else nobody can tell. A period that
--- began before the first day of which a figure is known has no sum of it
+-- A count without any event is 0 if the account has any data of the kind, else unknown. A sum is unknown if the
+-- period began before the first day with a known figure.
 first_days as (
     select
         account,

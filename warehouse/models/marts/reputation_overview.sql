@@ -1,11 +1,11 @@
--- Where each channel stands: the review sites and the own feedback page. One row per account and channel, as
--- of the last day read.
+-- The current state of each channel, which is a review site or the own feedback page, as of the last day that
+-- was read; one row per account and channel.
 
 with accounts as (
     select * from {{ ref('int_accounts') }}
 ),
 
--- the windows are whole days, so that they end with one that was read after it was over
+-- the windows are whole days, so they end with a day that was read after it was over
 last_days as (
     select account, coalesce(max(day_on) filter (where good_count is not null or positive_count is not null
         or view_count is not null), max(day_on)) as as_of_on
@@ -13,7 +13,7 @@ last_days as (
     group by account
 ),
 
--- what happened in a window of which a day was not read, nobody knows
+-- a figure is unknown if any day of its window was not read
 windows_read as (
     select
         account,
@@ -32,8 +32,7 @@ observations as (
     select * from {{ ref('stg_online_review_channels') }}
 ),
 
--- the rating is the service's; 28 days before is when it was last asked at least so long before the last
--- asking
+-- the rating is the service's; the earlier one is of the last request at least 28 days before the newest one
 ratings as (
     select
         account,
@@ -105,7 +104,7 @@ online as (
         last_days.as_of_on,
         ratings.observed_on,
         ratings.average_rating,
-        -- a rating says little without the number of its reviews
+        -- a rating means little without the number of its reviews
         case when ratings.served_review_count is not null and ratings.served_review_count_before is not null
             then ratings.average_rating - ratings.average_rating_before end as average_rating_change_28d,
         ratings.served_review_count,
@@ -153,8 +152,8 @@ direct as (
     group by all
 ),
 
--- the page's reviews have no rating but good or bad, which the service counts by day, and it alone has views;
--- mentions are not on it
+-- The page's reviews are only good or bad, and the service counts them by day. Only the page has views, and
+-- mentions are not on it.
 feedback_page as (
     select
         days.account,

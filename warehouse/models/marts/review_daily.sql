@@ -1,10 +1,10 @@
--- Reviews, sentiment and views of the feedback page by day, with rolling means: one row per account and day.
+-- Reviews, sentiment and views of the feedback page by day, with rolling means; one row per account and day.
 
 with accounts as (
     select * from {{ ref('int_accounts') }}
 ),
 
--- nothing of a day is 0 where it was read completely, and anything of it unknown where it was not
+-- a day that was read completely has 0 where there is nothing; on any other day, every count is unknown
 days_read as (
     select
         account,
@@ -50,7 +50,7 @@ views as (
     select account, period_on as day_on, view_count, true as is_told from {{ current('stg_feedback_views') }}
 ),
 
--- sites show their newest reviews: what they had shown before the first reading, nobody saw
+-- sites show their newest reviews: reviews before the first reading are unknown
 sites_read as (
     select account, min(observed_on) as first_on, max(observed_on) as last_on
     from {{ ref('stg_online_review_channels') }}

@@ -1,5 +1,5 @@
--- Bad reviews on the own feedback page, who left them, and what is known to have gone to them since; one row
--- per review.
+-- Bad reviews on the own feedback page, who left them, and which responses are known since then; one row per
+-- review.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
@@ -28,7 +28,7 @@ engagement as (
     select account, email, status, engagement_tier from {{ ref('contact_engagement') }}
 ),
 
--- an activity that was pushed is what we noted at the contact: mailings and tags are no response
+-- a pushed activity is a note that we left at the contact; mailings and tags are not responses
 activities as (
     select account, email_normalized as email, contact_id, coalesce(done_at, sent_at) as responded_at
     from {{ source('sync', 'writebacks') }}

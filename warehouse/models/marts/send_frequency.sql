@@ -1,10 +1,10 @@
--- How people react to so many e-mails in a week; one row per account and number of e-mails.
+-- How people react to the number of e-mails they get in a week; one row per account and number of e-mails.
 with accounts as (
     select account, timezone, today, date_trunc('week', today)::date as this_week
         from {{ ref('int_accounts') }}
 ),
 
--- the weeks of contacts in which they got anything of which it can be known whether it was opened
+-- the weeks in which contacts got a message for which it can be known whether it was opened
 weeks as (
     select
         account,
@@ -19,7 +19,7 @@ weeks as (
     group by all
 ),
 
--- when somebody unsubscribed is not told: the week of the last e-mail is the nearest that is known
+-- the day of an unsubscription is not reported: the week of the last e-mail is the best estimate
 leavers as (
     select account, contact_id
     from {{ current('stg_contacts') }}

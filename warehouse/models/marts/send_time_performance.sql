@@ -1,5 +1,4 @@
--- Which weekdays and hours mails do well at: one row per account, weekday and hour of sending, of standard
--- campaigns.
+-- Weekdays and hours at which standard campaigns do well; one row per account, weekday and hour of sending.
 
 with campaigns as (
     select * from {{ ref('campaign_performance') }}

@@ -1,4 +1,4 @@
--- Mentions, posts and link clicks by day: one row per account, network and day.
+-- Mentions, posts and link clicks by day; one row per account, network and day.
 
 with mentions as (
     select account, network, period_on as day_on, mention_count from {{ current('stg_social_media_stats') }}

@@ -1,4 +1,4 @@
--- How often each short link was clicked and from where, as of the last answer: one row per account and link.
+-- How often each short link was clicked and from where, as of the last response; one row per account and link.
 
 with links as (
     select * from {{ current('stg_social_links') }}
@@ -21,8 +21,8 @@ first_nights as (
     select account, min(observed_on) as first_asked_on from clicks group by all
 ),
 
--- the last total of each network, and what it was when last asked at least 7 and 28 days before the link's
--- last asking
+-- the last total of each network, and its total at the last request at least 7 and 28 days before the newest
+-- one
 networks as (
     select
         account,

@@ -1,4 +1,4 @@
--- What each post brought: the clicks of the short links in its text. One row per account, post and network.
+-- The clicks that each post brought through the short links in its text; one row per account, post and network.
 
 with posts as (
     select * from {{ current('stg_social_posts') }}
@@ -34,8 +34,7 @@ clicks as (
     group by all
 ),
 
--- clicks of a link that stands in several posts of a network cannot be told apart: each post shows all of
--- them
+-- if a link is in several posts of a network, its clicks can't be separated: each post shows all of them
 clicked as (
     select
         account,

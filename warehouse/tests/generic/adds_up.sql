@@ -1,5 +1,5 @@
-{# A stock is the one of the row before plus the changes of its row, in the order of `along` within `by`; a
-   change that is NULL adds nothing. The first stock that is known follows from nothing. #}
+{# A stock equals the previous row's stock plus the changes of its row, in the order of `along` within `by`. A
+   change that is NULL adds nothing. The first known stock has no predecessor and is not checked. #}
 {% test adds_up(model, stock, by, along, plus, minus=[]) %}
 select *
 from (

@@ -1,6 +1,6 @@
 {#
-    NULL is "not known" and has to be said: a count, change or rate is NULL only where its description says
-    when. #}
+    NULL means "unknown" and needs a description: a count, change or rate is NULL only where its description
+    says when. #}
 {% test described_nulls(model) %}
 select * from {{ model }} where false
 {%- if execute %}

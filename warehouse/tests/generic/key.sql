@@ -1,4 +1,4 @@
-{# The columns identify a row: together unique, none of them NULL. Rows that break it are returned. #}
+{# The columns identify a row: together they are unique, and none is NULL. Returns the rows that break this. #}
 {% test key(model, columns) %}
 select {{ columns | join(", ") }}, count(*) as row_count
 from {{ model }}

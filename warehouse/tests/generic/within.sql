@@ -1,5 +1,5 @@
-{# Every combination of the columns that is not NULL stands in another model, under the same names unless
-   `theirs` tells others. #}
+{# Every combination of the columns without NULL exists in another model, under the same names unless `theirs`
+   gives others. #}
 {% test within(model, columns, to, theirs=none) %}
 {%- set theirs = theirs or columns %}
 select distinct {{ columns | join(", ") }}

@@ -117,7 +117,7 @@ def result_of(
 def _describe_unverified(push: Push) -> str:
     if type(KINDS[push.kind]).read_back is Kind.read_back:
         return f"can't be verified: the API doesn't return {push.kind}"
-    return _UNREAD[str(push.options.get("verify", "sample"))]
+    return _UNREAD[push.verify]
 
 
 def _sum_counts(counts: Mapping[str, int], states: Iterable[State]) -> int:

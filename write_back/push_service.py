@@ -281,8 +281,7 @@ class PushRun:
         stopped = self._unrecognised
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.find_push, pushes)):
-            how = str(push.options.get("verify", "sample"))
-            ways[how].add(push.push_id)
+            ways[push.verify].add(push.push_id)
         for how, push_ids in ways.items():
             stopped = stopped or verify_pushes(
                 self.outbox, self.client, push_ids, how, labels=labels, stop=self.halt

@@ -70,6 +70,11 @@ class Push:
     begun_at: float
     options: Mapping[str, Any]
 
+    @property
+    def verify(self) -> str:
+        """How it is read back: `all`, `sample` or `none`."""
+        return str(self.options.get("verify", "sample"))
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

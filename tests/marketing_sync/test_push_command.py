@@ -123,7 +123,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
     assert 'email ← "Email Address"' in planned
     assert 'list ← "Liste"' in planned
     assert "changes\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
-    assert "2 addresses are new to the warehouse: the service adds them" in planned
+    assert "2 addresses are new to the warehouse: the service adds each" in planned
     assert service.count == 0
 
 

@@ -1,4 +1,4 @@
-# The command that a newcomer needs is `make sync`. Everything else is listed by `make help`.
+# Start with `make sync`. `make help` lists everything else.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -7,10 +7,10 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' marketing_api/__init__.py)
 
-help: ## what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-# Locks are complete and have hashes; what is imported is compiled when it is.
+# Locks are complete and have hashes. Python compiles modules when it imports them.
 INSTALL := install --quiet --disable-pip-version-check --no-deps --no-compile
 
 .venv/installed: requirements.lock pyproject.toml
@@ -25,40 +25,40 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --no-compile
 	@$(BIN)/pip $(INSTALL) --require-hashes --requirement $<
 	@touch $@
 
-setup: .venv/installed ## what a sync needs, into .venv
+setup: .venv/installed ## install the packages that a sync needs into .venv
 
-extras: .venv/extras ## also what notebooks need
+extras: .venv/extras ## also install the packages for notebooks
 
-dev: .venv/dev ## also what changing the code needs
+dev: .venv/dev ## also install the packages for changing the code
 
-# A clone without any settings has chosen the sandbox; one with some may have lost its key, and the command says so.
+# A clone without settings uses the sandbox. A clone with settings may lack a key; the command reports that.
 SETTINGS := $(wildcard .env accounts.toml)$(MARKETING_API_URL)$(MARKETING_API_KEY)$(MARKETING_API_KEY_FILE)
-sync: .venv/installed ## the nightly sync, against the sandbox in a clone without settings
+sync: .venv/installed ## run the nightly sync; a clone without settings uses the sandbox
 	@$(BIN)/marketing-sync sync$(if $(SETTINGS),, --sandbox)
 
-ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
+ui: .venv/installed ## serve the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
 
-notebook: .venv/extras ## the analysts' notebooks as pages in the browser; notebook-edit opens them to be changed
+notebook: .venv/extras ## serve the analysts' notebooks as pages; notebook-edit opens them for editing
 	@$(BIN)/marimo run --host 127.0.0.1 --token --include-code notebooks
 
 notebook-edit: .venv/extras
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test test-slow test-night: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
-test: .venv/dev ## the tests in minutes, three files at a time: some wait, and two cores stay busy
+test test-slow test-night: export PYTHONDONTWRITEBYTECODE = # empty: else hundreds of processes would each compile the packages
+test: .venv/dev ## run the quick tests, three files at a time: some wait, so two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
-coverage: .venv/dev ## the tests in minutes once more, with what no test runs, and a floor
+coverage: .venv/dev ## run the quick tests and measure coverage; fail below its minimum
 	$(BIN)/pytest --cov -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
-test-slow: .venv/dev ## those that take seconds each: whole nights, kills, models of large accounts
+test-slow: .venv/dev ## run the tests that take seconds each: whole nights, kills, models of large accounts
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
 
-test-night: .venv/dev ## the cases that are too many for every commit
+test-night: .venv/dev ## run the cases that are too many for every commit
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "attack and not services" --ignore tests/attack
 
-test-services: .venv/dev ## the tests that need PostgreSQL and Redis on this machine; object storage is simulated
+test-services: .venv/dev ## run the tests that need PostgreSQL and Redis on this machine; object storage is simulated
 	$(BIN)/pytest -m services -n 2 --dist loadfile tests/services
 
 lint: .venv/dev
@@ -69,12 +69,12 @@ lint: .venv/dev
 	@git ls-files '*.sql' '*.toml' '*.yml' '*.jinja' '*.html' | grep -v '^docs\|^tests' | \
 		xargs awk 'length > 160 { print FILENAME ":" FNR ": over 160 columns"; wide = 1 } END { exit wide }'
 
-check: lint test test-slow ## what CI runs: lint, types, import rules, all tests
+check: lint test test-slow ## run the checks of CI: lint, types, import rules, all tests
 
-bench: .venv/dev ## what pages claim, measured: pacing, the crawl plan, publishing, a night, fleets
+bench: .venv/dev ## measure the figures in the docs: pacing, the crawl plan, publishing, a night, fleets
 	$(BIN)/python -m tests.benchmarks
 
-attack: .venv/dev ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"
+attack: .venv/dev ## run tests/attack for hours, e.g. let every place fail once; ARGS="NAME… --minutes M --seed S"
 	$(BIN)/python -m tests.attack $(ARGS)
 
 build/mkdocs/installed: docs/requirements.lock
@@ -82,30 +82,30 @@ build/mkdocs/installed: docs/requirements.lock
 	@build/mkdocs/bin/pip $(INSTALL) --require-hashes --requirement docs/requirements.lock
 	@touch $@
 
-docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and the site from all pages
+docs: .venv/dev build/mkdocs/installed ## regenerate the generated pages, and build the site
 	$(BIN)/python -m docs.models
 	$(BIN)/python -m tests.warehouse.test_lineage
 	$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict
 	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"
 
-dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
+dist: .venv/installed ## build a wheel for pip, pipx or uvx into dist/
 	@rm -f dist/*.whl
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 ENGINE ?= docker
 LOCK ?= requirements.lock
-image: dist ## the container image; LOCK=requirements-kubernetes.lock with what starts pods, ENGINE=podman, ARGS for the build
+image: dist ## build the container image; LOCK=requirements-kubernetes.lock adds the launcher of pods; ENGINE=podman; ARGS for the build
 	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) \
 		--build-arg VERSION=$(VERSION) -t marketing-sync:$(VERSION) $(ARGS) .
 
-image-smoke: image ## the image, and a night of the sandbox in it
+image-smoke: image ## build the image, and run a night of the sandbox in it
 	ENGINE=$(ENGINE) deploy/smoke marketing-sync:$(VERSION)
 
-release: .venv/installed build/release-tools/installed ## what TAG (or, as a rehearsal, HEAD) is made of, checked, in dist/
+release: .venv/installed build/release-tools/installed ## build and check a release of TAG in dist/; without TAG, rehearse it with HEAD
 	@deploy/release $(or $(TAG),HEAD)
 
-sbom: build/release-tools/installed dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
+sbom: build/release-tools/installed dist ## list the image's packages besides the wheel, as CycloneDX: dist/sbom.json
 	@PYTHONWARNINGS=ignore build/release-tools/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
 
 build/release-tools/installed:
@@ -113,7 +113,7 @@ build/release-tools/installed:
 	@build/release-tools/bin/pip install --quiet --disable-pip-version-check check-wheel-contents cyclonedx-bom pip-licenses twine
 	@touch $@
 
-fixture: .venv/dev ## at a release: a small home of this version and the names that are public, for the tests of later ones
+fixture: .venv/dev ## at a release: store a small home of this version and the public names, for tests of later versions
 	@$(BIN)/python -m tests.pipelines.homes
 	@$(BIN)/python -m tests.test_released
 
@@ -124,7 +124,7 @@ build/uv/bin/uv:
 COMPILE = build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(ARGS)
 EXTRAS := --extra notebooks
 SERVICES := --extra postgres --extra redis --extra s3
-lock: build/uv/bin/uv ## the locks anew from pyproject.toml; ARGS="--upgrade" or "--upgrade-package NAME" for newer versions
+lock: build/uv/bin/uv ## regenerate the locks from pyproject.toml; ARGS="--upgrade" or "--upgrade-package NAME" for newer versions
 	$(COMPILE) pyproject.toml --group clone -o requirements.lock
 	$(COMPILE) pyproject.toml --group clone -c requirements.lock $(EXTRAS) -o requirements-extras.lock
 	$(COMPILE) pyproject.toml --group clone --group dev -c requirements-extras.lock $(EXTRAS) $(SERVICES) -o requirements-dev.lock
@@ -132,5 +132,5 @@ lock: build/uv/bin/uv ## the locks anew from pyproject.toml; ARGS="--upgrade" or
 	$(COMPILE) pyproject.toml -c deploy/requirements.lock $(SERVICES) --extra kubernetes -o deploy/requirements-kubernetes.lock
 	$(COMPILE) --group docs -o docs/requirements.lock
 
-clean: ## remove what was installed and cached; data/ stays
+clean: ## remove installed and cached files; data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build dist

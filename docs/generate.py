@@ -1,5 +1,5 @@
-"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test
-fails when one is stale."""
+"""Writes the generated pages (`make docs`): templates of `docs/templates`, filled with declared
+values. A test fails when a page is stale."""
 
 import ast
 import inspect
@@ -41,8 +41,7 @@ def operations() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    """The documents of `--json` and what they are made of, as JSON Schema with their texts, by
-    name."""
+    """The documents of `--json` and their parts as JSON Schema, by name, with their texts."""
     defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
     for name, structure in defined.items():
         defined[name] = {"title": name, "description": structure["description"]} | structure
@@ -52,7 +51,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _field_texts(structure: type[msgspec.Struct]) -> dict[str, str]:
-    """Field → the text that stands below it, where one does."""
+    """Field → the text below it, if it has one."""
     [declared] = ast.parse(inspect.getsource(structure)).body
     assert isinstance(declared, ast.ClassDef)
     return {
@@ -122,7 +121,7 @@ def expected_types() -> Mapping[str, list[Member]]:
 
 
 def how_sure() -> str:
-    """What is specified, observed and assumed of each read, and of the service's ways."""
+    """What is specified, observed and assumed about each read, and about the service."""
     return _render(
         "how-sure.md",
         evidence=_declared("evidence"),
@@ -188,7 +187,7 @@ def definitions() -> dict[str, str]:
 
 
 def link_definition(description: str, texts: Mapping[str, str]) -> str:
-    """The description, with a link in place of the definition that it begins with."""
+    """The description, with a link instead of the definition that it begins with."""
     for name, text in texts.items():
         if description.startswith(text):
             return f"[{name}](#rate-definitions){description.removeprefix(text)}"
@@ -236,7 +235,7 @@ def configuration() -> str:
 
 
 def _written_value(value: Any) -> str:
-    """The value of a setting, as it is written."""
+    """The value of a setting, as written in the environment."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool):
@@ -260,7 +259,7 @@ def _declared(name: str) -> dict[str, Any]:
 
 def _render(template: str, **values: object) -> str:
     environment = (
-        # Markdown for our own repository, of our own declarations: nothing to escape
+        # Markdown for our own repository, from our own declarations: nothing to escape
         jinja2.Environment(
             loader=jinja2.FileSystemLoader(DOCS / "templates"),
             undefined=jinja2.StrictUndefined,

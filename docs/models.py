@@ -1,10 +1,10 @@
-"""What follows from the models and the declarations of tables, for the package: `python -m
-docs.models` writes it, with `--check` it says what is stale (a test does).
+"""Generates files of the package from the models and the declarations of tables. Run `python -m
+docs.models` to write them, or add `--check` to list stale ones, as a test does.
 
-`models/staging`: a view per `source` table that a model reads, with plain names for the columns of
-the loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
+`models/staging`: a view for each `source` table that a model reads, without `extra`, and with plain
+names for the columns that loads add. `models/history/versions`: the tables that keep every version.
 `macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. Not
-here: which of their columns are personal (`tests.warehouse.test_lineage` writes that)."""
+here: which columns are personal (`tests.warehouse.test_lineage` writes that)."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ from warehouse.models import ModelSettings
 from warehouse.tables import SYNC_TABLES, TABLES, Column, Table
 
 MODELS = PROJECT / "models"
-#: What every call of dbt is given: nothing on the terminal, no statistics sent.
+#: Options of every call of dbt: print nothing, send no statistics.
 QUIET = (
     *("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-use-colors"),
     *("--no-send-anonymous-usage-stats", "--no-version-check"),
@@ -72,7 +72,7 @@ def render() -> dict[str, str]:
 
 
 def found() -> dict[str, str]:
-    """What is there now, in the same form."""
+    """The existing files, in the same form."""
     paths = [
         path.relative_to(MODELS).as_posix()
         for folder in (_STAGING, _VERSIONS)
@@ -91,9 +91,9 @@ def columns(table: Table) -> Iterator[tuple[Column, str]]:
 
 
 def _filled(template: str, **values: object) -> str:
-    """The templates have brackets of their own, since braces are dbt's."""
+    """The templates use their own brackets, since dbt uses braces."""
     wrapped = partial(textwrap.fill, width=96, break_long_words=False, break_on_hyphens=False)
-    environment = jinja2.Environment(  # SQL and YAML of our own declarations: nothing to escape
+    environment = jinja2.Environment(  # SQL and YAML from our own declarations: nothing to escape
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates" / "models"),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701
@@ -117,7 +117,7 @@ def _filled(template: str, **values: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate,
+    """`mart`: the mart with its columns. `expression`: the value to add up over rows; for a rate,
     (numerator, denominator)."""
 
     name: str
@@ -133,8 +133,8 @@ class Metric:
 
     @property
     def sql(self) -> str:
-        """Over any rows of the mart, grouped or not. A rate is of the rows of which both parts are
-        known, and NULL without a whole, or where the part exceeds it, as in the macro
+        """For any rows of the mart, grouped or not. A rate only includes rows that know both parts.
+        It is NULL if the denominator is 0 or smaller than the numerator, as in the macro
         `safe_rate`."""
         if isinstance(self.expression, str):
             return self.formula
@@ -148,7 +148,7 @@ class Metric:
 
 @cache
 def metrics() -> Mapping[str, Metric]:
-    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the
+    """The metrics of `models/metrics.yml`, which MetricFlow also reads, by name in the order of the
     file."""
     declared: dict[str, list[dict[str, Any]]] = yaml.safe_load(
         (PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8")
@@ -169,12 +169,12 @@ def metrics() -> Mapping[str, Metric]:
     return found
 
 
-# ---- what dbt makes of the models
+# ---- the models as compiled by dbt
 
 
 def compiled_models() -> str:
-    """A model or test a line, in an order in which they can run, with places for the values of
-    settings."""
+    """One model or test per line, in an order in which they can run, with placeholders for the
+    values of settings."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["MARKETING_HOME"] = "."
         lines = [msgspec.json.encode(node).decode() for node in _compiled()]
@@ -182,7 +182,7 @@ def compiled_models() -> str:
 
 
 def _compiled() -> list[Node]:
-    """As they run from nothing, and incremental ones once more beside tables that are there."""
+    """Compiled for an empty database; incremental models also for existing tables."""
     from dbt.cli.main import dbtRunner
 
     variables = {name: PLACEHOLDER.format(name) for name in ModelSettings().variables}
@@ -204,7 +204,7 @@ def _compiled() -> list[Node]:
             raise SystemExit(str(ran.exception or "; ".join(filter(None, failed))))
         return ran.result
 
-    duckdb.connect("warehouse.duckdb").close()  # dbt makes none
+    duckdb.connect("warehouse.duckdb").close()  # dbt does not create it
     parsed = run(dbtRunner(), "parse")
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
@@ -233,7 +233,7 @@ def _relations(manifest: Any) -> dict[str, str]:
 
 
 def _node(node: Any, relations: Mapping[str, str], first: str, later: str) -> Node:
-    """A node of dbt's with its compiled SQL. Of tests, generic ones at a model are known."""
+    """A node of dbt with its compiled SQL. The only tests are generic ones of a model."""
     is_test, config, columns = str(node.resource_type) == "test", node.config, node.columns
     about = node.attached_node if is_test else node.unique_id
     key = _proved_key(node) if is_test else config.unique_key
@@ -260,7 +260,7 @@ def _node(node: Any, relations: Mapping[str, str], first: str, later: str) -> No
 
 
 def _proved_key(test: Any) -> list[str]:
-    """The columns of which a test proves that they identify a row."""
+    """The columns that identify a row, as proved by a test."""
     is_key = test.test_metadata.name == "key" and not test.config.where
     return list(test.test_metadata.kwargs["columns"]) if is_key else []
 
@@ -270,12 +270,12 @@ def _in_a_line(description: str) -> str:
 
 
 def _without_database(sql: str) -> str:
-    """Relations by schema and table: the file may have any name."""
+    """The SQL with relations named by schema and table, since the file may have any name."""
     return sql.replace('"warehouse".', "").strip().rstrip(";")
 
 
 def _with_metrics(node: Node) -> Node:
-    """With the SQL of those over it, for a mart that has any."""
+    """The node, with the SQL of its metrics if it is a mart that has any."""
     over = {
         each.name: each.sql for each in metrics().values() if f"marts.{each.mart}" == node.relation
     }
@@ -283,8 +283,8 @@ def _with_metrics(node: Node) -> Node:
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:
-    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test
-    is not built on."""
+    """Each model after the models that it needs, and each test as soon as its model exists, so that
+    no model is built on one that fails a test."""
     graph = {
         unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()
     }
@@ -308,7 +308,7 @@ def main(*, is_check: bool) -> int:
                 path.write_text(text, encoding="utf-8")
 
     files = render()
-    for name in found().keys() - files.keys():  # of tables that are gone
+    for name in found().keys() - files.keys():  # files of removed tables
         stale.append(MODELS / name)
         if not is_check:
             (MODELS / name).unlink()

@@ -1,5 +1,5 @@
-"""What `mkdocs.yml` makes of the repository: the pages of its root join those of
-`docs/`, and links still lead there."""
+"""Hooks of `mkdocs.yml`: add the pages of the repository's root to those of `docs/`, and keep links
+to them working."""
 
 import re
 import sys
@@ -9,13 +9,13 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # mkdocs has an environment of its own
+sys.path.insert(0, str(ROOT))  # mkdocs has its own environment
 
 import marketing_api  # noqa: E402
 
-#: How much a hit on a page counts in the search, by the beginning of its path; 1 otherwise. A word
-#: in a title counts a thousand times one in a text, so less than a thousandth puts a page behind
-#: all others.
+#: The weight of a page in the search, by the beginning of its path; 1 otherwise. A word in a title
+#: weighs a thousand times as much as one in a text, so a page below a thousandth comes after all
+#: others.
 _WEIGHTS = {
     **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/"), 0.0001),
     **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
@@ -26,7 +26,7 @@ _ROOT_PAGES = (*("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
 
 
 def on_config(config: Any) -> None:
-    """The version is the package's."""
+    """Set the version to the package's."""
     config.site_name += f" {marketing_api.__version__}"
 
 
@@ -39,7 +39,7 @@ def on_files(files: Files, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Links out of `docs/` lead to the added pages; a list may follow a line of text, as on
+    """Point links that leave `docs/` to the added pages; let a list follow a line of text, as on
     GitHub."""
     weights = [weight for start, weight in _WEIGHTS.items() if page.url.startswith(start)]
     page.meta["search"] = {"boost": weights[0]} if weights else {}

@@ -100,7 +100,7 @@ def _click_parameter(option: Option) -> click.Parameter:
 
 
 def typed_words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
-    """The chosen options as they are typed."""
+    """The chosen options, as typed on the command line."""
     found: list[str] = []
     for option in options:
         value = chosen.get(option.name, option.unset)

@@ -1,5 +1,5 @@
-"""What commands print with `--json`: one document each, of which docs/json-output.md and its schema
-are made, with the texts below each structure and field.
+"""The document that each command prints with `--json`. docs/json-output.md and its schema are
+generated from here, with the texts below each structure and field.
 
 A field is never renamed or removed, nor does it change its type; new ones may be added. Times are
 ISO 8601 in UTC."""

@@ -111,7 +111,7 @@ def _(account, con):
 
 @app.cell
 def _(account, con, fresh):
-    mo.stop(fresh.empty)  # of what was not read nothing is known
+    mo.stop(fresh.empty)  # without readings, nothing is known
     odd = con.execute(
         """
         with contacts as (select * from source.contacts where account = $a),
@@ -151,7 +151,7 @@ def _(account, con, fresh):
 
 @app.cell
 def _(account, con, fresh):
-    mo.stop(fresh.empty)  # of what was not read nothing is known
+    mo.stop(fresh.empty)  # without readings, nothing is known
     rejected = con.execute(
         """
         select table_name, reason, count(*) as entries, strftime(max(requested_at), '%Y-%m-%d %H:%M') as last_seen

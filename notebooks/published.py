@@ -1,5 +1,4 @@
-"""Where the published file is, and how the notebooks open, ask and draw it. They read that file and nothing
-else.
+"""Finds, opens, queries and draws the published file for the notebooks. They only read that file.
 
 Colours, number formats and the sentences about an account are the report's.
 """
@@ -36,16 +35,15 @@ from warehouse.sql import fetch_value, not_one_select
 
 _PROJECT = Path(__file__).parent.parent
 _LOOKS = (_PROJECT / "report" / "templates" / "looks.css").read_text()
-#: The light ones: on a dark page they keep 3:1 to it, too.
+#: The colours for light pages: their contrast with a dark page is also at least 3:1.
 ACCENT, SECOND = (re.findall(rf"--{name}:(#\w+)", _LOOKS)[0] for name in ("accent", "second"))
-#: Hours after which the newest answer is too old: a night, and six hours of grace.
+#: Hours after which the newest response is too old: a night, and six hours of grace.
 FRESH_HOURS = 30
-#: Of a query that somebody wrote: how long it may run, most rows that are shown, what the process may take
-#: for it.
+#: Limits of a user's query: its time, the rows that are displayed, and the memory of the process.
 QUERY_SECONDS, ROW_LIMIT, _QUERY_BYTES = 30, 1_000, 3_000_000_000
 _MEMORY = "1GB"
-#: Nothing is spilled to disk. They are set once it is open: who opens the file in this process with a config
-#: of their own is refused.
+#: Nothing is spilled to disk. They are set after the file is open: DuckDB refuses to open it again in this
+#: process with another configuration.
 _LIMITS = (
     f"set global memory_limit = '{_MEMORY}'",
     "set global temp_directory = ''",
@@ -54,8 +52,8 @@ _LIMITS = (
 
 
 def path() -> Path:
-    """`MARKETING_HOME`, else the live home of this folder, else the sandbox's. FileNotFoundError says what to
-    run."""
+    """In `MARKETING_HOME`, else in the live home of this folder, else in the sandbox's. Raises
+    FileNotFoundError that says what to run."""
     homes = (
         [Path(os.environ["MARKETING_HOME"])]
         if os.environ.get("MARKETING_HOME")
@@ -72,11 +70,11 @@ def path() -> Path:
 def connect() -> duckdb.DuckDBPyConnection:
     """The published file, read-only and sealed: queries reach no other file and no network.
 
-    It is never locked: the next sync puts a new file in its place, run again to see it.
+    It is never locked: the next sync replaces the file. Run the cell again to see the new one.
     """
     try:
         found = path()
-    except FileNotFoundError as problem:  # shown in the page: as an app it would be blank
+    except FileNotFoundError as problem:  # displayed in the page, since an app would be blank
         mo.stop(
             mo.running_in_notebook(),
             mo.callout(
@@ -87,19 +85,19 @@ def connect() -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(str(found), read_only=True)
     if not fetch_value(
         con, "select current_setting('lock_configuration')"
-    ):  # else another page of this process has sealed it
+    ):  # otherwise another page of this process has sealed it
         for setting in (*_LIMITS, *SEAL):
             con.execute(setting)
     return con
 
 
 def facts(con: duckdb.DuckDBPyConnection) -> Published:
-    """When it was published, how new its data is, and what became of personal data."""
+    """When it was published, how new its data is, and how personal data is masked."""
     return read_facts(con)
 
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """The accounts there are."""
+    """The accounts in the file."""
     return [
         row[0]
         for row in con.execute("select account from source.business order by account").fetchall()
@@ -107,7 +105,7 @@ def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
-    """A dropdown of the accounts, the first one chosen."""
+    """A dropdown of the accounts, with the first one selected."""
     names = accounts(con)
     return mo.ui.dropdown(names, value=names[0] if names else None, label="Account")
 
@@ -120,8 +118,8 @@ def period_choice(
     *,
     days: int | None = None,
 ) -> mo.ui.date_range | None:
-    """Two days to choose within the first and last of `sql` (about one account), at first the last `days`;
-    None where there are none."""
+    """A choice of two days between the first and last day of `sql` (for one account). The last `days` are
+    selected at first. None if there are no days."""
     first, last = con.execute(sql, [account]).fetchone() or (None, None)
     if first is None:
         return None
@@ -130,7 +128,7 @@ def period_choice(
 
 
 def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
-    """The days chosen, in either order; today where there is nothing to choose from."""
+    """The chosen days, in any order; today if there was no choice."""
     first, last = sorted(
         choice.value if choice is not None and choice.value else (utc_now().date(),) * 2
     )
@@ -138,7 +136,7 @@ def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
 
 
 def news(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """What the report would say first, of every account."""
+    """The first sentence of the report about every account."""
     found = read_accounts(con, facts(con), utc_now()).accounts
     return [
         f"{account.title}: {sentence}" if len(found) > 1 else sentence
@@ -159,12 +157,12 @@ share, rating, points, change, plural = (
 
 
 def known(number: Any) -> float | None:
-    """None for what pandas writes as not a number."""
+    """The value, or None for a missing value of pandas."""
     return None if pd.isna(number) else number
 
 
 def number(value: float | None) -> str:
-    """Whole, or with a digit where it is not, or three where it is small."""
+    """As a whole number; a fraction has one decimal, or three if it is small."""
     if (value := known(value)) is None:
         return formatting.UNKNOWN
     return (
@@ -181,19 +179,19 @@ def _unquoted(form: Callable[[float | None], str]) -> Callable[[Any], str]:
 
 
 def sentences(found: Iterable[str]) -> mo.Html | None:
-    """Findings in words, as large as they matter."""
+    """Findings in words, in a size that matches their importance."""
     items = "".join(f"<li>{_escaped(one)}</li>" for one in found)
     return mo.Html(f"<ul class='findings'>{items}</ul>") if items else None
 
 
 def heading(finding: str, how_to_read: str = "") -> mo.Html:
-    """What a section found, in a sentence; below it how to read what follows."""
+    """The finding of a section in a sentence, with a note below on how to read the section."""
     below = f"<p class='note'>{_escaped(how_to_read)}</p>" if how_to_read else ""
     return mo.Html(f"<h2 class='finding'>{_escaped(finding)}</h2>{below}")
 
 
 def note(text: str) -> mo.Html:
-    """How to read what stands above."""
+    """How to read the content above."""
     return mo.Html(f"<p class='note'>{_escaped(text)}</p>")
 
 
@@ -208,11 +206,11 @@ def times(value: float | None) -> str:
 
 
 def spelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """With headings in words: `request_count` → `Request count`."""
+    """The table with headings in words: `request_count` → `Request count`."""
     return frame.rename(columns=lambda name: str(name).replace("_", " ").capitalize())
 
 
-#: marimo's tables load the pictures that texts name, which tells a stranger who reads them, and when.
+#: marimo's tables load pictures whose addresses are in texts, which shows their server who reads them, and when.
 _PICTURE = re.compile(
     r"(?:^data:|https?:)(?=image/|//[^\s\"<>`{}|\\^]*(?:\.(?:png|jpe?g|gif|webp|svg|ico|avif)|githubusercontent))",
     re.IGNORECASE,
@@ -220,8 +218,8 @@ _PICTURE = re.compile(
 
 
 def shown(value: object) -> str:
-    """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address
-    from being loaded."""
+    """A text, a date or an id; a dash for an unknown value. An invisible joiner prevents the picture of an
+    address from being loaded."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     unknown = (
@@ -240,9 +238,9 @@ def table(
     wide: Mapping[str, int] | None = None,
     **more: Any,
 ) -> mo.ui.table | mo.Html:
-    """A table to look at (and to choose from with `selection`), all rows on a page.
+    """A table with all rows on one page; with `selection`, its rows can be selected.
 
-    `forms`: column → how a value is written. `wide`: columns of long texts, with their width.
+    `forms`: column → the format of its values. `wide`: columns of long texts, with their width.
     """
     if frame.empty:
         return mo.md("*None.*")
@@ -287,9 +285,9 @@ def lines(
     form: str = ",.0f",
     domain: tuple[float, float] | None = None,
 ) -> mo.Html:
-    """A line per value of `color` over time, broken where a day (or week, or month) is missing or not
-    known."""
-    # Names of its own: those of a query may be anything, and Vega takes a dot or a bracket for a path.
+    """A line for each value of `color` over time, with a gap if a day (or week, or month) is missing or
+    unknown."""
+    # Fixed names: a query may have any, and Vega reads a dot or a bracket as a path.
     plainly = pd.DataFrame(
         {"x": pd.to_datetime(frame[x]), "y": frame[y], "what": frame[color] if color else title}
     )
@@ -302,7 +300,9 @@ def lines(
         )
         return mo.md(f"*{title}: {so_far}.*")
     whole = _with_gaps(plainly)
-    size = 36 if days.nunique() < 60 else 7  # a day between two gaps has no line, but is seen
+    size = (
+        36 if days.nunique() < 60 else 7
+    )  # a day between two gaps has no line, but a visible point
     names = list(dict.fromkeys(plainly["what"]))
     base = alt.Chart(whole).encode(
         x=alt.X(
@@ -343,7 +343,7 @@ def lines(
 
 
 def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for every step of time, also for those without one."""
+    """A row for every step of time, including steps without data."""
     every = pd.date_range(frame["x"].min(), frame["x"].max(), freq=_step(frame["x"]))
     parts = []
     for name, part in frame.groupby("what", sort=False):
@@ -358,7 +358,7 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _step(moments: pd.Series[Any]) -> Any:
-    """The usual distance of two neighbours: months where they are that far apart, else so many days."""
+    """The usual distance between neighbours: in months if it is that long, else in days."""
     days = [
         (later - earlier).days for earlier, later in pairwise(sorted(moments.dropna().unique()))
     ]
@@ -381,7 +381,7 @@ def _axis(form: str) -> alt.Axis:
 def bars(
     frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, form: str = ",.0f"
 ) -> mo.Html:
-    """A bar per row in their order, with its value written beside it; rows of the same label stay apart."""
+    """A bar for each row, in their order, with its value beside it. Rows with the same label have separate bars."""
     if frame.empty:
         return mo.md(f"*{title}: nothing yet.*")
     names = [shown(each) for each in frame[label]]
@@ -410,7 +410,7 @@ def bars(
 
 
 def _figure(title: str, unit: str, chart: Any) -> mo.Html:
-    """The title is text, which takes as many lines as it needs on a narrow page."""
+    """A chart with its title as text, which wraps on a narrow page."""
     looks = chart.configure(
         font="system-ui, sans-serif",
         background="transparent",
@@ -424,7 +424,7 @@ def _figure(title: str, unit: str, chart: Any) -> mo.Html:
 
 
 def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """Every table with its size and what it is, marts first: they hold answers."""
+    """Every table with its size and description. Marts come first, since they have the answers."""
     return con.sql("""
         select schema_name || '.' || table_name as "Table", estimated_size as "Rows", split_part(comment, '. ', 1) as "What it is"
         from duckdb_tables() where schema_name in ('marts', 'source', 'history', 'sync')
@@ -433,7 +433,7 @@ def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 
 def examples() -> dict[str, str]:
-    """Question → query, as docs/marts.md has them."""
+    """Question → query, as in docs/marts.md."""
     text = (_PROJECT / "docs" / "marts.md").read_text(encoding="utf-8")
     return dict(
         re.findall(r"^([A-Z][^\n]*\?)\n\n```sql\n(.*?)\n```", text, re.MULTILINE | re.DOTALL)
@@ -444,8 +444,8 @@ def examples() -> dict[str, str]:
 def time_limit(
     connection: duckdb.DuckDBPyConnection, seconds: float
 ) -> Iterator[Callable[[], bool]]:
-    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are
-    over."""
+    """Interrupt the connection's query after that many seconds. Yields a function that returns whether the
+    time is over."""
     timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
     timer.start()
     try:
@@ -458,8 +458,8 @@ def time_limit(
 def ask(
     con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS
 ) -> pd.DataFrame | str:
-    """The first rows of one SELECT (one more than is shown), or why there are none, in a sentence."""
-    own = con.cursor()  # what takes too long is interrupted, and nothing else
+    """The first rows of one SELECT (one more than is displayed), or a sentence that says why there are none."""
+    own = con.cursor()  # the time limit only interrupts this query
     with bounded_memory(_QUERY_BYTES), time_limit(own, seconds) as is_over:
         try:
             if reason := not_one_select(own, sql):
@@ -480,7 +480,7 @@ def ask(
 
 
 def forms(frame: pd.DataFrame) -> dict[str, Callable[[Any], str]]:
-    """How rates, and differences of rates, of the marts are written."""
+    """The formats of the marts' rates and of their differences."""
     numeric = map(str, frame.select_dtypes("number").columns)
     return {
         name: share if name.endswith("_rate") else points
@@ -490,14 +490,14 @@ def forms(frame: pd.DataFrame) -> dict[str, Callable[[Any], str]]:
 
 
 def measures(frame: pd.DataFrame) -> list[str]:
-    """Columns that a chart can show."""
+    """The columns that a chart can display."""
     numeric = frame.select_dtypes("number").columns
     return [name for name in numeric if not str(name).endswith("_id") and frame[name].notna().any()]
 
 
 def picture(frame: pd.DataFrame, measure: str) -> mo.Html | None:
-    """The measure over the first column of dates where each stands once, else by the first one of words; None
-    with neither."""
+    """The measure over the first column of dates without repetition, else by the first column of words; None
+    if it has neither."""
     moments = [
         name for name in frame.columns if _is_date(frame[name]) and frame[name].nunique() > 1
     ]
@@ -528,7 +528,7 @@ def picture(frame: pd.DataFrame, measure: str) -> mo.Html | None:
 
 
 def extremes(frame: pd.DataFrame, measure: str) -> str:
-    """Between which values a column lies."""
+    """The range of a column's values, as a sentence."""
     values = frame[measure].dropna()
     write = share if str(measure).endswith("_rate") else number
     return (

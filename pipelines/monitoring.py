@@ -1,5 +1,5 @@
-"""What monitoring knows of every account, from the status files of the homes on this machine.
-Nothing is locked, and nothing is requested from the service."""
+"""The state of every account for monitoring, from the status files of the homes on this machine. It
+locks nothing and sends no request."""
 
 import datetime as dt
 from collections import defaultdict
@@ -50,8 +50,8 @@ def _make_shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
 def find_silent(
     settings: Settings, shard: Shard, now: dt.datetime, began: dt.datetime | None = None
 ) -> dict[str, str]:
-    """Account → for how long no part of it was read completely, where that is too long.
-    `began`: from when on an account that was never read counts as waiting."""
+    """Account → how long no part of it was read completely, if that is too long. `began`: the time
+    from which an account that was never read counts as waiting."""
     late = {}
     for account in shard.accounts:
         read_at = account.read_at or began

@@ -1,5 +1,5 @@
-"""What the current published copy is, for people and for `--json`. Apart from `publishing`, because
-commands that only describe the copy start faster without what builds and publishes it."""
+"""Describes the current published copy, for people and for `--json`. Separate from `publishing`, so
+that commands that only describe the copy start faster."""
 
 import datetime as dt
 from contextlib import suppress
@@ -20,7 +20,7 @@ def list_failed_custom_tables(settings: Settings) -> list[str]:
 
 
 def describe_current_copy(settings: Settings, now: dt.datetime) -> str:
-    """What is published, in a line, also when nothing is or another program keeps it locked."""
+    """The published copy in a line, even if there is none or another program keeps it locked."""
     try:
         published = read_published_facts(published_path(settings.home))
     except PublishedLocked as error:
@@ -33,7 +33,7 @@ def describe_current_copy(settings: Settings, now: dt.datetime) -> str:
 def published_document(
     settings: Settings, published: Published | None = None
 ) -> output.Published | None:
-    """What is published for `--json`; None when nothing is, or another program keeps it locked."""
+    """The published copy for `--json`; None if there is none or another program keeps it locked."""
     path = published_path(settings.home)
     if published is None:
         with suppress(PublishedLocked):

@@ -79,14 +79,14 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
     found: list[ClaimedTag] = []
     for subject in subjects:
         _, tag = split_subject(subject)
-        known_ids = [one for one in contacts[subject] if one in members]
+        known_ids = list(filter(members.__contains__, contacts[subject]))
         named = [subject]
         renamed: list[str] = []
         if subject in earlier:
             named = [f"{one}|{tag}" for one in known_ids] or named
             renamed = [f"{name}|{tag}" for name in chain(*names[subject])]
         latest = [find_latest(pasts, several, tag) for several in names[subject]]
-        changes = [past for past in latest if past is not None]
+        changes = list(filter(None, latest))
         found.append(ClaimedTag(subject, changes, named, renamed, bool(known_ids)))
     return found
 
@@ -107,9 +107,9 @@ def _find_contacts(
     noted = outbox.find_subjects(past.item_id for past in pasts.values())
     for subject, past in pasts.items():
         _, tag = pairs[subject]
-        noted_pairs = [split_subject(other) for other in noted[past.item_id]]
+        noted_pairs = map(split_subject, noted[past.item_id])
         names = [who for who, other_tag in noted_pairs if other_tag == tag]
-        contacts[subject] = [int(who) for who in names if who.isdecimal()]
+        contacts[subject] = list(map(int, filter(str.isdecimal, names)))
     return contacts, pasts.keys()
 
 

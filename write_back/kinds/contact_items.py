@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from marketing_api.records.contacts import EDITCONTACT, STATUSES, SYNCCONTACT
 from write_back.account_state import ListReader, Present
 from write_back.consent import ACTIVE, Decision, is_raised, may_subscribe
@@ -94,9 +96,9 @@ def make_item(
 ) -> Item:
     """The item for lists that need the same `content`. Contacts that keep their status are edited
     by id, others are synced by address."""
-    fields = comparisons[0].fields
-    lists = [comparison.list_id for comparison in comparisons]
-    values: dict[str, Any] = {"ipaddress": row.ip, "fields": fields or None}
+    expected = _expect_content(content, status, comparisons)
+    lists = expected.lists
+    values: dict[str, Any] = {"ipaddress": row.ip, "fields": expected.fields or None}
     contact_ids: dict[int, list[int]] = {}
     known_statuses: dict[int, str] = {}
     contact_id = None
@@ -117,16 +119,11 @@ def make_item(
         for comparison in comparisons:
             known_statuses |= comparison.known_statuses
         is_looked_up = status is None or may_subscribe(status)
-    expected = Expected(
-        status=status,
-        fields=fields,
-        lists=lists,
+    expected = structs.replace(
+        expected,
         contact_ids=contact_ids,
         known_statuses=known_statuses,
-        left_lists=[one.list_id for one in comparisons if one.decision.is_left],
         may_raise=may_raise,
-        is_repeated=any(one.was_accepted(content) for one in comparisons if not one.is_same),
-        before={one.list_id: one.find_before() for one in comparisons},
         look_up_count=int(is_looked_up),
     )
     return Item(
@@ -138,4 +135,18 @@ def make_item(
         expected,
         row.email,
         contact_id,
+    )
+
+
+def _expect_content(
+    content: str, status: str | None, comparisons: Sequence[ListComparison]
+) -> Expected:
+    """What both operations expect."""
+    return Expected(
+        status=status,
+        fields=comparisons[0].fields,
+        lists=[one.list_id for one in comparisons],
+        left_lists=[one.list_id for one in comparisons if one.decision.is_left],
+        is_repeated=any(one.was_accepted(content) for one in comparisons if not one.is_same),
+        before={one.list_id: one.find_before() for one in comparisons},
     )

@@ -4,7 +4,7 @@ decides what is sent.
 Not here: the request for a decision (`contact_items`), the look-up just before it is sent
 (`contact_requests`)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from marketing_api.address import normal_form
 from marketing_api.records.contacts import STATUSES
@@ -122,18 +122,15 @@ class ContactsPlanning(Planning):
             row.subject_on(list_id) for row in rows for list_id in row.lists
         )
         lists = {list_id for row in rows for list_id in row.lists}
-        self._make_readers(lists)
+        shown_keys = known.shown_fields(lists) if self._columns else {}
+        for list_id in lists:
+            labels = known.lists.fields.get(list_id, {})
+            self._readers[list_id] = ListReader(labels, shown_keys.get(list_id, set()))
         for list_id in sorted(lists - known.as_of.keys()):
             list_name = show_name(known.lists.names[list_id])
             self.add_warning(
                 f"the contacts of list {list_name} were never read: all its rows count as new"
             )
-
-    def _make_readers(self, lists: Iterable[int]) -> None:
-        shown_keys = self.known.shown_fields(lists) if self._columns else {}
-        for list_id in lists:
-            labels = self.known.lists.fields.get(list_id, {})
-            self._readers[list_id] = ListReader(labels, shown_keys.get(list_id, set()))
 
     # ---- comparing a row with the contacts on a list
 

@@ -47,13 +47,9 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
         is_retried = how != "none" and entry.attempts > 1
         group = chosen if is_doubtful or is_retried else rest
         group.append(entry)
-    rest.sort(key=_hash_entry)
+    rest.sort(key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest())
     count = math.ceil(_SHARES[how] * len(rest))
     return [*chosen, *rest[:count]]
-
-
-def _hash_entry(entry: Entry) -> bytes:
-    return hashlib.blake2b(str(entry.item_id).encode()).digest()
 
 
 def _read_entries(reading: ReadBack, entries: list[Entry]) -> Readings:

@@ -1,4 +1,4 @@
--- What `status` reads. `counted`: rows of each table.
+-- The queries of `status`. `counted`: rows of each table.
 
 -- tables
 select table_name as "table", account, coalesce(any_value(counted.rows), 0) as rows, min(as_of) as oldest, max(as_of) as newest,

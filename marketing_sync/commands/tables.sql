@@ -1,4 +1,4 @@
--- Marts first: they hold answers.
+-- Marts come first, since they have the answers.
 -- tables
 with tables as (
     select schema_name, table_name, comment from duckdb_tables() where database_name = current_database()

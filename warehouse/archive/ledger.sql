@@ -1,6 +1,6 @@
--- The archive's ledger (ledger.py), in SQLite. `crc` is of the row: what is damaged is noticed, and left out.
+-- The archive's ledger (ledger.py), in SQLite. `crc` is the checksum of the row: damaged rows are detected and skipped.
 
--- Recorded and not sealed into a file yet. `head` is the row as MessagePack; `body` is zstd and decompresses to `size` bytes.
+-- Requests that are recorded but not yet sealed into a file. `head` is the row as MessagePack; `body` is zstd and decompresses to `size` bytes.
 -- requests
 create table requests (
     request_id integer primary key, head blob not null, body blob not null, size integer not null, crc integer not null
@@ -10,17 +10,17 @@ create table requests (
 -- loads
 create table loads (number integer primary key, event blob not null, crc integer not null);
 
--- What a run is reading, or was when it ended before its end; `holder` is its folder for work in progress, while it is at work.
+-- The assets that a run is reading, or was reading when it was killed; `holder` is its folder for work in progress, while it runs.
 -- unfinished
 create table unfinished (holder text primary key, since integer not null, assets text not null, crc integer not null);
 
--- One row per sealed file. This and the next table follow from the files.
+-- One row per sealed file. This and the next table can be rebuilt from the files.
 -- files
 create table files (
     name text primary key, first_id integer not null, last_id integer not null, last_at integer not null, crc integer not null
 ) without rowid;
 
--- The last whole response to every call; one row per account and call. `body_id` is of the row that has its body.
+-- The last complete response to every call; one row per account and call. `body_id` is the id of the row with its body.
 -- answers
 create table answers (
     question_key blob not null, account text not null,

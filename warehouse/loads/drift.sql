@@ -1,12 +1,12 @@
--- Schema drift: what differs in the responses of a load is classified and listed.
--- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column
--- holds (extra): table_name, field, kind, what, request_id, sample.
+-- Schema drift: classifies and lists the differences in the responses of a load.
+-- `arrow_facts`: facts that are new (kind type, word, always), no longer true (missing, not always), or
+-- without a column (extra): table_name, field, kind, what, request_id, sample.
 
--- What may be somebody's address is not shown (`sql.MASKED`).
+-- Masks values that may be somebody's address (`sql.MASKED`).
 -- masked
 create or replace temp macro masked(text) as {masked};
 
--- The name under which a field is listed: all whose names are addresses are one, and it is listed once.
+-- The listed name of a field. All fields with an address as name count as one, which is listed once.
 -- listed
 create or replace temp macro listed(field) as left(masked(field), 200);
 
@@ -14,7 +14,7 @@ create or replace temp macro listed(field) as left(masked(field), 200);
 select table_name, field, kind, what from sync.known_shapes
 where account = getvariable('account') and table_name in ({tables});
 
--- One row per fact; `change` says how it is listed, NULL: it is only learnt.
+-- One row per fact; `change` is the listed kind of change, NULL if the fact is only recorded.
 -- drifted
 create or replace temp table drifted as
 with facts as (select *, regexp_replace(field, '\.?[^.]*$', '') as parent from arrow_facts),
@@ -36,8 +36,8 @@ members as (
     group by all
 ),
 words as (select table_name, field, count(*) as words from known where kind = 'word' group by all),
--- the asset was not read whole since its responses are looked at: what comes is no news, at most for the
--- request ids of a week
+-- Until the asset is read completely once, new facts are only recorded, not listed: for at most a week of
+-- request ids.
 begun as (select table_name, min(first_request) as first_request from known group by all),
 learnt as (
     select table_name from begun b
@@ -66,7 +66,7 @@ judged as (
     left join members m on m.table_name = f.table_name and m.parent = f.parent
     where case f.kind
         when 'word' then coalesce(w.words, 0) <= {most_words}
-        -- more members of an object are no fields but a map
+        -- an object with more members is a map, and they are not fields
         when 'type' then f.parent = '' or m.members <= 50
         else true
     end
@@ -109,8 +109,8 @@ where account = getvariable('account') and kind = 'always' and exists (
         and d.what = k.what
 );
 
--- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed
--- yet; with the first response that has each and its value there.
+-- Unknown fields of a table's staged rows that are not listed yet, by their listed names; each with its value in
+-- the first response that has it.
 -- extras
 select listed(field) as listed, _response,
     json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))

@@ -1,6 +1,5 @@
--- When addresses began to react, were lost, and came back, as far as their entries decide it. Transitions can
--- be on future days. An address without transitions has one row without any; else one row per address and
--- transition.
+-- When addresses began to react, were lost, and came back, as far as their entries decide it, also on future
+-- days; one row per address and transition. An address without transitions has one row without any.
 -- Incremental by address: an address is computed again if the number or the hash of its entries, registration
 -- or statuses changed.
 {{ config(

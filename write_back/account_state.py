@@ -63,10 +63,12 @@ class Lists:
         by_name: dict[str, tuple[int, ...]] = {}
         for list_id, name in names.items():
             folded = _fold_name(name)
-            by_name[folded] = (*by_name.get(folded, ()), list_id)
+            same = by_name.get(folded, ())
+            by_name[folded] = (*same, list_id)
         labels: dict[int, dict[str, str]] = {list_id: {} for list_id in names}
         for list_id, field_id, label in fields:
-            labels.setdefault(list_id, {})[field_id] = label or field_id
+            labels_of_list = labels.setdefault(list_id, {})
+            labels_of_list[field_id] = label or field_id
         return Lists(names, labels, by_name)
 
     def field_names(self) -> list[str]:
@@ -88,14 +90,16 @@ class Lists:
         only = self._find_list(text)
         if only:
             return (only,)
-        if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
+        digits = text.replace(",", "")
+        if _GROUPED.fullmatch(text) and int(digits) in self.names:
             raise BadValue(
                 f"{show_name(text)} may be one id or several: write it without commas, or put ; "
                 "between"
             )
         sign = ";" if ";" in text else ","
         found: dict[int, None] = {}
-        for word in filter(None, map(str.strip, text.split(sign))):
+        words = map(str.strip, text.split(sign))
+        for word in filter(None, words):
             list_id = self._find_list(word)
             if list_id is None:
                 suggestion = suggest_names(word, self.names.values())
@@ -111,9 +115,9 @@ class Lists:
             return int(plain)
         found = self.by_name.get(_fold_name(word), ())
         if len(found) > 1:
+            ids = " or ".join(map(str, found))
             raise BadValue(
-                f"{len(found)} lists are called {show_name(word)}: name the list by its id, "
-                f"{' or '.join(map(str, found))}"
+                f"{len(found)} lists are called {show_name(word)}: name the list by its id, {ids}"
             )
         return found[0] if found else None
 
@@ -132,7 +136,8 @@ class Lists:
                 )
             if same:
                 found[title] = same[0]
-        if len(set(found.values())) < len(found):
+        named_fields = set(found.values())
+        if len(named_fields) < len(found):
             raise BadValue(f"two columns name the same field of list {list_name}")
         return found
 
@@ -146,8 +151,10 @@ def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
     label."""
     found: dict[str, list[str]] = {}
     for field_id, label in labels.items():
-        found.setdefault(fold_name(label), []).append(field_id)
-    return found | {fold_name(field_id): [field_id] for field_id in labels}
+        same = found.setdefault(fold_name(label), [])
+        same.append(field_id)
+    by_id = {fold_name(field_id): [field_id] for field_id in labels}
+    return found | by_id
 
 
 # ---- what the warehouse knows
@@ -166,7 +173,9 @@ class Member(NamedTuple):
     @property
     def status(self) -> str | None:
         """The word; None where it is not known."""
-        return STATUSES.get(self.status_code) if self.status_code is not None else None
+        if self.status_code is None:
+            return None
+        return STATUSES.get(self.status_code)
 
 
 @dataclass(frozen=True)
@@ -203,22 +212,26 @@ class Known:
         self, statement: str, keys: Iterable[Any], **params: object
     ) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
-        for key, *member in self._query_rows(statement, dict.fromkeys(keys), **params):
+        rows = self._query_rows(statement, dict.fromkeys(keys), **params)
+        for key, *member in rows:
             found.setdefault(key, []).append(Member._make(member))
         return found
 
     def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
         """List → the keys under which any of its contacts shows custom fields."""
-        return {list_id: set(keys) for list_id, keys in self._query_rows("shown_fields", list_ids)}
+        rows = self._query_rows("shown_fields", list_ids)
+        return {list_id: set(keys) for list_id, keys in rows}
 
     def find_events(
         self, minutes: Iterable[tuple[int, int]]
     ) -> dict[tuple[int, int], list[TimelineEntry]]:
         """What timelines show in these minutes (contact id, unix minute)."""
         found: dict[tuple[int, int], list[TimelineEntry]] = {}
-        for contact_id, at, texts in self._query_rows("timelines", minutes):
+        rows = self._query_rows("timelines", minutes)
+        for contact_id, at, texts in rows:
             entry = TimelineEntry(tuple(texts), at, None)
-            found.setdefault((contact_id, at // 60), []).append(entry)
+            minute = (contact_id, at // 60)
+            found.setdefault(minute, []).append(entry)
         return found
 
     def timelines_read_lately(self, contact_ids: Iterable[int]) -> set[int]:
@@ -236,10 +249,12 @@ class Known:
         several = list(keys)
         if not several:
             return ()
-        params |= {"keys": _encode(several).decode(), "account": self.account}
+        keys_json = _encode(several).decode()
+        params |= {"keys": keys_json, "account": self.account}
         with open_warehouse(self.settings, read_only=True, memory_limit=None) as connection:
             found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
-        return zip(*(column.to_pylist() for column in found.columns), strict=True)
+        columns = [column.to_pylist() for column in found.columns]
+        return zip(*columns, strict=True)
 
     def read_on(self) -> str:
         """When contacts were last read (the list that was read longest ago), in the account's
@@ -247,7 +262,8 @@ class Known:
         if not self.read_at:
             return "never"
         oldest = min(self.read_at.values())
-        return f"{dt.datetime.fromtimestamp(oldest, self.zone):%Y-%m-%d %H:%M}"
+        read_on = dt.datetime.fromtimestamp(oldest, self.zone)
+        return f"{read_on:%Y-%m-%d %H:%M}"
 
 
 def load_known(settings: Settings, account: str) -> Known:
@@ -266,9 +282,13 @@ def load_known(settings: Settings, account: str) -> Known:
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only "
             "business lists contacts` first, or let the sync that runs get so far"
         )
-    read_at = {list_id: at for list_id, at, _ in read}
-    as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}
-    is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
+    read_at: dict[int, float] = {}
+    as_of: dict[int, float] = {}
+    for list_id, at, last in read:
+        read_at[list_id] = at
+        as_of[list_id] = at if last is None else order_of(last)
+    list_ids = {list_id for list_id, _ in lists}
+    is_all_known = bool(lists) and list_ids <= as_of.keys()
     own = (connection.timezone for connection in settings.accounts if connection.account == account)
     zone = _first_zone(*own, business[0][0], settings.timezone)
     return Known(
@@ -407,7 +427,8 @@ class ListReader:
         if not is_newer:
             readable = self._readable
             hidden = {name: text for name, text in sent.fields.items() if name not in readable}
-            return read._replace(fields={**hidden, **read.fields})
+            fields = {**hidden, **read.fields}
+            return read._replace(fields=fields)
         status = read.status if sent.status is None else sent.status
         fields = {**read.fields, **sent.fields}
         return Present(True, status, fields, is_ours=True, is_queued=past.is_open)
@@ -438,7 +459,9 @@ class ListReader:
 
     def _read_fields(self, text: str | None) -> dict[str, str]:
         """Field id → value."""
-        shown = _decode(text) if text else None
+        if not text:
+            return {}
+        shown = _decode(text)
         if not isinstance(shown, dict):
             return {}
         fields: dict[str, str] = {}
@@ -455,9 +478,12 @@ def _comparable_text(value: Any) -> str | None:
     if type(value) is str:
         return value.strip()
     if isinstance(value, dict):
-        return _comparable_text(value["value"]) if "value" in value else None
+        if "value" not in value:
+            return None
+        return _comparable_text(value["value"])
     if value is None or value == []:
         return ""
     if isinstance(value, list):
         return None
-    return text_of(cell_of(value)) or ""
+    text = text_of(cell_of(value))
+    return text or ""

@@ -71,12 +71,14 @@ def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
 def check_nightly(settings: Settings) -> int:
     """How many entries every night pushes. Raises SettingsError when the file is wrong, or missing
     although `MARKETING_ACTIVATIONS` is on."""
-    if settings.activations and not (settings.folder / FILE).exists():
+    path = settings.folder / FILE
+    if settings.activations and not path.exists():
         raise SettingsError(
             f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: "
             "put it there, or remove the setting"
         )
-    return sum(sync.enabled for sync in read_audience_syncs(settings.folder).values())
+    syncs = read_audience_syncs(settings.folder)
+    return sum(sync.enabled for sync in syncs.values())
 
 
 def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
@@ -85,7 +87,8 @@ def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> lis
     unknown = [name for name in names if name not in syncs]
     if unknown:
         there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
-        raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
+        listed = ", ".join(unknown)
+        raise SettingsError(f"no activation is named {listed}; {there}")
     if not names:
         return [sync for sync in syncs.values() if sync.enabled]
     return [syncs[name] for name in dict.fromkeys(names)]
@@ -103,11 +106,13 @@ def _make_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
     where = f"{FILE}, [activations.{name}]"
     if table.get("verify", "all") not in VERIFY:
         raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
-    if bool(table.get("tag")) == bool(table.get("list")):
+    has_tag = bool(table.get("tag"))
+    has_list = bool(table.get("list"))
+    if has_tag == has_list:
         raise SettingsError(f"{where}: exactly one of tag and list is needed")
-    if table.get("untag_when_gone") and not table.get("tag"):
+    if table.get("untag_when_gone") and not has_tag:
         raise SettingsError(f"{where}: untag_when_gone needs tag")
-    if table.get("fill_only") and not table.get("list"):
+    if table.get("fill_only") and not has_list:
         raise SettingsError(f"{where}: fill_only needs list")
     return AudienceSync(name, **table)
 
@@ -159,7 +164,8 @@ def read_audiences(
         here = {(audience.account, name) for name, audience in resting.items()}
         gone: list[Audience] = []
         for account, name in outbox.list_claimers():
-            if (account, name) not in here and ("", name) not in here:
+            is_here = (account, name) in here or ("", name) in here
+            if not is_here:
                 gone.append(_make_gone_audience(outbox, account, name))
     audiences: list[Audience] = []
     for sync in choose_syncs(syncs, names):
@@ -168,10 +174,11 @@ def read_audiences(
     if syncs and not names:
         audiences += gone
     everybody = [*audiences, *resting.values()]
-    return [
-        replace(audience, desired=_find_claimed_subjects(audience.account, everybody))
-        for audience in audiences
-    ]
+    found: list[Audience] = []
+    for audience in audiences:
+        desired = _find_claimed_subjects(audience.account, everybody)
+        found.append(replace(audience, desired=desired))
+    return found
 
 
 def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
@@ -180,7 +187,8 @@ def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audi
         account = _find_account(settings, sync)
     except InputError as error:
         return Audience(sync, "", error=error)
-    return Audience(sync, account, claims=outbox.find_claims(account, sync.name))
+    claims = outbox.find_claims(account, sync.name)
+    return Audience(sync, account, claims=claims)
 
 
 def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
@@ -228,10 +236,15 @@ def _group_people(audience: Audience, people: Rows) -> Audience:
         places.setdefault(key, place)
     unread = _find_unread(people, keys, names)
     disagreeing = _find_disagreeing(people, keys, places, others)
-    faults = unread | disagreeing
+    faults_by_person = unread | disagreeing
+    faults: dict[int, str] = {}
+    for place, key in enumerate(places):
+        if key in faults_by_person:
+            faults[place] = faults_by_person[key]
     first_rows = people.take_rows(places.values()).cells
     if sync.tag:
-        cells = _make_tag_columns((name, sync.tag, ADD) for name in first_rows[email])
+        additions = [(name, sync.tag, ADD) for name in first_rows[email]]
+        cells = _make_tag_columns(additions)
     else:
         cells = {name: first_rows[name] for name in names}
         cells["list_id"] = [sync.list] * len(places)
@@ -239,7 +252,7 @@ def _group_people(audience: Audience, people: Rows) -> Audience:
         audience,
         who=list(places),
         cells=cells,
-        faults={place: faults[key] for place, key in enumerate(places) if key in faults},
+        faults=faults,
         tags=_read_sync_tags(sync),
     )
 
@@ -265,13 +278,16 @@ def _find_disagreeing(
         column = people.cells[name]
         what = f"rows of this person disagree about {show_name(name)}"
         for key, cell in zip(keys, column, strict=True):
-            if column[places[key]] != cell:
+            first_cell = column[places[key]]
+            if first_cell != cell:
                 found[key] = f"{what}: let the query say one value"
     return found
 
 
 def _read_sync_tags(sync: AudienceSync) -> Sequence[str]:
-    found = values.read_tags(sync.tag) if sync.tag else ()
+    if not sync.tag:
+        return ()
+    found = values.read_tags(sync.tag)
     if len(found) > 1:
         names = ", ".join(map(show_name, found))
         raise InputError(
@@ -287,20 +303,23 @@ _NOT_SENT = ("list", "listid", "contactid")
 
 def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
     """The column of addresses; for a list, then the columns that are sent."""
-    found = [column for column in people.columns if fold_name(column) == "email"][:1]
+    emails = [column for column in people.columns if fold_name(column) == "email"]
+    found = emails[:1]
     if not found:
         raise InputError("its query has no column email")
     if not sync.list:
         return found
     others = [name for name in people.columns if name not in found]
-    return found + [name for name in others if fold_name(name) not in _NOT_SENT]
+    sent = [name for name in others if fold_name(name) not in _NOT_SENT]
+    return found + sent
 
 
 def _make_tag_columns(changes: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
     """Columns of a tag push: the person by address or contact id, the tag, and the action."""
     columns: dict[str, list[Cell]] = {"email": [], "contact_id": [], "tag": [], "action": []}
     for name, tag, action in changes:
-        is_id = (text_of(name) or "").isdecimal()
+        text = text_of(name) or ""
+        is_id = text.isdecimal()
         row = (None, name, tag, action) if is_id else (name, None, tag, action)
         for column, cell in zip(columns.values(), row, strict=True):
             column.append(cell)
@@ -373,15 +392,18 @@ def find_difference(
     now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
     now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
     options = Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan)
+    kind = CONTACTS if sync.list else TAGS
     order = Order(
-        CONTACTS if sync.list else TAGS,
+        kind,
         audience.account,
         options=options,
         reject_limit=reject_limit,
         verify=sync.verify,
     )
-    planned = plan_push(settings, order, _make_rows(audience, removed))
-    return Difference(audience, planned, _find_changed_claims(audience.claims, now), len(removed))
+    rows = _make_rows(audience, removed)
+    planned = plan_push(settings, order, rows)
+    changed_claims = _find_changed_claims(audience.claims, now)
+    return Difference(audience, planned, changed_claims, len(removed))
 
 
 def _find_unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
@@ -408,8 +430,12 @@ def _find_changed_claims(
     before: Mapping[str, Claim], now: Mapping[str, Claim]
 ) -> dict[str, Claim | None]:
     """The claims that differ; None: the claim ends."""
-    subjects = {**now, **before}
-    return {one: now.get(one) for one in subjects if now.get(one) != before.get(one)}
+    changed: dict[str, Claim | None] = {}
+    for subject in {**now, **before}:
+        claim = now.get(subject)
+        if claim != before.get(subject):
+            changed[subject] = claim
+    return changed
 
 
 def _make_rows(audience: Audience, removed: Sequence[str]) -> Rows:
@@ -437,7 +463,8 @@ def push_difference(
     name = found.audience.sync.name
     with open_outbox(settings.home) as outbox:
         plan = found.planned.plan
-        if not (plan.items or plan.bad or outbox.has_left(account)):
+        has_work = plan.items or plan.bad or outbox.has_left(account)
+        if not has_work:
             outbox.claim_subjects(account, name, found.claims)
             return []
         ran = Ran("push_activations", account)

@@ -61,10 +61,15 @@ def group_reasons(
     """Equal reasons as one with the rows of all; the most frequent first."""
     rows: dict[tuple[str, bool], list[int]] = {}
     for entry in reasons:
-        reason = _without_values(entry.reason) if is_discreet else entry.reason
-        rows.setdefault((reason, entry.by_service), []).extend(entry.rows)
+        text = _without_values(entry.reason) if is_discreet else entry.reason
+        same = rows.setdefault((text, entry.by_service), [])
+        same.extend(entry.rows)
     most_first = sorted(rows.items(), key=lambda item: -len(item[1]))
-    return [explain_reason(Reason(tuple(several), *same)) for same, several in most_first]
+    grouped: list[output.Reason] = []
+    for (text, by_service), numbers in most_first:
+        reason = Reason(tuple(numbers), text, by_service)
+        grouped.append(explain_reason(reason))
+    return grouped
 
 
 def result_of(
@@ -89,8 +94,12 @@ def result_of(
             left.append(Reason(entry.rows, LEFT))
         if entry.is_done:
             mismatches.update(list(entry.drift or ()))
-    rejected_csv = write_rejections(home, outbox, push)
-    is_unverified = counts.rows.get(State.APPLIED, 0) > counts.mismatched_rows
+    rejected.sort(key=lambda reason: reason.rows)
+    csv_path = write_rejections(home, outbox, push)
+    rejected_csv = None if csv_path is None else str(csv_path)
+    applied = counts.rows.get(State.APPLIED, 0)
+    is_unverified = applied > counts.mismatched_rows
+    unsuccessful = _sum_counts(counts.rows, (*OPEN, State.REJECTED))
     return PushResult(
         push=push_id,
         account=push.account,
@@ -99,23 +108,24 @@ def result_of(
         row_count=push.row_count,
         rows=counts.rows,
         requests=counts.requests,
-        reasons=group_reasons(sorted(rejected, key=lambda entry: entry.rows)),
+        reasons=group_reasons(rejected),
         waiting=list(map(explain_reason, waiting)),
         mismatches=dict(mismatches),
         drifted=counts.drifted,
         mismatched_rows=counts.mismatched_rows,
         left_unsubscribed=group_reasons(left),
         open=_sum_counts(counts.requests, OPEN),
-        shortfall=_sum_counts(counts.rows, (*OPEN, State.REJECTED)) + counts.mismatched_rows,
+        shortfall=unsuccessful + counts.mismatched_rows,
         requests_sent=None,
         stopped=stopped,
-        rejected_csv=None if rejected_csv is None else str(rejected_csv),
+        rejected_csv=rejected_csv,
         unverified=_describe_unverified(push) if is_unverified else None,
     )
 
 
 def _describe_unverified(push: Push) -> str:
-    if type(KINDS[push.kind]).read_back is Kind.read_back:
+    kind = KINDS[push.kind]
+    if type(kind).read_back is Kind.read_back:
         return f"can't be verified: the API doesn't return {push.kind}"
     return _UNREAD[push.verify]
 
@@ -127,20 +137,22 @@ def _sum_counts(counts: Mapping[str, int], states: Iterable[State]) -> int:
 def _is_left(entry: Entry) -> bool:
     """Whether a status was left, so that nobody is subscribed again as a side effect."""
     is_skipped = entry.state is State.SKIPPED and entry.message == LEFT
-    return is_skipped or (entry.is_done and bool(entry.expected.left_lists))
+    has_left_lists = entry.is_done and bool(entry.expected.left_lists)
+    return is_skipped or has_left_lists
 
 
 def push_line(outbox: Outbox, push: Push) -> output.PushLine:
     """The push in a list of many."""
     counts = outbox.count_states(push.push_id)
     begun_at = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
+    done = _sum_counts(counts.rows, DONE)
     return output.PushLine(
         push.push_id,
         begun_at,
         push.kind,
         push.source,
         push.row_count,
-        sent=_sum_counts(counts.rows, DONE) - counts.mismatched_rows,
+        sent=done - counts.mismatched_rows,
         rejected=counts.rows.get(State.REJECTED, 0),
         open=_sum_counts(counts.rows, OPEN),
         mismatches=counts.mismatched_rows,
@@ -165,7 +177,9 @@ def needs_person(result: PushResult) -> dict[str, int]:
 
 def render_lines(text: str, *values: object) -> list[str]:
     """The text of that name in `push_report.jinja`, filled with the values."""
-    return str(getattr(_load_texts(), text)(*values)).removesuffix("\n").split("\n")
+    fill_template = getattr(_load_texts(), text)
+    filled = str(fill_template(*values))
+    return filled.removesuffix("\n").split("\n")
 
 
 def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
@@ -189,11 +203,14 @@ def result_lines(result: PushResult, *, is_discreet: bool = False) -> list[str]:
         if rows.get(state)
     ]
     may_pass = any(reason.by_service and not reason.is_permanent for reason in result.reasons)
-    return _mask_lines(render_lines("result", result, counts, may_pass, is_discreet), is_discreet)
+    lines = render_lines("result", result, counts, may_pass, is_discreet)
+    return _mask_lines(lines, is_discreet)
 
 
 def _mask_lines(text: list[str], is_discreet: bool) -> list[str]:
-    return list(map(mask_addresses, text)) if is_discreet else text
+    if not is_discreet:
+        return text
+    return list(map(mask_addresses, text))
 
 
 def write_headline(result: PushResult) -> str:
@@ -212,9 +229,9 @@ def count_shortfall(result: PushResult) -> str:
         "with a mismatch on read-back": result.mismatched_rows,
     }
     counts = [f"{count:,} {what}" for what, count in parts.items() if count]
-    return ", ".join(
-        counts + ([f"stopped: {mask_addresses(result.stopped)}"] if result.stopped else [])
-    )
+    if result.stopped:
+        counts.append(f"stopped: {mask_addresses(result.stopped)}")
+    return ", ".join(counts)
 
 
 def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
@@ -223,9 +240,11 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     needs = needs_person(result)
     reasons = Counter[tuple[str, str | None]]()
     for reason in result.reasons:
-        reasons[_without_words(reason), reason.remedy] += len(reason.rows)
+        words = _without_words(reason)
+        reasons[words, reason.remedy] += len(reason.rows)
+    lines = render_lines("alert", result, needs, reasons.most_common())
     return {
-        "text": "\n".join(render_lines("alert", result, needs, reasons.most_common())),
+        "text": "\n".join(lines),
         "job": ran.job,
         "run_id": ran.run,
         "push": result.push,
@@ -244,7 +263,8 @@ def _without_words(reason: output.Reason) -> str:
 
 
 def _without_values(reason: str) -> str:
-    return _VALUE.sub("…", mask_addresses(reason))
+    masked = mask_addresses(reason)
+    return _VALUE.sub("…", masked)
 
 
 def print_lines(text: Iterable[str], stream: object = None) -> None:
@@ -258,6 +278,7 @@ def print_lines(text: Iterable[str], stream: object = None) -> None:
 
 def plan_document(planned: Planned) -> output.PushPlan:
     plan = planned.plan
+    idle = group_reasons(plan.idle)
     return output.PushPlan(
         account=plan.account,
         kind=str(plan.kind),
@@ -265,7 +286,7 @@ def plan_document(planned: Planned) -> output.PushPlan:
         rows=plan.row_count,
         new=plan.new_count,
         changed=plan.changed_count,
-        idle={reason.reason: len(reason.rows) for reason in group_reasons(plan.idle)},
+        idle={reason.reason: len(reason.rows) for reason in idle},
         invalid=list(map(explain_reason, plan.bad)),
         changes=list(plan.changes),
         columns=dict(plan.columns),
@@ -309,7 +330,8 @@ def _load_texts() -> Any:
     }
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
     made.globals |= {"KINDS": KINDS, "SHOWN": _MAX_LISTED, "NO_ROWS": "the input has no rows"}
-    return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
+    source = _TEXTS.read_text(encoding="utf-8")
+    return made.from_string(source).module
 
 
 def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
@@ -320,7 +342,8 @@ def _plan_counts(plan: Plan, limit: str) -> Iterator[tuple[str, int, str]]:
         yield reason.reason, len(reason.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
-    yield "invalid", checked, limit if checked else ""
+    note = limit if checked else ""
+    yield "invalid", checked, note
     refused = len(plan.bad) - checked + len(plan.reported)
     if refused:
         yield (

@@ -53,13 +53,15 @@ class SoughtActivity:
 
 def describe_sought(entry: Entry, settled_before: float = math.inf) -> SoughtActivity:
     """`settled_before`: activities that were done by then (unix seconds) show."""
+    local = dt.datetime.fromisoformat(entry.params["datetime"])
+    done_at = entry.done_at or 0.0
     return SoughtActivity(
         entry.item_id,
         entry.params["description"],
-        dt.datetime.fromisoformat(entry.params["datetime"]),
+        local,
         entry.expected.at,
         entry.is_done,
-        (entry.done_at or 0.0) <= settled_before,
+        is_settled=done_at <= settled_before,
     )
 
 
@@ -91,11 +93,13 @@ def look_for(items: Iterable[SoughtActivity], timeline: Timeline) -> dict[int, P
 
 def is_in_timeline(item: SoughtActivity, timeline: Timeline) -> bool:
     """Whether the timeline has the same text at that time, from any author."""
-    return any(
-        _compare_times(item, entry) is not None
-        and any(_compare_texts(item.description, text) == 0 for text in entry.texts)
-        for entry in timeline.entries
-    )
+    for entry in timeline.entries:
+        if _compare_times(item, entry) is None:
+            continue
+        differences = [_compare_texts(item.description, text) for text in entry.texts]
+        if 0 in differences:
+            return True
+    return False
 
 
 def _is_before(item: SoughtActivity, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
@@ -106,7 +110,10 @@ def _is_before(item: SoughtActivity, oldest: int | None, oldest_local: dt.dateti
     not show seconds."""
     if oldest is not None and item.at is not None:
         return item.at - _SPARE_S <= oldest
-    return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
+    if oldest_local is None:
+        return True
+    spare = dt.timedelta(seconds=_SPARE_S)
+    return item.local - spare <= oldest_local
 
 
 def match_entries(
@@ -128,7 +135,9 @@ def match_entries(
 
     for group in (costs.keys() & first, costs.keys() - first):
         left = set(group)
-        pairs = [(cost, one, at) for one in group for at, cost in costs[one].items()]
+        pairs: list[tuple[int, int, int]] = []
+        for item in group:
+            pairs += [(cost, item, entry) for entry, cost in costs[item].items()]
         for _, item, entry in sorted(pairs):
             if item in left and entry not in item_of:
                 item_of[entry] = item
@@ -163,13 +172,17 @@ def _compare_times(item: SoughtActivity, entry: TimelineEntry) -> int | None:
     if entry.at is not None and item.at is not None:
         if entry.at == item.at:
             return 0
-        if entry.at == item.at - item.at % 60:
+        whole_minute = item.at - item.at % 60
+        if entry.at == whole_minute:
             return 1
-    if entry.local not in (item.local, item.local.replace(second=0)):
+    without_seconds = item.local.replace(second=0)
+    if entry.local not in (item.local, without_seconds):
         return None
     if entry.at is None or item.at is None:
         return 0 if entry.local == item.local else 1
-    is_other_zone = (entry.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60)
+    remainder = (entry.at - item.at) % _QUARTER_S
+    seconds_cut_off = _QUARTER_S - item.at % 60
+    is_other_zone = remainder in (0, seconds_cut_off)
     return 2 if is_other_zone else None
 
 
@@ -188,17 +201,23 @@ def _compare_texts(description: str, text: str) -> int | None:
     if letters and letters == _letters_of(listed):
         return 1
     if sent and re.search(rf"(?<!\w){re.escape(sent)}(?!\w)", listed):
-        return 2 + round(100 * (1 - len(sent) / len(listed)))
+        share = len(sent) / len(listed)
+        return 2 + round(100 * (1 - share))
     beginning = listed.rstrip("…. ")
     if len(beginning) >= _CLIPPED_FROM and sent.startswith(beginning):
-        return 200 + round(100 * (1 - len(beginning) / len(sent)))
+        share = len(beginning) / len(sent)
+        return 200 + round(100 * (1 - share))
     return None
 
 
 def _simplify_text(text: str) -> str:
     """Without entities (twice, because a text may be escaped twice) and repeated blanks."""
-    return " ".join(unicodedata.normalize("NFC", unescape_html(unescape_html(text))).split())
+    unescaped = unescape_html(unescape_html(text))
+    normal = unicodedata.normalize("NFC", unescaped)
+    return " ".join(normal.split())
 
 
 def _letters_of(text: str) -> str:
-    return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()
+    without_tags = re.sub(r"<[^<>]*>", "", text)
+    letters = re.sub(r"[\W_]+", "", without_tags)
+    return letters.casefold()

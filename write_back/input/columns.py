@@ -54,12 +54,15 @@ class Picked:
 
 def fold_name(name: str) -> str:
     """Names that differ only in case, blanks, underscores or invisible characters are equal."""
-    return "".join(as_seen(name).split()).replace("_", "").casefold()
+    words = as_seen(name).split()
+    joined = "".join(words)
+    return joined.replace("_", "").casefold()
 
 
 def _fold_title(name: str) -> str:
     """For the comparison with usual spellings."""
-    return fold_name(name.translate(_FILLERS))
+    plain = name.translate(_FILLERS)
+    return fold_name(plain)
 
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
@@ -76,22 +79,26 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     names = _Names(spec, fields)
     called = _name_titles(rows, options, names)
     found = _find_titles(called)
-    unknown = [title for title, name in called.items() if name is None and any(rows.cells[title])]
+    unknown: list[str] = []
+    for title, known_name in called.items():
+        if known_name is None and any(rows.cells[title]):
+            unknown.append(title)
     _check_columns(rows, names, found, unknown)
-    meant = {title: name for name, title in found.items() if not names.has_name(title, name)}
-    cells = {name: rows.cells[title] for name, title in found.items()}
-    return Picked(
-        {name: column for name, column in cells.items() if name in spec.names},
-        {
-            meant.get(found[name], found[name]): cells[name]
-            for name in cells
-            if name not in spec.names
-        },
-        tuple(_find_stored(rows, found.values())),
-        _find_faults(rows, found.values()),
-        tuple((name, title) for title, name in meant.items()),
-        called,
-    )
+    cells: dict[str, list[Cell]] = {}
+    field_cells: dict[str, list[Cell]] = {}
+    renamed: list[tuple[str, str]] = []
+    for name, title in found.items():
+        is_renamed = not names.has_name(title, name)
+        if is_renamed:
+            renamed.append((name, title))
+        if name in spec.names:
+            cells[name] = rows.cells[title]
+        else:
+            field_name = name if is_renamed else title
+            field_cells[field_name] = rows.cells[title]
+    warnings = tuple(_find_stored(rows, found.values()))
+    faults = _find_faults(rows, found.values())
+    return Picked(cells, field_cells, warnings, faults, tuple(renamed), called)
 
 
 def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str | None]:
@@ -110,9 +117,12 @@ def _find_titles(called: Mapping[str, str | None]) -> dict[str, str]:
     """Our column or the custom field → its title. `called`: the result of `_name_titles`."""
     found: dict[str, str] = {}
     for title, name in called.items():
-        if name is not None and found.setdefault(name, title) != title:
+        if name is None:
+            continue
+        first_title = found.setdefault(name, title)
+        if first_title != title:
             raise InputError(
-                f"the columns {show_name(found[name])} and {show_name(title)} may both be "
+                f"the columns {show_name(first_title)} and {show_name(title)} may both be "
                 f"{show_name(name)}: leave one out with --ignore"
             )
     return found
@@ -122,7 +132,8 @@ def _find_faults(rows: Rows, titles: Iterable[str]) -> dict[int, str]:
     """Row → why a cell of these columns cannot be read."""
     found: dict[int, str] = {}
     for title in titles:
-        found = {**rows.cell_faults.get(title, {}), **found}
+        faults = rows.cell_faults.get(title, {})
+        found = {**faults, **found}
     return found
 
 
@@ -150,7 +161,8 @@ class _Names:
         for column, several in spec.names.items():
             for name in several:
                 self._exact[fold_name(name)] = column
-            for name in (*several, *SPELLINGS.get(column, ())):
+            spellings = SPELLINGS.get(column, ())
+            for name in (*several, *spellings):
                 self._usual[_fold_title(name)] = column
 
     def has_name(self, title: str, name: str | None = None) -> bool:
@@ -160,7 +172,8 @@ class _Names:
 
     def find_name(self, title: str) -> str | None:
         """The column or field with this exact name, else the column with this usual spelling."""
-        return self._exact.get(fold_name(title)) or self._usual.get(_fold_title(title))
+        exact = self._exact.get(fold_name(title))
+        return exact or self._usual.get(_fold_title(title))
 
 
 def _map_titles(
@@ -175,16 +188,18 @@ def _map_titles(
                 f"--map {column}=…: there is no column {show_name(column)}{suggestion}; it is "
                 "--map ours=theirs"
             )
-        yield _find_title(titles, title, "--map"), name
+        mapped_title = _find_title(titles, title, "--map")
+        yield mapped_title, name
 
 
 def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
     known = titles.values()
     title = name if name in known else titles.get(fold_name(name))
     if title is None:
+        suggestion = suggest_names(name, known)
         raise InputError(
-            f"{option}: the input has no column {show_name(name)}{suggest_names(name, known)}; it "
-            f"has {_list_names(known)}"
+            f"{option}: the input has no column {show_name(name)}{suggestion}; it has "
+            f"{_list_names(known)}"
         )
     return title
 
@@ -198,9 +213,12 @@ def _check_columns(rows: Rows, names: _Names, found: Mapping[str, str], unknown:
     ]
     parts = []
     if missing:
-        parts.append(f"the input has no {_columns(missing)} {' and '.join(missing)}")
-    is_header = found or (unknown[1:] and not rows.faults)
-    if not is_header or "@" in "".join(unknown):
+        listed = " and ".join(missing)
+        parts.append(f"the input has no {_columns(missing)} {listed}")
+    has_several_titles = len(unknown) > 1 and not rows.faults
+    is_header = found or has_several_titles
+    has_address = "@" in "".join(unknown)
+    if not is_header or has_address:
         title = show_name(rows.columns[0])
         parts.append(f"its first row, {title}, is data or a title: it has to name the columns")
         parts += rows.warnings
@@ -214,9 +232,13 @@ def _check_columns(rows: Rows, names: _Names, found: Mapping[str, str], unknown:
 
 def _describe_unknown(names: _Names, unknown: list[str]) -> list[str]:
     """The unknown columns, the known ones, and the options that help."""
-    listed = [f"{show_name(name)}{suggest_names(name, names.all)}" for name in unknown[:10]]
-    option = shlex.join(["--map", f"OURS={as_seen(unknown[0])}"])
-    ignored = shlex.join(["--ignore", *map(as_seen, unknown)])
+    listed: list[str] = []
+    for name in unknown[:10]:
+        suggestion = suggest_names(name, names.all)
+        listed.append(f"{show_name(name)}{suggestion}")
+    titles = [as_seen(name) for name in unknown]
+    option = shlex.join(["--map", f"OURS={titles[0]}"])
+    ignored = shlex.join(["--ignore", *titles])
     return [
         f"unknown {_columns(unknown)} {', '.join(listed)}",
         f"known are {_list_names(names.all)}",
@@ -233,10 +255,15 @@ def suggest_names(name: str, known: Iterable[str]) -> str:
     by_fold = {fold_name(title[:_LONGEST_NAME]): title for title in reversed(list(known))}
     folded = fold_name(name[:_LONGEST_NAME])
     nearest = difflib.get_close_matches(folded, by_fold, n=1, cutoff=0.6)
-    return f" (did you mean {show_name(by_fold[nearest[0]])}?)" if nearest else ""
+    if not nearest:
+        return ""
+    suggestion = by_fold[nearest[0]]
+    return f" (did you mean {show_name(suggestion)}?)"
 
 
 def _list_names(names: Iterable[str]) -> str:
     many = list(names)
-    listed = ", ".join(show_name(name)[1:-1] for name in many[:20])
-    return f"{listed} and {len(many) - 20} more" if len(many) > 20 else listed
+    shown = [show_name(name)[1:-1] for name in many[:20]]
+    listed = ", ".join(shown)
+    left_count = len(many) - len(shown)
+    return f"{listed} and {left_count} more" if left_count else listed

@@ -131,7 +131,8 @@ class Rows:
 
     def find_place(self, number: int) -> str:
         """Where the row is, like `people.csv, line 7`."""
-        return f"{self.source.name}, {self.places.get(number, f'row {number}')}"
+        place = self.places.get(number, f"row {number}")
+        return f"{self.source.name}, {place}"
 
     def take_rows(self, places: Iterable[int]) -> "Rows":
         """The rows at these places."""
@@ -154,9 +155,12 @@ class Rows:
 
 def text_of(cell: Cell) -> str | None:
     """The cell as it is sent. Midnight without an offset is a day."""
+    if isinstance(cell, Seen):
+        return str(cell)
     if not isinstance(cell, dt.datetime):
-        return str(cell) if isinstance(cell, Seen) else cell
-    if cell.tzinfo is None and cell.time() == dt.time():
+        return cell
+    is_day = cell.tzinfo is None and cell.time() == dt.time()
+    if is_day:
         return cell.date().isoformat()
     return cell.isoformat(" ", "seconds")
 
@@ -164,7 +168,9 @@ def text_of(cell: Cell) -> str | None:
 def cell_text(cell: Cell) -> str | None:
     """The text of the cell's value, for numbers and dates: 1001, although it displays `1,001`."""
     value = cell.value if isinstance(cell, Seen) else cell
-    return number_text(value) if isinstance(value, float) else text_of(value)
+    if isinstance(value, float):
+        return number_text(value)
+    return text_of(value)
 
 
 def kept_text(cell: Cell) -> str | None:
@@ -192,16 +198,21 @@ def cell_of(value: Any) -> Cell:
         if text in _FAILED:
             raise CannotBeSent("the cell shows an error like #N/A")
         is_defused = text[:1] == "'" and text[1:2] in FORMULA_SIGNS
-        return (text[1:] if is_defused else text) or None
+        if is_defused:
+            text = text[1:]
+        return text or None
     if value is None:
         return None
     if isinstance(value, list):
-        return ",".join(filter(None, map(_listed_text, value))) or None
+        texts = filter(None, map(_listed_text, value))
+        return ",".join(texts) or None
     return _type_cell(value)
 
 
 def _listed_text(value: Any) -> str | None:
-    text = text_of(_type_cell(value)) if value is not None else None
+    if value is None:
+        return None
+    text = text_of(_type_cell(value))
     if text and "," in text:
         raise CannotBeSent("a value of the list has a comma in it")
     return text
@@ -214,7 +225,9 @@ def number_text(number: float) -> str | None:
     if number in (float("inf"), float("-inf")):
         raise CannotBeSent("infinity cannot be sent")
     plain = f"{number:.15g}"
-    return format(Decimal(plain), "f") if "e" in plain else plain
+    if "e" in plain:
+        return format(Decimal(plain), "f")
+    return plain
 
 
 def _type_cell(value: Any) -> Cell:
@@ -245,7 +258,9 @@ def _format_number(value: float | Decimal) -> str | None:
         return str(value)
     if isinstance(value, float):
         return number_text(value)
-    return format(value, "f") if value.is_finite() else number_text(float(value))
+    if value.is_finite():
+        return format(value, "f")
+    return number_text(float(value))
 
 
 def rows_of_records(
@@ -276,13 +291,15 @@ def rows_of_records(
     below = list[int]()
     faults = dict[int, str]()
     for number, record in numbered:
-        if _has_content(record[len(header) :]):
+        surplus = record[len(header) :]
+        if _has_content(surplus):
             faults[number] = (
                 f"it has {len(record)} cells, but the header names {len(header)} columns"
             )
         below.append(number)
         for place, column in enumerate(columns):
-            column.append(record[place] if place < len(record) else None)
+            value = record[place] if place < len(record) else None
+            column.append(value)
     return rows_of_columns(name, header, columns, below, faults=faults, warnings=warnings)
 
 
@@ -313,7 +330,8 @@ def rows_of_columns(
             cell_faults=cell_faults,
         )
     )
-    return replace(rows, source=Source(name, hash_cells(rows.cells)))
+    source = Source(name, hash_cells(rows.cells))
+    return replace(rows, source=source)
 
 
 def _clean_columns(
@@ -333,25 +351,28 @@ def _clean_columns(
             raise InputError(
                 f"{name}: two columns are called {show_name(word)}; rename or remove one"
             )
-        if title is not None or found.faults or any(cell is not None for cell in found.cells):
+        is_filled = any(cell is not None for cell in found.cells)
+        if title is not None or found.faults or is_filled:
             cleaned[word] = found
     if nothing:
         most_common = nothing.most_common(5)
-        marks = ", ".join(f"{show_name(mark)} ({times:,})" for mark, times in most_common)
+        counts = [f"{show_name(mark)} ({times:,})" for mark, times in most_common]
+        marks = ", ".join(counts)
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
     return cleaned
 
 
 def _drop_empty_rows(rows: Rows) -> Rows:
-    wrong = rows.faults.keys() | {
-        number for faults in rows.cell_faults.values() for number in faults
-    }
-    lines = enumerate(zip(*rows.cells.values(), strict=True))
-    return rows.take_rows(
-        place
-        for place, cells in lines
-        if cells.count(None) < len(cells) or rows.numbers[place] in wrong
-    )
+    wrong = set(rows.faults)
+    for faults in rows.cell_faults.values():
+        wrong.update(faults)
+    kept: list[int] = []
+    lines = zip(*rows.cells.values(), strict=True)
+    for place, cells in enumerate(lines):
+        is_filled = cells.count(None) < len(cells)
+        if is_filled or rows.numbers[place] in wrong:
+            kept.append(place)
+    return rows.take_rows(kept)
 
 
 class _Cleaned(NamedTuple):
@@ -392,7 +413,8 @@ def _cells_and_faults(
 def hash_cells(cells: Mapping[str, Sequence[object]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for title, column in cells.items():
-        text = "\x1e".join(["\x00" if cell is None else str(cell) for cell in column])
+        texts = ["\x00" if cell is None else str(cell) for cell in column]
+        text = "\x1e".join(texts)
         digest.update(f"\x1d{title}\x1e{text}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
@@ -405,4 +427,6 @@ def show_name(text: str) -> str:
         # `push_report` has to find where the quotation begins and ends
         text = text.replace("“", '"')
     short = text if len(text) <= 40 else text[:39] + "…"
-    return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"
+    letters = [letter if letter.isprintable() else " " for letter in short]
+    printable = "".join(letters)
+    return f"“{printable}”"

@@ -58,10 +58,11 @@ class ActivitiesPlanning(Planning):
     """Plans activities that were not sent and are not in a timeline."""
 
     def plan_rows(self) -> None:
-        people = list(self.find_people(list(self.read_rows(self._read_row))))
-        subjects = (
-            subject for row, person in people for subject in person.list_subjects([row.activity])
-        )
+        rows = list(self.read_rows(self._read_row))
+        people = list(self.find_people(rows))
+        subjects: list[str] = []
+        for row, person in people:
+            subjects += person.list_subjects([row.activity])
         self._past = self.find_last(subjects)
         unsent = [
             candidate
@@ -82,12 +83,14 @@ class ActivitiesPlanning(Planning):
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
         when = parse_moment(cells["datetime"][index], self.known.zone)
-        return _Row(number, who, description, when, f"{when.wall}|{description}")
+        activity = f"{when.wall}|{description}"
+        return _Row(number, who, description, when, activity)
 
     def _is_unsent(self, row: _Row, person: Person) -> bool:
         """Raises BadValue when an earlier row has the same activity."""
         contact_id = person.contacts[0]
-        self.not_said(row.number, {f"{person.name_of(contact_id)}|{row.activity}": None})
+        subject = f"{person.name_of(contact_id)}|{row.activity}"
+        self.not_said(row.number, {subject: None})
         # activities whose timeline was cut off are looked for again
         pasts = [past for past in self._find_pasts(row, person) if past.message != _CUT]
         pasts.sort(key=lambda past: (not past.is_done, not past.is_open))
@@ -100,17 +103,21 @@ class ActivitiesPlanning(Planning):
         contact_id = row.who.contact_id
         for subject in person.list_subjects([row.activity]):
             past = self._past.get(subject)
-            if past is not None:
-                is_own = contact_id is None or subject.startswith(f"{contact_id}|")
-                if is_own or past.content in ("", str(contact_id)):
-                    yield past
+            if past is None:
+                continue
+            is_own = contact_id is None or subject.startswith(f"{contact_id}|")
+            may_be_own = past.content in ("", str(contact_id))
+            if is_own or may_be_own:
+                yield past
 
     def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
         minutes = [(person.contacts[0] or 0, row.moment.at // 60) for row, person in unsent]
-        events = self.known.find_events({minute for minute in minutes if minute[0]})
+        known_minutes = {minute for minute in minutes if minute[0]}
+        events = self.known.find_events(known_minutes)
         for minute, (row, person) in zip(minutes, unsent, strict=True):
             activity = SoughtActivity(row.number, row.description, *row.moment)
-            timeline = Timeline(tuple(events.get(minute, ())))
+            entries = events.get(minute, ())
+            timeline = Timeline(tuple(entries))
             if is_in_timeline(activity, timeline):
                 self.leave_row(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
@@ -126,24 +133,28 @@ class ActivitiesPlanning(Planning):
             names.append(person.address)
             if len(person.ids) > 1:
                 self.count_warning(_SEVERAL)
+        is_unknown = contact_id is None
+        params = bind_parameters(
+            ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall
+        )
+        effects = {f"{name}|{row.activity}": str(contact_id or "") for name in names}
+        must_read = contact_id not in self._read_lately
         item = Item(
             self.kind,
             (row.number,),
             ADDACTIVITY.name,
-            bind_parameters(
-                ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall
-            ),
-            {f"{name}|{row.activity}": str(contact_id or "") for name in names},
+            params,
+            effects,
             Expected(
                 description=row.description,
                 at=moment.at,
-                look_up_count=int(contact_id not in self._read_lately),
+                look_up_count=int(must_read),
             ),
             person.email,
             contact_id,
-            must_look_up=contact_id is None,
+            must_look_up=is_unknown,
         )
-        self.send_item(item, is_new=True, is_unknown_address=contact_id is None)
+        self.send_item(item, is_new=True, is_unknown_address=is_unknown)
         said = f"{moment.wall} {row.description}"[:200]
         self.note_change(row.number, person.display_name, "activity", None, said)
 
@@ -166,7 +177,8 @@ def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
             continue
         presence = _find_presence(reading.outbox, own[0].account, contact_id, timeline)
         for entry in own:
-            found[entry.item_id] = _READ[presence.get(entry.item_id, Presence.ABSENT)]
+            presence_of_entry = presence.get(entry.item_id, Presence.ABSENT)
+            found[entry.item_id] = _READ[presence_of_entry]
     return found
 
 
@@ -185,7 +197,8 @@ def _find_presence(
     settled_before: float = math.inf,
 ) -> dict[int, Presence]:
     sent = outbox.sent_to(account, ACTIVITIES, contact_id)
-    return look_for([describe_sought(entry, settled_before) for entry in sent], timeline)
+    sought = [describe_sought(entry, settled_before) for entry in sent]
+    return look_for(sought, timeline)
 
 
 class Activities(Kind):
@@ -207,11 +220,13 @@ class Activities(Kind):
         if not entry.expected.look_up_count:
             return outgoing
         contact_id = contact_ids[0] if contact_ids else entry.contact_id or 0
-        timeline = read_timeline(directory.fetch(TIMELINE.bind(id=contact_id)))
+        response = directory.fetch(TIMELINE.bind(id=contact_id))
+        timeline = read_timeline(response)
         activity = describe_sought(entry)
         if is_in_timeline(activity, timeline):
             return Outgoing([], IN_TIMELINE)
-        if look_for([activity], timeline)[entry.item_id] is Presence.HIDDEN:
+        presence = look_for([activity], timeline)
+        if presence[entry.item_id] is Presence.HIDDEN:
             raise Refused(_CUT)
         return outgoing
 
@@ -232,7 +247,8 @@ class Activities(Kind):
         contact_id: int,
         settled_before: float,
     ) -> Presence:
-        timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
+        response = fetch(TIMELINE.bind(id=contact_id))
+        timeline = read_timeline(response)
         presence = _find_presence(outbox, entry.account, contact_id, timeline, settled_before)
         return presence.get(entry.item_id, Presence.ABSENT)
 

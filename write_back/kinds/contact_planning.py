@@ -83,7 +83,9 @@ class ContactsPlanning(Planning):
 
     def _read_text(self, name: str, index: int) -> str | None:
         column = self.picked.cells.get(name)
-        return None if column is None else text_of(column[index])
+        if column is None:
+            return None
+        return text_of(column[index])
 
     def _read_fields(self, index: int) -> dict[str, str]:
         """Title of the column → text, without cells that say nothing."""
@@ -91,7 +93,8 @@ class ContactsPlanning(Planning):
         for title, column in self._columns.items():
             text = column[index]
             if text is not None:
-                texts[title] = values.field_value(text, f"column {show_name(title)}")
+                what = f"column {show_name(title)}"
+                texts[title] = values.field_value(text, what)
         return texts
 
     def _check_fields(self, list_id: int, texts: Mapping[str, str]) -> None:
@@ -114,19 +117,25 @@ class ContactsPlanning(Planning):
         known = self.known
         keys = [row.key for row in rows]
         self._members = known.by_address(keys, with_fields=bool(self._columns))
-        contact_ids = {one.contact_id for members in self._members.values() for one in members}
+        contact_ids = set[int]()
+        for members in self._members.values():
+            contact_ids.update(member.contact_id for member in members)
         #: The contacts on all their lists, under any address.
         self._same = known.by_id(contact_ids)
         self._gone = known.find_gone(keys)
-        self._past = self.find_last(
-            row.subject_on(list_id) for row in rows for list_id in row.lists
-        )
-        lists = {list_id for row in rows for list_id in row.lists}
+        lists = set[int]()
+        subjects: list[str] = []
+        for row in rows:
+            lists.update(row.lists)
+            subjects += map(row.subject_on, row.lists)
+        self._past = self.find_last(subjects)
         shown_keys = known.shown_fields(lists) if self._columns else {}
         for list_id in lists:
             labels = known.lists.fields.get(list_id, {})
-            self._readers[list_id] = ListReader(labels, shown_keys.get(list_id, set()))
-        for list_id in sorted(lists - known.as_of.keys()):
+            keys_of_list = shown_keys.get(list_id, set())
+            self._readers[list_id] = ListReader(labels, keys_of_list)
+        never_read = lists - known.as_of.keys()
+        for list_id in sorted(never_read):
             list_name = show_name(known.lists.names[list_id])
             self.add_warning(
                 f"the contacts of list {list_name} were never read: all its rows count as new"
@@ -135,16 +144,20 @@ class ContactsPlanning(Planning):
     # ---- comparing a row with the contacts on a list
 
     def _compare_list(self, row: ContactRow, list_id: int) -> ListComparison:
-        members = [one for one in self._members.get(row.key, []) if one.list_id == list_id]
+        everywhere = self._members.get(row.key, [])
+        members = [member for member in everywhere if member.list_id == list_id]
         past = self._past.get(row.subject_on(list_id))
         reader = self._readers[list_id]
-        now = reader.find_present(members, past, self.known.as_of.get(list_id))
+        as_of = self.known.as_of.get(list_id)
+        now = reader.find_present(members, past, as_of)
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         if self.options.fill_only and now.exists:
             fields = reader.find_empty(now, fields)
         statuses = self._find_statuses(row, list_id, now, members, past)
         elsewhere = self._find_elsewhere(row, list_id)
+        decision = self._decide_status(row, now, statuses, elsewhere)
+        differing = [name for name, text in fields.items() if not reader.is_so(now, name, text)]
         return ListComparison(
             list_id=list_id,
             reader=reader,
@@ -153,9 +166,9 @@ class ContactsPlanning(Planning):
             contact_ids=[member.contact_id for member in members],
             statuses=statuses,
             elsewhere=elsewhere,
-            decision=self._decide_status(row, now, statuses, elsewhere),
+            decision=decision,
             fields=fields,
-            differing=[name for name, text in fields.items() if not reader.is_so(now, name, text)],
+            differing=differing,
         )
 
     def _find_statuses(
@@ -171,8 +184,11 @@ class ContactsPlanning(Planning):
             if now.status is not None:
                 return {STATUSES.get(now.status)}
             different = {member.status for member in members}
-            return different if len(different) > 1 else set()
-        found = {one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id}
+            if len(different) > 1:
+                return different
+            return set()
+        gone = self._gone.get(row.key, ())
+        found = {member.status for member in gone if member.list_id == list_id}
         if past is not None and past.state in DONE:
             sent = Content.from_text(past.content).status
             found.add(STATUSES.get(sent or 0))
@@ -231,11 +247,13 @@ class ContactsPlanning(Planning):
         items: list[Item] = []
         for content, group in groups.items():
             status = self._plan_status(row, group[0])
-            items.append(make_item(self.kind, row, content, status, group, may_raise=may_raise))
+            item = make_item(self.kind, row, content, status, group, may_raise=may_raise)
+            items.append(item)
         # make_item raises BadValue if an item is invalid; then none of the row is planned
         for item, group in zip(items, groups.values(), strict=True):
             is_new = not all(comparison.now.exists for comparison in group)
-            self.send_item(item, is_new=is_new, is_unknown_address=is_new and not is_known)
+            is_unknown = is_new and not is_known
+            self.send_item(item, is_new=is_new, is_unknown_address=is_unknown)
 
     def _plan_content(self, row: ContactRow, comparison: ListComparison) -> str | None:
         """The content that is sent. None when there is nothing to send (the row is left), or when
@@ -245,7 +263,8 @@ class ContactsPlanning(Planning):
             self._is_compared |= reason == UNCHANGED
             self.leave_row(row.number, reason, row.email)
             return None
-        code = _CODES.get(self._plan_status(row, comparison) or "")
+        status = self._plan_status(row, comparison)
+        code = _CODES.get(status or "")
         content = Content(code, comparison.fields, row.ip).text
         past = comparison.past
         if past is None or past.content != content:
@@ -271,7 +290,9 @@ class ContactsPlanning(Planning):
         has_content = comparison.fields or row.ip or row.status
         if self.options.send_all and has_content:
             return None
-        return SENT_BEFORE if now.is_ours else UNCHANGED
+        if now.is_ours:
+            return SENT_BEFORE
+        return UNCHANGED
 
     def _plan_status(self, row: ContactRow, comparison: ListComparison) -> str | None:
         """The status to be sent, if any."""
@@ -306,8 +327,11 @@ class ContactsPlanning(Planning):
 
     def _note_new(self, row: ContactRow, list_id: int) -> None:
         self.add_warning(REACHES_PEOPLE)
-        if any(one.list_id == list_id for one in self._gone.get(row.key, ())):
+        gone = self._gone.get(row.key, ())
+        was_on_list = any(member.list_id == list_id for member in gone)
+        if was_on_list:
             self.count_warning(ADDED_AGAIN)
         words = [self.known.lists.names[list_id]]
         words += [f"{title}: {text}" for title, text in row.values.items() if text]
-        self.note_change(row.number, row.email, "list", None, "; ".join(words))
+        after = "; ".join(words)
+        self.note_change(row.number, row.email, "list", None, after)

@@ -26,8 +26,10 @@ def describe_columns(rows: Rows, picked: Picked, known: Known) -> list[InputColu
     described = []
     for title, column in rows.cells.items():
         name = picked.called.get(title)
-        read_cell = readers.get(name or "", text_of)
-        samples = [] if name is None else _sample_values(column, read_cell)
+        samples: list[ValueSample] = []
+        if name is not None:
+            read_cell = readers.get(name, text_of)
+            samples = _sample_values(column, read_cell)
         described.append(InputColumn(title, name, samples))
     return described
 
@@ -36,7 +38,9 @@ def list_readers(known: Known) -> Mapping[str, ReadCell]:
     """Our column → what reads a cell of it. Custom fields and descriptions are sent as text."""
 
     def read_lists(cell: Cell) -> str:
-        return ", ".join(known.lists.names[list_id] for list_id in known.lists.find_lists(cell))
+        list_ids = known.lists.find_lists(cell)
+        names = [known.lists.names[list_id] for list_id in list_ids]
+        return ", ".join(names)
 
     return {
         "email": values.read_address,
@@ -52,15 +56,22 @@ def list_readers(known: Known) -> Mapping[str, ReadCell]:
 
 def _sample_values(column: Sequence[Cell], read_cell: ReadCell) -> list[ValueSample]:
     """Different values: values that change come first, invalid ones last."""
-    filled = islice((cell for cell in column if cell), _MAX_READ)
-    cells = {cell_text(cell) or "": cell for cell in filled}
-    samples = [ValueSample(before, _read_text(cell, read_cell)) for before, cell in cells.items()]
+    filled = (cell for cell in column if cell)
+    cells: dict[str, Cell] = {}
+    for filled_cell in islice(filled, _MAX_READ):
+        text = cell_text(filled_cell) or ""
+        cells[text] = filled_cell
+    samples: list[ValueSample] = []
+    for before, cell in cells.items():
+        after = _read_text(cell, read_cell)
+        samples.append(ValueSample(before, after))
     samples.sort(key=lambda value: (value.after is None, value.after == value.before))
     return samples[:_MAX_SAMPLES]
 
 
 def _read_text(cell: Cell, read_cell: ReadCell) -> str | None:
     try:
-        return str(read_cell(cell))
+        value = read_cell(cell)
     except BadValue:
         return None
+    return str(value)

@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -46,7 +45,8 @@ _ENDS_CELL = ("\t", "\r", "\n")
 
 def folder_of(home: Path, push_id: int | None) -> Path:
     """The folder of a push; None: of plans that were not applied."""
-    return pushes_of(home) / ("plan" if push_id is None else str(push_id))
+    name = "plan" if push_id is None else str(push_id)
+    return pushes_of(home) / name
 
 
 class RejectedRow(NamedTuple):
@@ -70,27 +70,39 @@ class RejectedRows(NamedTuple):
 def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
     """The rejected rows of the push that no later push has corrected. If the stored rows are lost,
     only their numbers and reasons."""
-    reasons = [entry.why for entry in outbox.list_entries(push.push_id, [State.REJECTED])]
+    entries = outbox.list_entries(push.push_id, [State.REJECTED])
+    reasons = [entry.why for entry in entries]
     if not reasons:
         return RejectedRows((), [])
-    rows = kept_rows(folder_of(home, push.push_id) / "rows.parquet")
+    folder = folder_of(home, push.push_id)
+    rows = kept_rows(folder / "rows.parquet")
     if rows is None:
-        numbers = {row for reason in reasons for row in reason.rows}
+        numbers: set[int] = set()
+        for reason in reasons:
+            numbers.update(reason.rows)
         rows = Rows({}, sorted(numbers))
-    rows = replace(rows, source=Source(push.source))
-    chosen = {name: push.options.get(name) for name in _REPEATED}
-    options = {name: value for name, value in chosen.items() if value}
+    source = Source(push.source)
+    rows = replace(rows, source=source)
+    options: dict[str, Any] = {}
+    for name in _REPEATED:
+        value = push.options.get(name)
+        if value:
+            options[name] = value
     rejected = _make_rejected(rows, reasons, push.push_id)
     return rejected._replace(kind=push.kind, options=options)
 
 
 def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
-    why = {row: replace(reason, rows=(row,)) for reason in reasons for row in reason.rows}
+    why: dict[int, Reason] = {}
+    for reason in reasons:
+        for row in reason.rows:
+            why[row] = replace(reason, rows=(row,))
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
+    contents = [rows.cells[name] for name in columns]
     found: list[RejectedRow] = []
     for place, number in enumerate(rows.numbers):
         if number in why:
-            cells = [kept_text(rows.cells[name][place]) or "" for name in columns]
+            cells = [kept_text(column[place]) or "" for column in contents]
             source_place = rows.find_place(number)
             found.append(RejectedRow(push_id, why[number], source_place, tuple(cells)))
     return RejectedRows(columns, found)
@@ -98,15 +110,23 @@ def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -
 
 def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
     """The number of each row in a file of rejected rows, with the push and row that it names."""
-    if PUSH in rows.columns and ROW in rows.columns:
-        for number, push, row in zip(rows.numbers, rows.cells[PUSH], rows.cells[ROW], strict=True):
-            yield number, (text_of(push) or "", text_of(row) or "")
+    if PUSH not in rows.columns or ROW not in rows.columns:
+        return
+    push_cells = rows.cells[PUSH]
+    row_cells = rows.cells[ROW]
+    for number, push, row in zip(rows.numbers, push_cells, row_cells, strict=True):
+        named_push = text_of(push) or ""
+        named_row = text_of(row) or ""
+        yield number, (named_push, named_row)
 
 
 def write_copy(path: Path, rejected: RejectedRows) -> Path:
     """Write the rows to the path, or to a free name like it; returns the path."""
-    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
-    free = next(candidate for candidate in chain([path], numbered) if not candidate.exists())
+    free = path
+    number = 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
     _write_rows(free, rejected)
     return free
 
@@ -120,38 +140,46 @@ def _write_rows(path: Path, rejected: RejectedRows) -> Path | None:
     write_csv(stream, rejected)
     make_folder(path.parent)
     # with a byte-order mark, because spreadsheets guess the encoding without it
-    write_file(path, stream.getvalue().encode("utf-8-sig"))
+    content = stream.getvalue().encode("utf-8-sig")
+    write_file(path, content)
     return path
 
 
 def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     """The rows after their information, with cells that no spreadsheet runs as formulas."""
     writer = csv.writer(stream)
-    writer.writerow([*INFORMATION, *map(defuse_cell, rejected.columns)])
+    titles = map(defuse_cell, rejected.columns)
+    writer.writerow([*INFORMATION, *titles])
     for row in rejected.rows:
         reason = defuse_cell(row.why.reason)
         place = defuse_cell(row.place)
-        writer.writerow([*row.why.rows, place, reason, row.push_id, *map(defuse_cell, row.cells)])
+        information = [*row.why.rows, place, reason, row.push_id]
+        cells = map(defuse_cell, row.cells)
+        writer.writerow([*information, *cells])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     """Write the rows that a plan rejects, to a separate file for each input."""
-    name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
+    short_hash = plan.source.content_hash[:8]
+    name = f"rejected-{plan.kind}-{short_hash}.csv"
+    path = folder_of(home, None) / name
     rejected = _make_rejected(rows, plan.bad, None)
-    return _write_rows(folder_of(home, None) / name, rejected)
+    return _write_rows(path, rejected)
 
 
 def write_rejections(home: Path, outbox: Outbox, push: Push) -> Path | None:
     """Write the push's rejected.csv again; None when no row is rejected."""
     path = folder_of(home, push.push_id) / "rejected.csv"
-    return _write_rows(path, find_rejected(home, outbox, push))
+    rejected = find_rejected(home, outbox, push)
+    return _write_rows(path, rejected)
 
 
 def defuse_cell(text: str) -> str:
     """The cell with an apostrophe in front if a spreadsheet would run it. Reading removes the
     apostrophe. Numbers stay numbers."""
     is_formula = text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)
-    if is_formula or text[:1] in _ENDS_CELL:
+    ends_cell = text.startswith(_ENDS_CELL)
+    if is_formula or ends_cell:
         return f"'{text}"
     return text
 
@@ -162,14 +190,19 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     places = [place for place, number in enumerate(rows.numbers) if number in kept_numbers]
     kept = rows.take_rows(places)
     columns: dict[str, list[Any]] = {"": kept.numbers}
-    columns |= {name: list(map(kept_text, column)) for name, column in kept.cells.items()}
+    for name, column in kept.cells.items():
+        columns[name] = list(map(kept_text, column))
     columns[PLACE] = [rows.places.get(number) for number in kept.numbers]
-    types = {name: pa.string() if name else pa.int64() for name in columns}
-    table = pa.table(columns, pa.schema(types, {_DIGEST: hash_cells(columns)}))
+    types = dict.fromkeys(columns, pa.string())
+    types[""] = pa.int64()
+    digest = hash_cells(columns)
+    schema = pa.schema(types, {_DIGEST: digest})
+    table = pa.table(columns, schema)
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
     make_folder(path.parent)
-    write_file(path, stream.getvalue().to_pybytes())
+    content = stream.getvalue().to_pybytes()
+    write_file(path, content)
 
 
 def kept_rows(path: Path) -> Rows | None:
@@ -179,11 +212,14 @@ def kept_rows(path: Path) -> Rows | None:
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         columns: dict[str, list[Any]] = table.to_pydict()
-        digest = (table.schema.metadata or {}).get(_DIGEST)
-        if digest not in (None, hash_cells(columns).encode()):
+        metadata = table.schema.metadata or {}
+        stored_digest = metadata.get(_DIGEST)
+        digest = hash_cells(columns).encode()
+        if stored_digest not in (None, digest):
             raise ValueError(path)
         numbers = list(map(int, columns.pop("")))
-        places = zip(numbers, columns.pop(PLACE, ()), strict=False)  # no places before 1.1
+        places = columns.pop(PLACE, ())  # no places before 1.1
+        numbered_places = zip(numbers, places, strict=False)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         log.warning(
             "%s of push %s is damaged (%s): its rows are known by number only",
@@ -192,5 +228,5 @@ def kept_rows(path: Path) -> Rows | None:
             type(error).__name__,
         )
         return None
-    known_places = {number: place for number, place in places if place is not None}
+    known_places = {number: place for number, place in numbered_places if place is not None}
     return Rows(columns, numbers, places=known_places)

@@ -51,14 +51,17 @@ class Revert:
         return len(first_column)
 
     def make_rows(self, push_id: int) -> Rows:
-        numbers = list(range(1, 1 + self._count_rows()))
-        return Rows(self.columns, numbers, Source(f"revert of push {push_id}"))
+        row_count = self._count_rows()
+        numbers = list(range(1, 1 + row_count))
+        source = Source(f"revert of push {push_id}")
+        return Rows(self.columns, numbers, source)
 
     def guard_plan(self, plan: Plan) -> Plan:
         """The plan whose requests are sent only while the contact is as the push left it."""
         items = list(map(self._guard_item, plan.items))
         notes = [f"{count:,} {text}" for text, count in self.notes.items()]
-        notes += [f"{_CHANGED}{text}" for text in self.kept[:_MOST_LISTED]]
+        listed = self.kept[:_MOST_LISTED]
+        notes += [f"{_CHANGED}{text}" for text in listed]
         more = len(self.kept) - _MOST_LISTED
         if more > 0:
             notes.append(f"{_CHANGED}{more:,} more")
@@ -67,7 +70,8 @@ class Revert:
                 f"the audience sync {self.audience_sync} sends the same again with its next run: "
                 "change or disable its entry in activations.toml first"
             )
-        return replace(plan, items=items, warnings=(*plan.warnings, *notes))
+        warnings = (*plan.warnings, *notes)
+        return replace(plan, items=items, warnings=warnings)
 
     def _guard_item(self, item: Item) -> Item:
         subject = next(iter(item.effects))
@@ -80,7 +84,8 @@ class Revert:
 
 def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) -> Revert:
     """The revert of the push. Raises InputError for a push that can't be reverted."""
-    entries = [entry for entry in outbox.list_entries(push.push_id, DONE) if entry.operation]
+    done = outbox.list_entries(push.push_id, DONE)
+    entries = [entry for entry in done if entry.operation]
     if push.kind == ACTIVITIES:
         raise InputError(
             f"push {push.push_id} can't be reverted: the API can't remove the "
@@ -100,18 +105,25 @@ def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) ->
 
 def _revert_contacts(known: Known, outbox: Outbox, entries: Iterable[Entry]) -> Revert:
     revert = Revert({"email": [], "list_id": [], "status": []})
-    parts = [(entry, list_id) for entry in entries for list_id in entry.expected.lists]
-    members = known.by_address((_key_of(entry) for entry, _ in parts), with_fields=True)
-    shown_keys = known.shown_fields({list_id for _, list_id in parts})
+    parts: list[tuple[Entry, int]] = []
+    for entry in entries:
+        parts += [(entry, list_id) for list_id in entry.expected.lists]
+    addresses = [_key_of(entry) for entry, _ in parts]
+    members = known.by_address(addresses, with_fields=True)
+    list_ids = {list_id for _, list_id in parts}
+    shown_keys = known.shown_fields(list_ids)
     subjects = (_subject_of(entry, list_id) for entry, list_id in parts)
     pasts = outbox.find_last(known.account, subjects, CONTACTS)
     for entry, list_id in parts:
         everywhere = members.get(_key_of(entry), [])
         here = [member for member in everywhere if member.list_id == list_id]
         labels = known.lists.fields.get(list_id, {})
-        reader = ListReader(labels, shown_keys.get(list_id, set()))
-        past = pasts.get(_subject_of(entry, list_id))
-        now = reader.find_present(here, past, known.as_of.get(list_id))
+        shown = shown_keys.get(list_id, set())
+        reader = ListReader(labels, shown)
+        subject = _subject_of(entry, list_id)
+        past = pasts.get(subject)
+        as_of = known.as_of.get(list_id)
+        now = reader.find_present(here, past, as_of)
         status = None if now.status is None else STATUSES.get(now.status)
         current = {**now.fields, "status": status}
         _revert_contact(revert, entry, list_id, labels, current)
@@ -140,11 +152,13 @@ def _revert_contact(
     for name, value in sent.items():
         old = before.values.get(name)
         now = current.get(name)
+        pushed = value.strip()
+        is_changed = now not in (None, pushed)
         if old is None:
             revert.notes["values whose value before the push isn't known: left"] += 1
-        elif old == value.strip():
+        elif old == pushed:
             continue
-        elif now is not None and now != value.strip():
+        elif is_changed:
             title = show_name(labels.get(name, name))
             revert.kept.append(f"{title} of {entry.email} on list {list_id}")
         else:
@@ -162,8 +176,9 @@ def _find_sent_values(entry: Entry, list_id: int) -> dict[str, str]:
     """Field id (or `status`) → what was sent to the contact on the list."""
     expected = entry.expected
     sent = dict(expected.fields)
-    is_status_kept = list_id in expected.kept_statuses or list_id in expected.left_lists
-    if expected.status and not is_status_kept:
+    is_kept = list_id in expected.kept_statuses
+    is_left = list_id in expected.left_lists
+    if expected.status and not is_kept and not is_left:
         sent["status"] = expected.status
     return sent
 
@@ -182,14 +197,17 @@ def _subject_of(entry: Entry, list_id: int) -> str:
 def _revert_tags(outbox: Outbox, entries: list[Entry], *, with_tags: bool) -> Revert:
     """A tag that an earlier push gave stays."""
     revert = Revert({"email": [], "contact_id": [], "tag": [], "action": []})
-    first_id = min((entry.item_id for entry in entries), default=0)
+    item_ids = [entry.item_id for entry in entries]
+    first_id = min(item_ids, default=0)
     for entry in entries:
-        subjects = outbox.find_subjects([entry.item_id])[entry.item_id]
+        noted = outbox.find_subjects([entry.item_id])
+        subjects = noted[entry.item_id]
         last = outbox.find_last(entry.account, subjects, entry.kind)
         earlier = outbox.find_last(entry.account, subjects, entry.kind, done_before=first_id)
         pairs = [split_subject(subject) for subject in subjects]
         names = dict.fromkeys(name for name, _ in pairs)
-        for tag in dict.fromkeys(tag for _, tag in pairs):
+        tags = dict.fromkeys(tag for _, tag in pairs)
+        for tag in tags:
             last_change = find_latest(last, names, tag)
             before = find_latest(earlier, names, tag)
             _revert_tag(revert, entry, tag, last_change, before, with_tags)
@@ -200,15 +218,23 @@ def _revert_tag(
     revert: Revert, entry: Entry, tag: str, last: Past | None, before: Past | None, with_tags: bool
 ) -> None:
     is_added = entry.operation == ADDTAG.name
-    if last is not None and last.item_id != entry.item_id:
-        revert.kept.append(f"tag {show_name(tag)} of {entry.email or entry.contact_id}")
-    elif is_added and before is not None and before.content == ADD:
+    is_changed = last is not None and last.item_id != entry.item_id
+    was_given = before is not None and before.content == ADD
+    shown_tag = show_name(tag)
+    if is_changed:
+        contact = entry.email or entry.contact_id
+        revert.kept.append(f"tag {shown_tag} of {contact}")
+    elif is_added and was_given:
         revert.notes["tags that an earlier push had given already: left"] += 1
     elif with_tags:
-        contact_id = None if entry.contact_id is None else str(entry.contact_id)
-        email = entry.email if contact_id is None else None
         action = REMOVE if is_added else ADD
-        revert.add_row({"email": email, "contact_id": contact_id, "tag": tag, "action": action})
+        cells: dict[str, Cell] = {"tag": tag, "action": action}
+        if entry.contact_id is None:
+            cells["email"] = entry.email
+        else:
+            cells["contact_id"] = str(entry.contact_id)
+        revert.add_row(cells)
     else:
         verb = "given" if is_added else "taken away"
-        revert.notes[f"contacts were {verb} the tag {show_name(tag)}: --tags reverts that"] += 1
+        text = f"contacts were {verb} the tag {shown_tag}: --tags reverts that"
+        revert.notes[text] += 1

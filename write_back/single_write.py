@@ -24,7 +24,9 @@ def find_raised(call: Call, directory: Directory) -> set[str]:
     """The statuses, other than active, of the person whom the call would make active (or
     unconfirmed); empty when it subscribes nobody. Raises what a look-up raises."""
     find = _LOOK_UPS.get(call.operation.name)
-    return set() if find is None else find(call, directory)
+    if find is None:
+        return set()
+    return find(call, directory)
 
 
 def _of_added(call: Call, directory: Directory) -> set[str]:
@@ -51,7 +53,9 @@ def _of_edited(call: Call, directory: Directory) -> set[str]:
     if status is None and found:
         status = found[0].status
     everywhere = list(found)
-    for email in {new_email, *(one.email for one in found)}:
+    emails = {one.email for one in found}
+    emails.add(new_email)
+    for email in emails:
         if email:
             everywhere += directory.find_now(email)
     return _describe_raised(everywhere, status)
@@ -60,12 +64,16 @@ def _of_edited(call: Call, directory: Directory) -> set[str]:
 def _of_moved(call: Call, directory: Directory) -> set[str]:
     """A moved contact keeps its own status."""
     moved = _find_contacts(call, directory)
-    if not moved or not moved[0].email or moved[0].status is None:
+    if not moved:
+        return set()
+    contact = moved[0]
+    if not contact.email or contact.status is None:
         return set()
     contact_id = int(call.params["id"])
-    same_address = directory.find_now(moved[0].email)
+    list_id = int(call.params["listid"])
+    same_address = directory.find_now(contact.email)
     found = [one for one in same_address if one.contact_id != contact_id]
-    return _find_raised(found, int(call.params["listid"]), moved[0].status)
+    return _find_raised(found, list_id, contact.status)
 
 
 _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
@@ -77,7 +85,8 @@ _LOOK_UPS: dict[str, Callable[[Call, Directory], set[str]]] = {
 
 
 def _find_contacts(call: Call, directory: Directory) -> list[Found]:
-    response = directory.fetch(GETCONTACT.bind(id=call.params["id"]))
+    look_up = GETCONTACT.bind(id=call.params["id"])
+    response = directory.fetch(look_up)
     return list(read_found(response))
 
 
@@ -85,7 +94,9 @@ def _find_raised(found: Sequence[Found], list_id: int, status: str | None) -> se
     here = [one.status for one in found if one.list_id == list_id]
     elsewhere = [one.status for one in found if one.list_id != list_id]
     decision = decide_status(here, status, elsewhere=elsewhere)
-    return _describe_raised(found, status or "active") if decision.is_left else set()
+    if not decision.is_left:
+        return set()
+    return _describe_raised(found, status or "active")
 
 
 def _describe_raised(found: Sequence[Found], status: str | None) -> set[str]:
@@ -96,4 +107,6 @@ def _describe_raised(found: Sequence[Found], status: str | None) -> set[str]:
 def _read_status(call: Call) -> str | None:
     """The status that the call sets, by word or code."""
     requested = call.params.get("status", "").lower()
-    return STATUSES.get(int(requested)) if requested.isdecimal() else _WORDS.get(requested)
+    if requested.isdecimal():
+        return STATUSES.get(int(requested))
+    return _WORDS.get(requested)

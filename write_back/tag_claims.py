@@ -33,8 +33,12 @@ class ClaimedTag(NamedTuple):
     def was_given(self, *, is_leaving: bool) -> bool:
         """Whether the tag is there to be removed. `is_leaving`: the entry wanted it until now, so
         it may come from any push; otherwise only from an audience sync."""
-        given = [past for past in self.pasts if past.content == ADD and past.is_in_force]
-        return any(is_leaving or past.source.startswith(SOURCE) for past in given)
+        for past in self.pasts:
+            is_given = past.content == ADD and past.is_in_force
+            is_removable = is_leaving or past.source.startswith(SOURCE)
+            if is_given and is_removable:
+                return True
+        return False
 
     def is_of_nobody(self, known: Known) -> bool:
         """Whether no list has the person any more, as read after the tag was given."""
@@ -55,7 +59,9 @@ def sort_unwanted(
         if tag.is_of_nobody(known):
             continue
         is_renamed = any(map(is_wanted, tag.under_new_names))
-        is_removed = not is_renamed and tag.was_given(is_leaving=claims[tag.subject].is_wanted)
+        claim = claims[tag.subject]
+        was_given = tag.was_given(is_leaving=claim.is_wanted)
+        is_removed = was_given and not is_renamed
         if is_removed:
             removable += tag.named
         # a refused item may be sent again, and an open one may be cancelled
@@ -68,13 +74,16 @@ def sort_unwanted(
 def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> list[ClaimedTag]:
     """The claims of these subjects."""
     contacts, earlier = _find_contacts(known, outbox, subjects)
-    members = known.by_id(set(chain(*contacts.values())))
+    contact_ids = set(chain(*contacts.values()))
+    members = known.by_id(contact_ids)
     names: dict[str, list[list[str]]] = {}  # subject → the names of each contact
     possible_subjects: set[str] = set()
     for subject in subjects:
         who, tag = split_subject(subject)
-        names[subject] = [_list_names(who, one, members) for one in contacts[subject]] or [[who]]
-        possible_subjects.update(f"{name}|{tag}" for name in chain(*names[subject]))
+        names_by_contact = [_list_names(who, one, members) for one in contacts[subject]]
+        names[subject] = names_by_contact or [[who]]
+        for name in chain(*names[subject]):
+            possible_subjects.add(f"{name}|{tag}")
     pasts = outbox.find_last(known.account, possible_subjects, TAGS)
     found: list[ClaimedTag] = []
     for subject in subjects:
@@ -83,11 +92,13 @@ def find_claimed_tags(known: Known, outbox: Outbox, subjects: Sequence[str]) -> 
         named = [subject]
         renamed: list[str] = []
         if subject in earlier:
-            named = [f"{one}|{tag}" for one in known_ids] or named
+            if known_ids:
+                named = [f"{one}|{tag}" for one in known_ids]
             renamed = [f"{name}|{tag}" for name in chain(*names[subject])]
         latest = [find_latest(pasts, several, tag) for several in names[subject]]
         changes = list(filter(None, latest))
-        found.append(ClaimedTag(subject, changes, named, renamed, bool(known_ids)))
+        is_known = bool(known_ids)
+        found.append(ClaimedTag(subject, changes, named, renamed, is_known))
     return found
 
 
@@ -97,27 +108,36 @@ def _find_contacts(
     """The contacts of each claim; and the claims of an address that nobody has any more, whose
     contacts are those that had it when the tag was given."""
     pairs = {subject: split_subject(subject) for subject in subjects}
-    by_address = known.by_address(who for who, _ in pairs.values())
+    addresses = [who for who, _ in pairs.values()]
+    by_address = known.by_address(addresses)
     contacts: dict[str, list[int]] = {}
     for subject, (who, _) in pairs.items():
-        ids = [member.contact_id for member in by_address.get(who, ())]
+        members = by_address.get(who, ())
+        ids = [member.contact_id for member in members]
         contacts[subject] = list(dict.fromkeys(ids))
     without_contact = [subject for subject, ids in contacts.items() if not ids]
     pasts = outbox.find_last(known.account, without_contact, TAGS)
-    noted = outbox.find_subjects(past.item_id for past in pasts.values())
+    item_ids = [past.item_id for past in pasts.values()]
+    noted = outbox.find_subjects(item_ids)
     for subject, past in pasts.items():
         _, tag = pairs[subject]
-        noted_pairs = map(split_subject, noted[past.item_id])
-        names = [who for who, other_tag in noted_pairs if other_tag == tag]
-        contacts[subject] = list(map(int, filter(str.isdecimal, names)))
+        for noted_subject in noted[past.item_id]:
+            name, noted_tag = split_subject(noted_subject)
+            is_contact_id = name.isdecimal()
+            if is_contact_id and noted_tag == tag:
+                contacts[subject].append(int(name))
     return contacts, pasts.keys()
 
 
 def _list_names(who: str, contact_id: int, members: Mapping[int, Sequence[Member]]) -> list[str]:
     """The names of the contact in subjects: its id, the claim's name for it, and the addresses that
     it has by now."""
-    addresses = [one.email for one in members.get(contact_id, ()) if one.email]
-    return list(dict.fromkeys([str(contact_id), who, *map(normal_form, addresses)]))
+    names = [str(contact_id), who]
+    for member in members.get(contact_id, ()):
+        if member.email:
+            address = normal_form(member.email)
+            names.append(address)
+    return list(dict.fromkeys(names))
 
 
 def split_subject(subject: str) -> tuple[str, str]:

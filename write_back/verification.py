@@ -57,13 +57,20 @@ class ReadBack:
         """The entries (of one kind) without those that a later item has changed since."""
         if not entries:
             return []
-        subjects = self.outbox.find_subjects(entry.item_id for entry in entries)
-        everything = {subject for several in subjects.values() for subject in several}
-        last = self.outbox.find_last(entries[0].account, everything, entries[0].kind)
+        item_ids = [entry.item_id for entry in entries]
+        subjects = self.outbox.find_subjects(item_ids)
+        everything: set[str] = set()
+        for several in subjects.values():
+            everything.update(several)
+        first = entries[0]
+        last = self.outbox.find_last(first.account, everything, first.kind)
 
         def is_last(entry: Entry) -> bool:
-            pasts = map(last.get, subjects.get(entry.item_id, ()))
-            return all(past is None or past.item_id <= entry.item_id for past in pasts)
+            for subject in subjects.get(entry.item_id, ()):
+                past = last.get(subject)
+                if past is not None and past.item_id > entry.item_id:
+                    return False
+            return True
 
         return list(filter(is_last, entries))
 
@@ -77,10 +84,12 @@ class ReadBack:
         pause = self.policy.verify_every_s
         while left:
             looked_at = now()
-            readings = see(list(left.values()))
+            waiting = list(left.values())
+            readings = see(waiting)
             with self.outbox.open_change():
                 for item_id, found in readings.items():
-                    is_late = looked_at >= changed[item_id] + self.policy.verify_wait_s
+                    deadline = changed[item_id] + self.policy.verify_wait_s
+                    is_late = looked_at >= deadline
                     if isinstance(found, Unread):
                         if is_late:  # the entry stays unverified
                             del left[item_id]
@@ -88,20 +97,27 @@ class ReadBack:
                         self._store_result(left.pop(item_id), found)
             if left:
                 last_change = max(changed[item_id] for item_id in left)
-                wait_s = last_change + self.policy.verify_wait_s - now()
-                self._pause(min(pause, max(0.01, wait_s)))
+                last_deadline = last_change + self.policy.verify_wait_s
+                wait_s = max(0.01, last_deadline - now())
+                self._pause(min(pause, wait_s))
                 pause *= 2
 
     def _pause(self, seconds: float) -> None:
         """Raises Stopped."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if self.stop.wait(min(left, 0.2)) or self.client.is_stopped:
+        left_s = seconds
+        while left_s > 0:
+            step_s = min(left_s, 0.2)
+            if self.stop.wait(step_s) or self.client.is_stopped:
                 raise Stopped("stopped while waiting for the service's queue")
+            left_s = deadline - time.monotonic()
 
     def _store_result(self, entry: Entry, found: Compared) -> None:
         if found.is_as_intended:
-            message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
+            message = None
+            if found.hidden:
+                names = ", ".join(sorted(found.hidden))
+                message = f"not shown: {names}"
             self.outbox.settle_item(entry.item_id, State.VERIFIED, message=message, drift={})
         else:
             message = "mismatch on read-back"

@@ -44,7 +44,9 @@ def check_unchanged(entry: Entry, reverted: RevertedValues, found: Sequence[Foun
 def edit_by_id(entry: Entry) -> Outgoing:
     """The requests of an item that edits known contacts."""
     contact_ids = chain(*entry.expected.contact_ids.values())
-    return Outgoing(list(_list_edits(_read_values(entry), contact_ids)))
+    values = _read_values(entry)
+    edits = _list_edits(values, contact_ids)
+    return Outgoing(list(edits))
 
 
 def edit_or_sync(entry: Entry, found: Sequence[Found]) -> Outgoing:
@@ -55,27 +57,33 @@ def edit_or_sync(entry: Entry, found: Sequence[Found]) -> Outgoing:
     kept_statuses: dict[int, str | None] = {}
     edited: list[int] = []  # contact ids
     left: list[int] = []  # lists
-    for list_id in map(int, entry.params["listid"].split(",")):
+    list_ids = map(int, entry.params["listid"].split(","))
+    for list_id in list_ids:
         here = [one for one in found if one.list_id == list_id]
         statuses = _find_statuses(entry, list_id, here)
         decision = _decide_list(entry, list_id, statuses, found)
         if decision.is_left:
             left.append(list_id)
         if decision.status is not None:
-            synced.setdefault(SENT_AS[decision.status], []).append(list_id)
+            sent_status = SENT_AS[decision.status]
+            synced.setdefault(sent_status, []).append(list_id)
         elif here and values:
             kept_statuses[list_id] = _find_kept(statuses)
             edited += [one.contact_id for one in here]
+    written_lists = {*chain(*synced.values()), *kept_statuses}
     expected = structs.replace(
         entry.expected,
-        lists=sorted({*chain(*synced.values()), *kept_statuses}),
+        lists=sorted(written_lists),
         kept_statuses=kept_statuses,
         left_lists=left,
     )
     if entry.is_first:
-        expected = structs.replace(expected, before=_find_before(entry, found))
-    calls = [*_list_syncs(entry, synced), *_list_edits(values, edited)]
-    return Outgoing(calls, LEFT if left else UNCHANGED, expected)
+        before = _find_before(entry, found)
+        expected = structs.replace(expected, before=before)
+    syncs = _list_syncs(entry, synced)
+    edits = _list_edits(values, edited)
+    reason = LEFT if left else UNCHANGED
+    return Outgoing([*syncs, *edits], reason, expected)
 
 
 def _find_statuses(entry: Entry, list_id: int, here: Sequence[Found]) -> set[str | None]:
@@ -89,7 +97,9 @@ def _find_statuses(entry: Entry, list_id: int, here: Sequence[Found]) -> set[str
             "by now"
         )
     known = entry.expected.known_statuses.get(list_id)
-    return set() if known is None else {known}
+    if known is None:
+        return set()
+    return {known}
 
 
 def _decide_list(
@@ -122,7 +132,8 @@ def _find_before(entry: Entry, found: Sequence[Found]) -> dict[int, BeforePush]:
     before: dict[int, BeforePush] = {}
     for list_id, planned in entry.expected.before.items():
         statuses = {one.status for one in found if one.list_id == list_id}
-        values = {name: text for name, text in planned.values.items() if name != "status"}
+        values = dict(planned.values)
+        values.pop("status", None)
         status = next(iter(statuses)) if len(statuses) == 1 else None
         if status is not None:
             values["status"] = status
@@ -131,17 +142,23 @@ def _find_before(entry: Entry, found: Sequence[Found]) -> dict[int, BeforePush]:
 
 
 def _read_values(entry: Entry) -> dict[str, str]:
-    return {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+    values: dict[str, str] = {}
+    for name, text in entry.params.items():
+        if name.startswith(_VALUES):
+            values[name] = text
+    return values
 
 
 def _list_syncs(entry: Entry, synced: Mapping[str, Sequence[int]]) -> Iterator[Call]:
     """One request for each status, with the lists that get it."""
     for status, list_ids in synced.items():
         listid = ",".join(map(str, list_ids))
-        yield Call(SYNCCONTACT, {**entry.params, "listid": listid, "status": status})
+        params = {**entry.params, "listid": listid, "status": status}
+        yield Call(SYNCCONTACT, params)
 
 
 def _list_edits(values: Mapping[str, str], contact_ids: Iterable[int]) -> Iterator[Call]:
     """One request for each contact."""
     for contact_id in dict.fromkeys(contact_ids):
-        yield Call(EDITCONTACT, {"id": str(contact_id), **values})
+        params = {"id": str(contact_id), **values}
+        yield Call(EDITCONTACT, params)

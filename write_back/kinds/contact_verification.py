@@ -30,7 +30,8 @@ def read_contacts_back(reading: ReadBack, entries: list[Entry], how: str) -> Non
     chosen = sample_entries(left, how)
     reading.poll_entries(chosen, lambda waiting: _read_entries(reading, waiting))
     chosen_ids = {entry.item_id for entry in chosen}
-    if how == "sample" and not reading.drifted.isdisjoint(chosen_ids):
+    has_drifted = not reading.drifted.isdisjoint(chosen_ids)
+    if how == "sample" and has_drifted:
         rest = [entry for entry in left if entry.item_id not in chosen_ids]
         reading.poll_entries(rest, lambda waiting: _read_entries(reading, waiting))
 
@@ -43,10 +44,13 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
     chosen: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries:
-        is_doubtful = entry.state is State.UNKNOWN or entry.drift or entry.expected.is_repeated
+        is_unknown = entry.state is State.UNKNOWN
+        is_doubtful = is_unknown or entry.drift or entry.expected.is_repeated
         is_retried = how != "none" and entry.attempts > 1
-        group = chosen if is_doubtful or is_retried else rest
-        group.append(entry)
+        if is_doubtful or is_retried:
+            chosen.append(entry)
+        else:
+            rest.append(entry)
     rest.sort(key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest())
     count = math.ceil(_SHARES[how] * len(rest))
     return [*chosen, *rest[:count]]
@@ -55,20 +59,23 @@ def sample_entries(entries: list[Entry], how: str) -> list[Entry]:
 def _read_entries(reading: ReadBack, entries: list[Entry]) -> Readings:
     addresses: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
+        address = entry.email or ""
         for list_id in entry.expected.lists:
-            addresses[list_id].add(entry.email or "")
+            addresses[list_id].add(address)
     seen = read_contacts(reading.client, addresses)
     return {entry.item_id: _compare_entry(reading, entry, seen) for entry in entries}
 
 
 def _compare_entry(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
     expected = entry.expected
+    address = entry.email or ""
     drift: dict[str, tuple[Any, Any]] = {}
     hidden: set[str] = set()
     for list_id in expected.lists:
-        found = seen.contacts_of(list_id, entry.email or "")
-        if not found and list_id in expected.contact_ids:
-            found = _read_by_id(reading, expected.contact_ids[list_id])
+        found = seen.contacts_of(list_id, address)
+        contact_ids = expected.contact_ids.get(list_id)
+        if not found and contact_ids is not None:
+            found = _read_by_id(reading, contact_ids)
         if isinstance(found, Unread):
             return found
         labels = reading.labels.get(list_id, {})
@@ -122,7 +129,8 @@ def compare_contacts(
             continue
         for name, value in expected_fields.items():
             shown = fields.get(name)
-            if _comparable_text(shown) != _comparable_text(value):
+            shown_text = _comparable_text(shown)
+            if shown_text != _comparable_text(value):
                 drift[name] = (value, shown)
     return Compared(drift, frozenset(hidden))
 
@@ -133,4 +141,6 @@ def _comparable_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "1" if value else "0"
-    return " ".join(unescape_html(str(value)).split())
+    text = unescape_html(str(value))
+    words = text.split()
+    return " ".join(words)

@@ -70,9 +70,12 @@ class TagsPlanning(Planning):
 
     def _read_row(self, index: int, number: int) -> _Row:
         cells = self.picked.cells
-        action = values.read_action(self._actions[index]) if self._actions else ADD
+        action = ADD
+        if self._actions:
+            action = values.read_action(self._actions[index])
         who = read_who(cells, index)
-        tags = values.read_tags(text_of(cells["tag"][index]) or "")
+        tag_text = text_of(cells["tag"][index])
+        tags = values.read_tags(tag_text or "")
         return _Row(number, who, tags, action)
 
     def _without_contradictions(
@@ -83,36 +86,41 @@ class TagsPlanning(Planning):
         numbers: dict[tuple[str, str, str], int] = {}
         for row, person in people:
             for tag in row.tags:
-                numbers.setdefault((person.address, tag, row.action), row.number)
+                change = (person.address, tag, row.action)
+                numbers.setdefault(change, row.number)
         for row, person in people:
-            other, words = (REMOVE, "removes") if row.action == ADD else (ADD, "adds")
+            other, verb = (REMOVE, "removes") if row.action == ADD else (ADD, "adds")
             contested = [tag for tag in row.tags if (person.address, tag, other) in numbers]
             if not contested:
                 yield row, person
                 continue
             tag = contested[0]
             number = numbers[person.address, tag, other]
-            what = f"row {number} {words} the tag {show_name(tag)} of the same contact"
+            what = f"row {number} {verb} the tag {show_name(tag)} of the same contact"
             self.reject_row(row.number, f"{what}: keep one of them")
 
     def _gather_targets(self, row: _Row, person: Person) -> None:
-        targets = {
-            (target, tag): row.action for target in _find_targets(row, person) for tag in row.tags
-        }
+        targets: dict[tuple[_Target, str], str] = {}
+        for target in _find_targets(row, person):
+            for tag in row.tags:
+                targets[target, tag] = row.action
+        is_added = row.action == ADD
         for target, tag in self.not_said(row.number, targets):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
-            pasts = [
-                find_latest(self._past, [person.name_of(contact_id), person.address], tag)
-                for contact_id in contacts
-            ]
+            pasts: list[Past | None] = []
+            for contact_id in contacts:
+                names = [person.name_of(contact_id), person.address]
+                latest = find_latest(self._past, names, tag)
+                pasts.append(latest)
             before = find_standing(pasts, row.action, again=self.options.send_all)
             if self.is_settled(row.number, person, before, target.contact_id):
                 continue
             request = self._requests.setdefault(target, _Request(person))
             request.tags.append(tag)
             request.rows.append(row.number)
-            request.is_new |= row.action == ADD and not any(pasts)
-            old, new = (None, tag) if row.action == ADD else (tag, None)
+            if is_added and not any(pasts):
+                request.is_new = True
+            old, new = (None, tag) if is_added else (tag, None)
             self.note_change(row.number, person.display_name, "tag", old, new)
 
     def _make_item(self, target: _Target, request: _Request) -> Item:
@@ -124,12 +132,18 @@ class TagsPlanning(Planning):
         names = [str(contact_id)]
         if contact_id is None:
             names = [target.address, *map(str, person.ids)]
+        effects: dict[str, str] = {}
+        for tag in tags:
+            for name in names:
+                effects[f"{name}|{tag}"] = action
+        rows = sorted(set(request.rows))
+        params = bind_parameters(operation, email=person.email, id=contact_id, tagname=tags)
         return Item(
             self.kind,
-            tuple(sorted(set(request.rows))),
+            tuple(rows),
             operation.name,
-            bind_parameters(operation, email=person.email, id=contact_id, tagname=tags),
-            {f"{name}|{tag}": action for tag in tags for name in names},
+            params,
+            effects,
             email=person.email,
             contact_id=contact_id,
             must_look_up=contact_id is None and action == REMOVE,
@@ -139,16 +153,21 @@ class TagsPlanning(Planning):
 def find_latest(pasts: Mapping[str, Past], names: Iterable[str], tag: str) -> Past | None:
     """The last change of the tag of one contact. `names`: its id, and the address that it shares
     with others; a push may use either."""
-    changes = [pasts[f"{name}|{tag}"] for name in names if f"{name}|{tag}" in pasts]
+    changes: list[Past] = []
+    for name in names:
+        past = pasts.get(f"{name}|{tag}")
+        if past is not None:
+            changes.append(past)
     return max(changes, key=lambda past: past.item_id, default=None)
 
 
 def _find_targets(row: _Row, person: Person) -> list[_Target]:
     """Adding by address takes one request. Removing takes one for each contact, because a variant
     of the service requires the id."""
-    by_address = row.who.contact_id is None and (row.action == ADD or not person.ids)
-    contact_ids = [None] if by_address else person.ids
-    return [_Target(contact_id, person.address, row.action) for contact_id in contact_ids]
+    is_id_needed = row.action == REMOVE and person.ids
+    if row.who.contact_id is None and not is_id_needed:
+        return [_Target(None, person.address, row.action)]
+    return [_Target(contact_id, person.address, row.action) for contact_id in person.ids]
 
 
 class Tags(Kind):
@@ -160,7 +179,8 @@ class Tags(Kind):
 
     def choose_contacts(self, found: Sequence[Found]) -> tuple[int, ...]:
         """Tags are removed from all contacts of an address."""
-        return tuple(sorted({one.contact_id for one in found}))
+        contact_ids = {one.contact_id for one in found}
+        return tuple(sorted(contact_ids))
 
 
 TAGS = Tags("tags")

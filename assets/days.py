@@ -13,7 +13,6 @@ difference:
   request for the days on either side shows it."""
 
 import datetime as dt
-import itertools
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -95,7 +94,8 @@ def join_ranges(covered: Iterable[DateRange]) -> list[DateRange]:
     for days in sorted(covered):
         before = found[-1] if found else None
         if before and days.first <= before.last + _DAY:
-            found[-1] = DateRange(before.first, max(before.last, days.last))
+            last = max(before.last, days.last)
+            found[-1] = DateRange(before.first, last)
         else:
             found.append(days)
     return found
@@ -122,8 +122,10 @@ def days_to_fetch(
     if chosen is not None:
         return chosen.limit_to(today)
     lookback_start = today - dt.timedelta(days=lookback_days)
-    first = min(first_missing(covered, history_start), lookback_start)
-    return DateRange(first, today + dt.timedelta(days=ahead))
+    first_unread = first_missing(covered, history_start)
+    first = min(first_unread, lookback_start)
+    last = today + dt.timedelta(days=ahead)
+    return DateRange(first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,14 @@ def prove_days(
             first = max(first, min(days))
     last = _last_proven(requested, series, covered, has_dense=has_dense)
     first_before = first_missing(covered, requested.first)
-    before = DateRange(first_before, last_missing(covered, first - _DAY))
-    after = DateRange(last + _DAY, requested.last)
-    is_cut = last < min(requested.last, today - NOT_YET)
-    return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
+    last_before = last_missing(covered, first - _DAY)
+    before = DateRange(first_before, last_before)
+    last_expected = min(requested.last, today - NOT_YET)
+    after = None
+    if last < last_expected:
+        after = DateRange(last + _DAY, requested.last)
+    proven = DateRange(first, last)
+    return Proof(proven or None, before or None, after)
 
 
 def _last_proven(
@@ -172,13 +178,16 @@ def _last_proven(
 ) -> dt.date:
     """The first end of a series (its days, and the days that others listed) that may have been
     cut."""
+    day_before = requested.first - _DAY
     is_empty = not any(days for days, _ in series)
     ends = [requested.last]
     for days, listed_before in series:
-        end = max(days, default=requested.first - _DAY)
+        listed = days | listed_before
+        end = max(days, default=day_before)
         is_few = not has_dense and _is_row(days)
-        is_dense = (days or is_empty) and _is_dense(days | listed_before, end)
-        if (is_few or is_dense) and not _has_ended(end, listed_before, covered):
+        is_dense = (days or is_empty) and _is_dense(listed, end)
+        may_be_cut = is_few or is_dense
+        if may_be_cut and not _has_ended(end, listed_before, covered):
             ends.append(end)
     return min(ends)
 
@@ -186,36 +195,47 @@ def _last_proven(
 def _has_dense_end(days: Set[dt.date], listed: Set[dt.date]) -> bool:
     if not days:
         return False
-    return _is_dense(listed, min(days)) or _is_dense(listed, max(days))
+    first = min(days)
+    last = max(days)
+    return _is_dense(listed, first) or _is_dense(listed, last)
 
 
 def _may_be_cut(days: Set[dt.date], listed_before: Set[dt.date], has_dense: bool) -> bool:
     """Whether the days before the first one of the series may have been cut off."""
     if not days:
         return False
-    is_few = not has_dense and _is_row(days)
-    return is_few or _is_dense(days | listed_before, min(days))
+    if not has_dense and _is_row(days):
+        return True
+    listed = days | listed_before
+    first = min(days)
+    return _is_dense(listed, first)
 
 
 def _has_ended(end: dt.date, known: Set[dt.date], covered: Sequence[DateRange]) -> bool:
     """Whether the day after the end was read before, and had no entry."""
     next_day = end + _DAY
-    return next_day not in known and any(next_day in days for days in covered)
+    if next_day in known:
+        return False
+    return any(next_day in days for days in covered)
 
 
 def _is_row(days: Set[dt.date]) -> bool:
     """Whether there are days, and none between the first and the last is missing."""
     if not days:
         return False
-    return len(DateRange(min(days), max(days))) == len(days)
+    span = DateRange(min(days), max(days))
+    return len(span) == len(days)
 
 
 def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:
     """Whether the day is one of a week or more in a row."""
-    run_length = _count_run(listed, day, _DAY) + _count_run(listed, day, -_DAY)
-    return run_length > _DENSE_DAYS
+    days_from = _count_run(listed, day, _DAY)
+    days_until = _count_run(listed, day, -_DAY)
+    return days_from + days_until > _DENSE_DAYS
 
 
 def _count_run(listed: Set[dt.date], day: dt.date, step: dt.timedelta) -> int:
-    days = (day + step * number for number in range(_DENSE_DAYS))
-    return sum(1 for _ in itertools.takewhile(listed.__contains__, days))
+    for number in range(_DENSE_DAYS):
+        if day + step * number not in listed:
+            return number
+    return _DENSE_DAYS

@@ -132,7 +132,8 @@ class Fetcher:
         covered = []
         if not self.chosen_days:
             covered = self._covered_ranges()
-        lacking = {days.first for days in self._covered_ranges(is_complete=False)}
+        incomplete = self._covered_ranges(is_complete=False)
+        lacking = {days.first for days in incomplete}
         known = self._days_listed(whole)
         todo = deque(whole)
         more = _MAX_RETRIED_RANGES
@@ -146,9 +147,10 @@ class Fetcher:
                 listed_before |= listed_here
             if proof.days:
                 yield replace(batch, days=proof.days)
+            has_days = any(served)
             for days_left_out in filter(None, (proof.before, proof.after)):
                 is_known = days_left_out is proof.after and days_left_out.first in lacking
-                if more and not is_known and any(served):
+                if more and has_days and not is_known:
                     todo.append(days_left_out)
                     more -= 1
                 else:
@@ -228,7 +230,8 @@ class Fetcher:
         self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool
     ) -> Batch:
         """Days of a series that were left out, and did not come in their own range either."""
-        days = DateRange(days.first, min(days.last, self.today - NOT_YET))
+        last_expected = self.today - NOT_YET
+        days = DateRange(days.first, min(days.last, last_expected))
         reason = "left out by the service, which lists the days around them"
         is_news = not is_known or days.first > self.today - _NEWS
         shortfall = ""
@@ -266,9 +269,8 @@ class Fetcher:
         batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
         if second.is_complete:
             return batch
-        return replace(
-            batch, scope={"reason": _UNCONFIRMED}, shortfall=f"{operation.name}: {_UNCONFIRMED}"
-        )
+        shortfall = f"{operation.name}: {_UNCONFIRMED}"
+        return replace(batch, scope={"reason": _UNCONFIRMED}, shortfall=shortfall)
 
     def _read_listings(
         self,
@@ -291,10 +293,10 @@ class Fetcher:
                     raise
                 self.result.failures.append(Failure(operation.bind(**listing.params), refusal))
         is_complete = all(batch.is_complete for batch in batches)
-        shortfall = "; ".join(filter(None, (batch.shortfall for batch in batches)))
-        return listings, replace(
-            sum(batches[1:], batches[0]), is_complete=is_complete, shortfall=shortfall
-        )
+        shortfalls = [batch.shortfall for batch in batches if batch.shortfall]
+        shortfall = "; ".join(shortfalls)
+        joined = sum(batches[1:], batches[0])
+        return listings, replace(joined, is_complete=is_complete, shortfall=shortfall)
 
     def _read_view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
         operation = listing.operation
@@ -302,8 +304,9 @@ class Fetcher:
         failures: tuple[Failure, ...] = ()
         self.operations.add(operation)
         self.result.planned += 1
+        fetch = partial(self._fetch_call, reuses=reuses)
         try:
-            for response in listing.pages(partial(self._fetch_call, reuses=reuses)):
+            for response in listing.pages(fetch):
                 ids.append(response.request_id)
         except Transient as error:
             if not ids:
@@ -332,11 +335,12 @@ class Fetcher:
         keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
         listed = {key for listing in listings for key in listing.keys}
         is_listed = Counter(key in listed for key in keys)
+        kept_count = is_listed[True]
         return replace(
             batch,
             known_count=is_listed.total(),
-            kept_count=is_listed[True],
-            unknown_count=len(listed) - is_listed[True],
+            kept_count=kept_count,
+            unknown_count=len(listed) - kept_count,
         )
 
     def hold_until_recognised(self, batches: Batches) -> Batches:
@@ -417,11 +421,9 @@ class Fetcher:
             finished += len(batch.request_ids) + len(batch.failures)
             # Until the last response is there, the next night must continue.
             is_last = finished >= len(many)
-            yield replace(
-                batch,
-                is_complete=is_last and entry.is_whole,
-                due_at=entry.due_at if is_last else None,
-            )
+            is_complete = is_last and entry.is_whole
+            due_at = entry.due_at if is_last else None
+            yield replace(batch, is_complete=is_complete, due_at=due_at)
 
     def learn_refusals(self) -> None:
         """Learn which refusals of addresses mean that there are no coupons, from the requests of
@@ -454,7 +456,9 @@ class Fetcher:
             except InvalidCall:
                 continue
             request_id = self.session.left_behind(self.name, call)
-            if request_id is not None and request_id > (loaded_id or 0):
+            if request_id is None:
+                continue
+            if loaded_id is None or request_id > loaded_id:
                 found.append(params(key))
         return found
 

@@ -78,16 +78,19 @@ def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
 
 def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
     """The step that lets the reader read, and reports each table as soon as it is loaded."""
-    tables = [(asset, table) for asset in SOURCE_ASSETS.values() for table in asset.tables]
+    specs = []
+    check_specs = []
+    for asset in SOURCE_ASSETS.values():
+        for table in asset.tables:
+            key = asset_key(table)
+            specs.append(_table_spec(asset, table, partitions))
+            for name, (doc, _) in _CHECKS.items():
+                check_specs.append(dg.AssetCheckSpec(name, asset=key, description=doc))
 
     @dg.multi_asset(
         name=READ_STEP,
-        specs=[_table_spec(asset, table, partitions) for asset, table in tables],
-        check_specs=[
-            dg.AssetCheckSpec(name, asset=asset_key(table), description=doc)
-            for _, table in tables
-            for name, (doc, _) in _CHECKS.items()
-        ],
+        specs=specs,
+        check_specs=check_specs,
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         required_resource_keys={"reader", "settings"},
@@ -153,7 +156,8 @@ def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
         error = event.step_failure_data.error
         data = event.step_failure_data.user_failure_data
         if data and data.metadata and step == READ_STEP:
-            failed |= {name: str(reason.value) for name, reason in data.metadata.items()}
+            for name, reason in data.metadata.items():
+                failed[name] = str(reason.value)
         elif data and data.description:
             failed[step] = data.description
         else:
@@ -202,12 +206,17 @@ def report_table(
     materialization is logged, too."""
     assert made.asset_key is not None  # Dagster's type allows it
     key = dg.AssetKey.from_coercible(made.asset_key)
-    if is_deferred(context) or key not in context.selected_asset_keys:
-        tags = provenance_tags(context.assets_def.get_asset_spec(key))
+    is_selected = key in context.selected_asset_keys
+    is_logged = is_deferred(context) or not is_selected
+    if is_logged:
+        spec = context.assets_def.get_asset_spec(key)
+        tags = provenance_tags(spec)
         context.log_event(dg.AssetMaterialization(key, note or None, made.metadata, tags=tags))
-    if key in context.selected_asset_keys and is_deferred(context):
+    if not is_selected:
+        return
+    if is_logged:
         yield dg.MaterializeResult(asset_key=key)
-    elif key in context.selected_asset_keys:
+    else:
         yield made._replace(check_results=[], data_version=dg.DataVersion(ONE_VERSION))
 
 
@@ -215,13 +224,12 @@ def provenance_tags(spec: dg.AssetSpec) -> dict[str, str]:
     """The tags by which Dagster sees that an asset is as new as the assets that it is made from.
     Our reading and building decide what must be made again. Dagster still marks assets that were
     made by another version of the code."""
-    tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": spec.code_version or ""}
+    code_version = spec.code_version or ""
+    tags = {"dagster/data_version": ONE_VERSION, "dagster/code_version": code_version}
     for dep in spec.deps:
         name = dep.asset_key.to_user_string()
-        tags |= {
-            f"dagster/input_data_version/{name}": ONE_VERSION,
-            f"dagster/input_event_pointer/{name}": "NULL",
-        }
+        tags[f"dagster/input_data_version/{name}"] = ONE_VERSION
+        tags[f"dagster/input_event_pointer/{name}"] = "NULL"
     return tags
 
 
@@ -248,9 +256,12 @@ def _select_tables(
 def _table_spec(
     asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition
 ) -> dg.AssetSpec:
+    deps: list[dg.AssetKey] = []
+    for upstream in asset.after:
+        deps += map(asset_key, upstream.tables)
     return dg.AssetSpec(
         asset_key(table),
-        deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
+        deps=deps,
         description=_describe_table(asset, table),
         partitions_def=partitions if asset.is_daily else None,
         group_name=f"source/{table.area}",
@@ -276,12 +287,10 @@ def _describe_table(asset: SourceAsset, table: Table) -> str:
 
 
 def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
-    return dg.TableSchema(
-        [
-            dg.TableColumn(column.name, column.sql_type, description=column.comment)
-            for column in columns
-        ]
-    )
+    schema = []
+    for column in columns:
+        schema.append(dg.TableColumn(column.name, column.sql_type, description=column.comment))
+    return dg.TableSchema(schema)
 
 
 def _has_news(settled: Set[dg.AssetKey], table: Table, results: list[AccountResult]) -> bool:
@@ -313,6 +322,15 @@ def _table_metadata(
 ) -> dg.MaterializeResult[Any]:
     done = done_to(table, results)
     share = share_read(results)
+    coverage = 100.0
+    if share is not None:
+        coverage = round(100 * share, 1)
+    waited_s = sum(result.spent.waited_s for result in results)
+    plans = [result.plan for result in results if result.plan is not None]
+    days_metadata = {}
+    if asset.is_daily:
+        days_metadata = _days_metadata(reader, table, results)
+    checks = list(_check_results(reader.warehouse, table, results, done))
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
@@ -322,13 +340,13 @@ def _table_metadata(
             "rows deleted": done.deleted,
             "records rejected": done.rejected,
             "requests planned": sum(result.planned for result in results),
-            **_plan_metadata([result.plan for result in results if result.plan is not None]),
+            **_plan_metadata(plans),
             "requests used": sum(result.spent.requests for result in results),
-            "seconds waited": round(sum(result.spent.waited_s for result in results), 1),
-            "coverage %": 100.0 if share is None else round(100 * share, 1),
-            **(_days_metadata(reader, table, results) if asset.is_daily else {}),
+            "seconds waited": round(waited_s, 1),
+            "coverage %": coverage,
+            **days_metadata,
         },
-        check_results=list(_check_results(reader.warehouse, table, results, done)),
+        check_results=checks,
     )
 
 
@@ -337,13 +355,17 @@ def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
     budget."""
     if not entries:
         return {}
-    reasons = sum((Counter(entry.counts) for entry in entries), Counter[Reason]())
+    reasons = Counter[Reason]()
+    not_due = 0
+    left_out = 0
+    for entry in entries:
+        reasons.update(entry.counts)
+        not_due += entry.not_due
+        left_out += entry.late + entry.waiting
     return {
         "planned because": dg.MetadataValue.text(in_words(reasons)),
-        "not due": dg.MetadataValue.int(sum(entry.not_due for entry in entries)),
-        "left out for the budget": dg.MetadataValue.int(
-            sum(entry.late + entry.waiting for entry in entries)
-        ),
+        "not due": dg.MetadataValue.int(not_due),
+        "left out for the budget": dg.MetadataValue.int(left_out),
     }
 
 
@@ -355,7 +377,8 @@ def _days_metadata(
     ever = []
     for result in results:
         account = result.account
-        days_ever = ", ".join(map(str, _days_read(reader, table, account)))
+        ranges_ever = _days_read(reader, table, account)
+        days_ever = ", ".join(map(str, ranges_ever))
         now.append(f"{account}: {result.days_in_words or 'none'}")
         ever.append(f"{account}: {days_ever or 'none'}")
     return {
@@ -365,9 +388,8 @@ def _days_metadata(
 
 
 def _days_read(reader: Reader, table: Table, account: str) -> list[DateRange]:
-    return join_ranges(
-        DateRange(first, last) for first, last in reader.warehouse.covered_days(table, account)
-    )
+    covered = reader.warehouse.covered_days(table, account)
+    return join_ranges(DateRange(first, last) for first, last in covered)
 
 
 def _read_by_all(
@@ -380,8 +402,12 @@ def _read_by_all(
     with reader.warehouse.open_for_reading():
         for session in reader.sessions:
             ranges = _days_read(reader, asset.tables[0], session.account)
-            days_by_account.append({str(day) for days in ranges for day in days.list_days()})
-    return {day for day in set.intersection(*days_by_account) if first <= day <= last}
+            account_days = set[str]()
+            for days in ranges:
+                account_days.update(map(str, days.list_days()))
+            days_by_account.append(account_days)
+    common_days = set.intersection(*days_by_account)
+    return {day for day in common_days if first <= day <= last}
 
 
 def _check_results(
@@ -428,15 +454,15 @@ def _log_results(
         for line in result.learnt:
             context.log.info(f"account {result.account}: {line}")
         if result.missing_reasons and not result.is_failure:
-            context.log.warning(
-                f"{asset.name}, account {result.account}: {'; '.join(result.missing_reasons)}"
-            )
+            reasons = "; ".join(result.missing_reasons)
+            context.log.warning(f"{asset.name}, account {result.account}: {reasons}")
 
 
 def _describe_failure(results: list[AccountResult]) -> str:
     """Accounts with their reasons; empty if no account failed."""
-    return "; ".join(
-        f"account {result.account}: {', '.join(result.missing_reasons)}"
-        for result in results
-        if result.is_failure
-    )
+    failed = []
+    for result in results:
+        if result.is_failure:
+            reasons = ", ".join(result.missing_reasons)
+            failed.append(f"account {result.account}: {reasons}")
+    return "; ".join(failed)

@@ -59,10 +59,14 @@ class Found:
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Custom fields by id, whether they are shown under their ids or their labels (observation
         19). `labels`: field id → label."""
-        ids = {_fold_label(label): field_id for field_id, label in labels.items() if label}
+        ids: dict[str, str] = {}
+        for labeled_id, label in labels.items():
+            if label:
+                ids[_fold_label(label)] = labeled_id
         found = {}
         for name, value in (self.fields or {}).items():
-            field_id = name if name in labels else ids.get(_fold_label(name))
+            folded_name = _fold_label(name)
+            field_id = name if name in labels else ids.get(folded_name)
             if field_id is None:
                 continue
             is_wrapped = isinstance(value, Mapping) and "value" in value
@@ -88,7 +92,10 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
 
 
 def is_nobody(refusal: Refused) -> bool:
-    return says_absent(str(refusal)) or says_absent(collect_words(refusal.detail))
+    if says_absent(str(refusal)):
+        return True
+    detail = collect_words(refusal.detail)
+    return says_absent(detail)
 
 
 def read_found(response: Response) -> Iterator[Found]:
@@ -97,7 +104,8 @@ def read_found(response: Response) -> Iterator[Found]:
     operation = response.call.operation
     params = response.call.params
     if operation.rows is None:
-        pairs = rows_of_contacts(as_objects(response.envelope.decode_payload(operation)), params)
+        payload = response.envelope.decode_payload(operation)
+        pairs = rows_of_contacts(as_objects(payload), params)
     else:
         pairs = parsing.pair_entries(response)
     for _, raw in pairs:
@@ -106,7 +114,8 @@ def read_found(response: Response) -> Iterator[Found]:
         contact_id = read_or_none(read_int, raw.get("id"))
         if contact_id is None:
             continue
-        list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
+        raw_list_id = raw.get("listid", raw.get("list_id"))
+        list_id = read_or_none(read_int, raw_list_id)
         status = raw.get("status")
         code = raw.get("status_code")
         if status is None and code is not None:  # a status of which only the code is known
@@ -142,12 +151,12 @@ class Directory:
         found = look_up(self.fetch, email)
         if all(one.list_id is not None for one in found):
             return found
-        return tuple(
-            replace(one, list_id=list_id)
-            for list_id in self._load_list_ids()
-            for one in look_up(self.fetch, email, list_id)
-            if one.list_id in (None, list_id)
-        )
+        on_lists = []
+        for list_id in self._load_list_ids():
+            for one in look_up(self.fetch, email, list_id):
+                if one.list_id in (None, list_id):
+                    on_lists.append(replace(one, list_id=list_id))
+        return tuple(on_lists)
 
     def _load_list_ids(self) -> list[int]:
         """The account's lists, requested once."""
@@ -166,7 +175,8 @@ class Directory:
         with self._locks.setdefault(key, threading.Lock()):
             known = self._known.get(key)
             if known is None:
-                known = self._known[key] = look_up(self.fetch, email)
+                known = look_up(self.fetch, email)
+                self._known[key] = known
             return known
 
     def forget_address(self, email: str) -> None:
@@ -226,7 +236,8 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
         params = result.call.params
         email = params["email"]
         list_id = int(params["listid"])
-        seen.found[list_id, normal_form(email)] = _read_single(result, email, list_id)
+        form = normal_form(email)
+        seen.found[list_id, form] = _read_single(result, email, list_id)
     return seen
 
 
@@ -248,7 +259,8 @@ def read_list(client: Client, list_id: int, worth: float = math.inf) -> list[Fou
         for response in listing.pages(client.fetch):
             found += read_found(response)
             per_page = max(listing.rows / listing.pages_read, 1)
-            requests = listing.pages_read + listing.missing / per_page + 1
+            pages_left = listing.missing / per_page
+            requests = listing.pages_read + pages_left + 1
             if not listing.is_over and requests > worth:
                 return None
     except Refused:
@@ -321,14 +333,16 @@ def _read_entry(raw: Mapping[str, Any]) -> TimelineEntry:
     local = read_or_none(_read_in_utc, text)
     if local is not None:
         local = local.replace(tzinfo=None)
-    return TimelineEntry(tuple(_list_texts(raw)), at, local)
+    texts = tuple(_list_texts(raw))
+    return TimelineEntry(texts, at, local)
 
 
 _read_in_utc = partial(read_moment, zone=dt.UTC)
 
 
 def _list_texts(raw: Mapping[str, Any]) -> Iterator[str]:
-    if isinstance(snippet := raw.get("snippet"), str):
+    snippet = raw.get("snippet")
+    if isinstance(snippet, str):
         yield snippet
     for detail in list_entries(raw.get("details")):
         value = detail

@@ -135,7 +135,8 @@ class Windows:
         if number == self.number and self.used >= allowance:
             number += 1
         if number != self.number:
-            self.before = self.used if number == self.number + 1 else 0.0
+            is_next = number == self.number + 1
+            self.before = self.used if is_next else 0.0
             self.used = 0.0
             self.number = number
             self.strikes *= STRIKE_FADES
@@ -145,7 +146,8 @@ class Windows:
         if is_crowded:
             free_at = start + LEAD + SPAN * self.used / limit
         else:
-            free_at = max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
+            first_entry = start + LAST_ENTRY - 1
+            free_at = max(last_at + SPAN / limit, first_entry)
         at = max(earliest, free_at)
         self.used += 1
         return Slot(at, at - last_at, number, self.used - 1)
@@ -205,7 +207,8 @@ class Schedule:
         self._forget_nonsense(now)
         if self.is_windowed(cap):
             earliest = max(now, self.hold_until)
-            slot = self.windows.place_slot(earliest, self.last_at, self.limit, self.rate())
+            allowance = self.rate()
+            slot = self.windows.place_slot(earliest, self.last_at, self.limit, allowance)
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
@@ -228,8 +231,10 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
+        if not self.windows.is_fixed or self.share != 1:
+            return False
         widest = min(WIDEST, cap or math.inf)
-        return bool(self.windows.is_fixed) and 0 < self.limit <= widest and self.share == 1
+        return 0 < self.limit <= widest
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
@@ -237,10 +242,15 @@ class Schedule:
             # A margin beyond the least one is what other clients use; one refusal alone costs
             # nothing.
             others = self.margin - LEAST_MARGIN
-            return max(math.floor(self.limit / (1 + others) + 0.35), 1)
-        even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
-        most = math.inf if self.limit else START_RATE
-        return self.share * min(even, most, cap or math.inf)
+            left_to_us = self.limit / (1 + others)
+            return max(math.floor(left_to_us + 0.35), 1)
+        limit = self.limit
+        most = cap or math.inf
+        if not limit:
+            limit = START_RATE * (1 + FIRST_MARGIN)
+            most = min(most, START_RATE)
+        even = limit / (1 + self.margin)
+        return self.share * min(even, most)
 
     def learn(
         self, slot: Slot, report: RateReport, *, refused: bool, now: float, wall: float
@@ -261,7 +271,8 @@ class Schedule:
     def _learn_success(self, report: RateReport, now: float, wall: float) -> None:
         self.refusals = 0.0
         recovery_per_s = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin)
-        self.margin = max(LEAST_MARGIN, self.margin - recovery_per_s / self.reported)
+        recovery = recovery_per_s / self.reported
+        self.margin = max(LEAST_MARGIN, self.margin - recovery)
         is_contested = self.margin > CONTESTED and not self.is_windowed()
         left_s = report.seconds_left(wall)
         if report.remaining == 0 and is_contested and 0 < left_s <= 1:
@@ -281,7 +292,8 @@ class Schedule:
 
     def _learn_refusal(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
-        self.hold_until = max(self.hold_until, self._find_hold(report, now, wall))
+        hold_until = self._find_hold(report, now, wall)
+        self.hold_until = max(self.hold_until, hold_until)
         # a request that was on its way at the last refusal teaches nothing
         is_news = slot.at > self.refused_at
         is_whim = not report.reached and bool(report.remaining)
@@ -300,7 +312,8 @@ class Schedule:
         advised = max(report.after or 0.0, 0.0)
         left = report.seconds_left(wall)
         if self.is_windowed() and advised <= 1:
-            return now + 1 - (now - self.windows.phase) % 1.0
+            passed = (now - self.windows.phase) % 1.0
+            return now + 1 - passed
         # The service's clock may differ from ours, so it is believed for the first refusal only.
         if self.refusals == 1 and -1 < left <= 1 and left:
             return now + max(left + 0.01, 0.0)
@@ -322,14 +335,16 @@ class Schedule:
         sends for `hold` seconds. Empty if nothing is known."""
         if not self.limit:
             return Schedule(share=share)
+        hold_until = max(self.hold_until, now + hold)
+        empty_windows = dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0)
         return Schedule(
             limit=self.limit,
             margin=self.margin,
             last_at=now,
-            hold_until=max(self.hold_until, now + hold),
+            hold_until=hold_until,
             touched_at=self.touched_at,
             share=share,
-            windows=dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
+            windows=empty_windows,
         )
 
     def replace_by(self, other: "Schedule") -> None:

@@ -45,15 +45,21 @@ def find_objection(
     if nested is not None:
         return nested
     for name, value in members.items():
-        if name.lower() not in _SENTENCES:
+        folded_name = name.lower()
+        if folded_name not in _SENTENCES:
             continue
         words = collect_words(value)
-        is_error = name.lower().startswith("error")
-        if words and (is_error or is_denial(operation, words, sent.values())):
+        if not words:
+            continue
+        is_error = folded_name.startswith("error")
+        if is_error or is_denial(operation, words, sent.values()):
             return words
     id_names = _IDS.intersection(operation.result)
     for name, value in members.items():
-        if name.lower() in id_names and read_or_none(read_int, value) == 0:  # observation 45
+        if name.lower() not in id_names:
+            continue
+        created_id = read_or_none(read_int, value)
+        if created_id == 0:  # observation 45
             return "id 0: nothing was made"
     return None
 
@@ -71,7 +77,8 @@ _UPDATES = ("synccontact", "editcontact")
 
 def is_denial(operation: Operation, sentence: str, sent: Iterable[str] = ()) -> bool:
     """Whether the sentence says that the operation did not achieve its purpose."""
-    text = _HARMLESS.sub(" ", _simplify_sentence(sentence, sent))
+    simplified = _simplify_sentence(sentence, sent)
+    text = _HARMLESS.sub(" ", simplified)
     name = operation.name.partition("/")[2]
     if name == "removetag" and _WITHOUT_TAG.search(text):
         return False
@@ -94,9 +101,10 @@ def collect_words(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping):
-        return collect_words(list(value.values()))
+        value = list(value.values())
     if isinstance(value, list):
-        return ". ".join(filter(None, map(collect_words, value)))
+        sentences = map(collect_words, value)
+        return ". ".join(filter(None, sentences))
     return ""
 
 
@@ -109,14 +117,18 @@ def _simplify_sentence(sentence: str, sent: Iterable[str]) -> str:
         # A pattern takes long to compile, so only values that occur get one.
         if len(value) > 2 and value in text:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", " … ", text)
-    return re.sub(r'"[^"]*"|(?<!\w)\'[^\']*\'(?!\w)', " … ", text)
+    return _QUOTED.sub(" … ", text)
 
 
 def _normalize_text(text: str) -> str:
     if len(text) > _LONGEST:
-        text = text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]
-    text = re.sub(r"<[^<>]*>", " ", unescape_html(text))
-    return " ".join(text.translate(_QUOTES).lower().split())
+        beginning = text[: _LONGEST // 2]
+        end = text[-_LONGEST // 2 :]
+        text = f"{beginning} … {end}"
+    unescaped = unescape_html(text)
+    without_tags = re.sub(r"<[^<>]*>", " ", unescaped)
+    words = without_tags.translate(_QUOTES).lower().split()
+    return " ".join(words)
 
 
 def unescape_html(text: str) -> str:
@@ -134,13 +146,18 @@ _LONGEST = 20_000
 
 _QUOTES = str.maketrans("’‘`´“”„«»", "''''" + '"""""')
 
+#: Quoted text, in quotes of one kind.
+_QUOTED = re.compile(r'"[^"]*"|(?<!\w)\'[^\']*\'(?!\w)')
+
 _TEXT = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 _PHRASES: dict[str, Any] = tomllib.loads(_TEXT)
 
 
 def _any_of(*kinds: str) -> str:
-    phrases = "|".join("|".join(_PHRASES[kind]) for kind in kinds)
-    return phrases.replace("<not>", _PHRASES["not"])
+    phrases = []
+    for kind in kinds:
+        phrases += _PHRASES[kind]
+    return "|".join(phrases).replace("<not>", _PHRASES["not"])
 
 
 _HARMLESS = re.compile(_any_of("harmless"))
@@ -162,8 +179,9 @@ def _find_error_words(members: Mapping[str, Any]) -> str | None:
     status = str(members.get("status", "")).strip().lower()
     is_failure = success in ("false", "0", "no") or status in _FAILED
     code = str(members.get("errorcode") or "").strip()
-    is_error = code not in ("", "0") or members.get("errors") or members.get("errormessage")
-    if not is_failure and not is_error:
+    has_code = code not in ("", "0")
+    has_words = members.get("errors") or members.get("errormessage")
+    if not (is_failure or has_code or has_words):
         return None
     for name in ("errormessage", "message", "item", "errors"):
         if members.get(name):
@@ -184,9 +202,11 @@ def _list_nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _list_nested_errors(entry, depth + 1)
     if not isinstance(value, Mapping):
         return
-    words = _find_error_words(
-        {str(name).lower().replace("_", ""): inner for name, inner in value.items()}
-    )
+    members = {}
+    for name, inner in value.items():
+        folded_name = str(name).lower().replace("_", "")
+        members[folded_name] = inner
+    words = _find_error_words(members)
     if words is not None:
         yield words
     for inner in value.values():

@@ -77,7 +77,10 @@ class WorkList(msgspec.Struct):
 def read_work_list(home: Path) -> WorkList | None:
     """What an interrupted erasure has left to do."""
     path = work_list(home)
-    return msgspec.json.decode(path.read_bytes(), type=WorkList) if path.exists() else None
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    return msgspec.json.decode(content, type=WorkList)
 
 
 def find_people(
@@ -89,19 +92,23 @@ def find_people(
         found = [find_person(connection, account, address, None) for address in addresses]
         for contact_id in contacts:
             person = find_person(connection, account, None, contact_id)
-            own = ((account, contact_id),) if account else ()
-            found.append(Person(person.addresses, tuple({*person.contacts, *own})))
+            account_contacts = set(person.contacts)
+            if account:
+                account_contacts.add((account, contact_id))
+            found.append(Person(person.addresses, tuple(account_contacts)))
     return found
 
 
 def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     """What `forget_people` would delete. Nothing is changed."""
     anybody = Forgotten(b"")  # any key distinguishes them
-    forgotten = Forgotten(b"", frozenset(chain.from_iterable(map(anybody.fingerprints_of, people))))
+    fingerprints = chain.from_iterable(map(anybody.fingerprints_of, people))
+    forgotten = Forgotten(b"", frozenset(fingerprints))
     with in_use(settings.home):
         places = list(_erase_pushes(settings.home, forgotten, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
-            places += starmap(Place, count_rows_about(connection, people).items())
+            counts = count_rows_about(connection, people)
+            places += starmap(Place, counts.items())
     return [place for place in places if place.rows]
 
 
@@ -113,7 +120,10 @@ def forget_people(
     warehouse is done."""
     home = settings.home
     with in_use(home, alone=True, wait_s=settings.lock_seconds):
-        work = read_work_list(home) or WorkList(str(uuid.uuid4()), [])
+        work = read_work_list(home)
+        if work is None:
+            erasure_id = str(uuid.uuid4())
+            work = WorkList(erasure_id, [])
         if people:
             work.people = [*work.people, *people]
             work.is_home_done = False
@@ -126,10 +136,13 @@ def forget_people(
             work.people = []
             work.is_home_done = True
             _write_work_list(home, work)
-        done = [*work.places, *(_run_step(place, step) for place, step in afterwards.items())]
+        done = list(work.places)
+        for name, step in afterwards.items():
+            done.append(_run_step(name, step))
         erasure = {"erasure_id": work.erasure_id, "erased_at": utc_now()}
+        erasure_rows = [erasure | msgspec.structs.asdict(place) for place in done]
         with open_tables(settings) as connection:
-            write_erasures(connection, [erasure | msgspec.structs.asdict(place) for place in done])
+            write_erasures(connection, erasure_rows)
         if all(place.is_reached for place in done):
             work_list(home).unlink()
     return done
@@ -145,7 +158,8 @@ def _delete_in_home(
     with begin_stage("warehouse and archive"), open_archive(home) as archive:
         Warehouse(home, archive).apply_logged()
         with open_tables(settings) as connection:
-            yield from starmap(Place, delete_rows_about(connection, people).items())
+            deleted = delete_rows_about(connection, people)
+            yield from starmap(Place, deleted.items())
         drop_all_bodies(home, archive, forgotten, utc_now())
         with open_tables(settings) as connection, open_scratch(home, "forget") as workspace:
             fetch_rows(connection, "delete from sync.requests; delete from sync.archive_files")
@@ -156,19 +170,25 @@ def _delete_in_home(
             fetch_rows(connection, "checkpoint")
             copied.chmod(0o600)
             move_into_place(copied, settings.warehouse_path)
-    for path in sorted({path for pattern in _LOGS for path in home.glob(pattern)}):
+    logs = set[Path]()
+    for pattern in _LOGS:
+        logs.update(home.glob(pattern))
+    for path in sorted(logs):
         remove_path(path)
 
 
 def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
-    if not (path := outbox_of(home)).exists():
+    path = outbox_of(home)
+    if not path.exists():
         return
     for copy in (path, copy_of(path)):
         if copy.exists():
-            yield Place(copy.name, delete_from_outbox(copy, forgotten, apply=apply))
+            count = delete_from_outbox(copy, forgotten, apply=apply)
+            yield Place(copy.name, count)
     with open_outbox(home) as outbox:
         for rows_file, count in delete_from_pushes(home, outbox, forgotten, apply=apply):
-            yield Place(rows_file.relative_to(home).as_posix(), count)
+            place = rows_file.relative_to(home).as_posix()
+            yield Place(place, count)
 
 
 def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
@@ -180,9 +200,10 @@ def _add_count(places: Sequence[Place], added: Place) -> list[Place]:
 
 def _run_step(place: str, step: Callable[[], int]) -> Place:
     try:
-        return Place(place, step(), _WRITTEN)
+        rows = step()
     except (WarehouseError, HomeError, OSError) as error:
         return Place(place, 0, f"{_NOT_REACHED}: {error}")
+    return Place(place, rows, _WRITTEN)
 
 
 def _write_work_list(home: Path, work: WorkList) -> None:

@@ -29,7 +29,8 @@ def sync(arguments: Arguments, settings: Settings) -> int:
 
 
 def _dry_run(arguments: Arguments, settings: Settings) -> int:
-    if vars(arguments)["from"] or arguments.to:
+    first_day = vars(arguments)["from"]
+    if first_day or arguments.to:
         raise SettingsError(
             "--dry-run plans a whole night: leave out --from and --to, which take few requests"
         )
@@ -41,7 +42,8 @@ def _dry_run(arguments: Arguments, settings: Settings) -> int:
 def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = named_assets(arguments.only)
     options = ReadOptions.from_values(vars(arguments))
-    days = _choose_days(vars(arguments)["from"], arguments.to)
+    first_day = vars(arguments)["from"]
+    days = _choose_days(first_day, arguments.to)
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
     with (
@@ -64,16 +66,24 @@ def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -
             try_to_export(settings)
         result = result_of(reader, settings, later_steps, failed)
         code = _exit_code(reader, result, has_models=has_models)
-        if not stop.is_set and (code or not arguments.quiet):
-            print_json(result) if arguments.json else print_summary(result, settings)
+        is_worth_printing = code or not arguments.quiet
+        if is_worth_printing and not stop.is_set:
+            if arguments.json:
+                print_json(result)
+            else:
+                print_summary(result, settings)
     return code
 
 
 def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
-    if any(isinstance(session.error, OtherBusiness) for session in reader.sessions):
-        return exits.WRONG_USE
-    is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
-    return exits.DONE if is_done else exits.INCOMPLETE
+    for session in reader.sessions:
+        if isinstance(session.error, OtherBusiness):
+            return exits.WRONG_USE
+    if result.not_read or result.problems:
+        return exits.INCOMPLETE
+    if has_models and not result.is_published:
+        return exits.INCOMPLETE
+    return exits.DONE
 
 
 def _choose_days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:
@@ -81,7 +91,8 @@ def _choose_days(first: dt.date | None, last: dt.date | None) -> ChosenDays | No
         return None
     if first is None:
         raise SettingsError("--to needs --from: add the first day")
-    if last is None and first > today_in(FIRST_ZONE, utc_now()):
+    latest_today = today_in(FIRST_ZONE, utc_now())
+    if last is None and first > latest_today:
         raise SettingsError(f"--from {first} is in the future: add --to")
     if last is not None and first > last:
         raise SettingsError(f"--from {first} is after --to {last}; swap them")

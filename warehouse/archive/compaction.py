@@ -70,7 +70,9 @@ class Compaction:
 
     def _write_anew(self, names: list[str]) -> None:
         try:
-            if len(going := self._find_going(names)) or len(names) > 1 or self.forgotten:
+            going = self._find_going(names)
+            is_unchanged = len(names) == 1 and not len(going)
+            if self.forgotten or not is_unchanged:
                 self._merge_files(names, going)
         except ArchiveDamaged as error:
             if self.forgotten is None:
@@ -102,24 +104,27 @@ class Compaction:
             return pa.array([], pa.int64())
         found = self._read_columns(self.ledger.list_names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
-        kept_rows = found.filter(
-            pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before))
-        )
+        is_recent = pc.greater_equal(found["request_id"], self.bodies_before)
+        kept_rows = found.filter(pc.or_(needed, is_recent))
         sources = pc.unique(pc.coalesce(kept_rows["body_ref"], kept_rows["request_id"]))
-        return sources.filter(
-            pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED))
-        )
+        is_old = pc.less(sources, self.bodies_before)
+        has_body = pc.not_equal(sources, DROPPED)
+        return sources.filter(pc.and_(is_old, has_body))
 
     def _read_columns(self, names: list[str]) -> pa.Table:
         schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
-        found = (sealed.read_columns(self.files, name, schema.names).cast(schema) for name in names)
-        return pa.concat_tables([schema.empty_table(), *found])
+        tables = [schema.empty_table()]
+        for name in names:
+            columns = sealed.read_columns(self.files, name, schema.names)
+            tables.append(columns.cast(schema))
+        return pa.concat_tables(tables)
 
     def _group_files(self) -> Iterator[list[str]]:
         """Files of past months (or of all months) in groups up to a size."""
-        over = "9999-12" if self.forgotten else f"{self.now - _SETTLED:%Y-%m}"
-        for month, names in itertools.groupby(self.ledger.list_names(), month_of):
-            if month < over:
+        unsettled = f"{self.now - _SETTLED:%Y-%m}"
+        names_in_order = self.ledger.list_names()
+        for month, names in itertools.groupby(names_in_order, month_of):
+            if self.forgotten or month < unsettled:
                 yield from sealed.split_batches(names, self._file_size, (_MERGED_BYTES,))
 
     def _file_size(self, name: str) -> tuple[int]:
@@ -131,26 +136,31 @@ class Compaction:
         if not self.bodies_before:
             return np.array([], np.int64)
         rows = self._read_columns(names)
-        source = pc.coalesce(rows["body_ref"], rows["request_id"])
-        is_gone = pc.and_(
-            pc.less(rows["request_id"], self.bodies_before), pc.invert(pc.is_in(source, self._kept))
-        )
-        has_body = pc.and_(pc.greater(rows["bytes"], 0), pc.not_equal(source, DROPPED))
-        going = pc.and_(is_gone, pc.or_(has_body, pc.less(rows["request_id"], self.rows_before)))
-        return np.unique(rows["request_id"].filter(going).to_numpy())
+        ids = rows["request_id"]
+        source = pc.coalesce(rows["body_ref"], ids)
+        loses_body = pc.less(ids, self.bodies_before)
+        loses_row = pc.less(ids, self.rows_before)
+        is_kept = pc.is_in(source, self._kept)
+        is_gone = pc.and_(loses_body, pc.invert(is_kept))
+        is_filled = pc.greater(rows["bytes"], 0)
+        has_body = pc.and_(is_filled, pc.not_equal(source, DROPPED))
+        going = pc.and_(is_gone, pc.or_(has_body, loses_row))
+        return np.unique(ids.filter(going).to_numpy())
 
     def _merge_files(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
         opened = [sealed.SealedFile(self.files, name) for name in names]
-        left = (
-            table
-            for rows in sealed.merge_files(opened)
-            if len(table := self._drop_rows(rows, going))
-        )
-        name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
+        merged = sealed.merge_files(opened)
+        shortened = (self._drop_rows(rows, going) for rows in merged)
+        left = filter(len, shortened)
         first = next(left, None)
-        if first is not None:
-            sealed.write_sealed(itertools.chain([first], left), self.files, name, self.workspace)
-        self._replace_files(names, name if first is not None else None)
+        if first is None:
+            self._replace_files(names, None)
+            return
+        month = month_of(names[0])
+        name = f"month={month}/{disk.new_name()}.parquet"
+        tables = itertools.chain([first], left)
+        sealed.write_sealed(tables, self.files, name, self.workspace)
+        self._replace_files(names, name)
 
     def _replace_files(self, names: list[str], name: str | None) -> None:
         self.ledger.replace_files(names, name)
@@ -159,39 +169,43 @@ class Compaction:
     def _drop_rows(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
         """The rows without those that are dropped."""
         ids = rows["request_id"].to_numpy()
-        near = going[slice(*np.searchsorted(going, (ids[0], ids[-1] + 1)))]
-        goes = np.isin(ids, near)
+        start, end = np.searchsorted(going, (ids[0], ids[-1] + 1))
+        goes = np.isin(ids, going[start:end])
         stays = ~goes | (ids >= self.rows_before)
         rows = rows.filter(pa.array(stays))
         goes = pa.array(goes[stays])
         for name, value in (("body_ref", DROPPED), ("body_file", None), ("body", None)):
             at = rows.schema.get_field_index(name)
             field = rows.schema.field(at)
-            rows = rows.set_column(
-                at, field, pc.if_else(goes, pa.scalar(value, field.type), rows[name])
-            )
-        return rows if self.forgotten is None else self._without_people(rows, self.forgotten)
+            replacement = pa.scalar(value, field.type)
+            column = pc.if_else(goes, replacement, rows[name])
+            rows = rows.set_column(at, field, column)
+        if self.forgotten is None:
+            return rows
+        return self._without_people(rows, self.forgotten)
 
     def _without_people(self, rows: pa.Table, forgotten: Forgotten) -> pa.Table:
         """The rows; those of calls about forgotten people without parameters."""
-        calls = zip(
-            *(rows[name].to_pylist() for name in ("account", "operation", "params")), strict=True
-        )
-        places = [
-            place
-            for place, (account, operation, params) in enumerate(calls)
-            if forgotten.is_about(account, operation, json.loads(params))
-        ]
+        accounts = rows["account"].to_pylist()
+        operations = rows["operation"].to_pylist()
+        params_texts = rows["params"].to_pylist()
+        calls = zip(accounts, operations, params_texts, strict=True)
+        places = []
+        for place, (account, operation_name, params_text) in enumerate(calls):
+            params = json.loads(params_text)
+            if forgotten.is_about(account, operation_name, params):
+                places.append(place)
         if not places:
             return rows
         columns = rows.to_pydict()
         for place in places:
-            operation = operation_of(columns["operation"][place])
-            empty = {"params": "{}", "question_key": Call(operation, {}).key, "error": None}
-            for name, value in (
-                empty | dict.fromkeys(("body_sha256", "content_sha256"), "")
-            ).items():
-                columns[name][place] = value
+            operation = operation_of(operations[place])
+            bare_call = Call(operation, {})
+            columns["params"][place] = "{}"
+            columns["question_key"][place] = bare_call.key
+            columns["error"][place] = None
+            columns["body_sha256"][place] = ""
+            columns["content_sha256"][place] = ""
         return pa.Table.from_pydict(columns, schema=rows.schema)
 
     def _remove_bodies(self) -> None:
@@ -205,7 +219,9 @@ class Compaction:
 def retire_files(root: Path, files: Files, *names: str) -> None:
     """Remove files of the archive at `root`, after noting their names."""
     note = root / _RETIRED
-    with os.fdopen(os.open(note, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a") as file:
+    flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
+    descriptor = os.open(note, flags, 0o600)
+    with os.fdopen(descriptor, "a") as file:
         file.writelines(f"{root.name}/{name}\n" for name in names)
     disk.sync_disk(note)
     files.delete_files(*names)
@@ -214,4 +230,7 @@ def retire_files(root: Path, files: Files, *names: str) -> None:
 def list_retired(root: Path) -> frozenset[str]:
     """Names of files that were removed on purpose, relative to the home."""
     note = root / _RETIRED
-    return frozenset(note.read_text(encoding="utf-8").splitlines() if note.exists() else ())
+    if not note.exists():
+        return frozenset()
+    names = note.read_text(encoding="utf-8").splitlines()
+    return frozenset(names)

@@ -5,7 +5,6 @@ transaction. A difference is listed once in `sync.schema_changes`. The first who
 is learned and not listed, except fields without a column. Everything follows from the loads in
 their order, so that a rebuild lists the same. Not here: the published file (`publish`)."""
 
-import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,22 +41,27 @@ def note_drift(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
         return
     first = targets[0]
     names = ", ".join(quote_text(target.table.name) for target in targets)
-    first.run_sql(_SQL["masked"].format(masked=MASKED.format("text")))
+    masked = MASKED.format("text")
+    first.run_sql(_SQL["masked"].format(masked=masked))
     first.run_sql(_SQL["listed"])
     known = set(first.run_sql(_SQL["known_of"].format(tables=names)))
-    differing = (_find_differences(target, shapes[target.table.name], known) for target in targets)
     found: dict[Fact, Seen] = {}
-    for fact, seen in itertools.chain.from_iterable(differing):
-        found.setdefault(fact, seen)
+    for target in targets:
+        table_shapes = shapes[target.table.name]
+        for fact, seen in _find_differences(target, table_shapes, known):
+            found.setdefault(fact, seen)
     if not found:
         return
-    facts = [dict(zip(_FACTS.names, (*fact, *seen), strict=True)) for fact, seen in found.items()]
-    first.run_sql(
-        _SQL["drifted"].format(most_words=MOST_WORDS),
-        arrow_facts=pa.Table.from_pylist(facts, _FACTS),
-    )
+    facts = []
+    for fact, seen in found.items():
+        values = (*fact, *seen)
+        facts.append(dict(zip(_FACTS.names, values, strict=True)))
+    arrow_facts = pa.Table.from_pylist(facts, _FACTS)
+    drifted = _SQL["drifted"].format(most_words=MOST_WORDS)
+    first.run_sql(drifted, arrow_facts=arrow_facts)
     reports = {target.table.name: target.report for target in targets}
-    for name, line in first.run_sql(_SQL["changes"].format(line=IN_WORDS)):
+    changes = _SQL["changes"].format(line=IN_WORDS)
+    for name, line in first.run_sql(changes):
         reports[name].drift.append(line)
     first.run_sql(_SQL["known"])
     first.run_sql(_SQL["gone"])
@@ -69,9 +73,11 @@ def _find_differences(
     """New facts, known facts that no longer hold, and fields without a column."""
     table = target.table.name
     for key, seen in shapes.facts.items():
-        if (table, *key) not in known:
-            yield (table, *key), seen
-    for operation in {operation for operation, *_ in shapes.names}:
+        fact = (table, *key)
+        if fact not in known:
+            yield fact, seen
+    operations = {operation for operation, *_ in shapes.names}
+    for operation in operations:
         yield from _of_names(table, operation, shapes, known)
     if target.has_extra:
         yield from _without_column(target)
@@ -82,27 +88,30 @@ def _of_names(
 ) -> Iterator[tuple[Fact, Seen]]:
     """Fields that every response of an operation has: learned from the first ones, then checked in
     each batch."""
-    batches = [
-        (every, ever, request)
-        for (of, every, ever), request in shapes.names.items()
-        if of == operation
-    ]
-    always = {
-        name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)
-    }
-    for every, ever, request in batches:
+    batches = []
+    for (of, every, ever), request_id in shapes.names.items():
+        if of == operation:
+            batches.append((every, ever, request_id))
+    always = set()
+    for of, name, kind, what in known:
+        if (of, kind, what) == (table, ALWAYS, operation):
+            always.add(name)
+    for every, ever, request_id in batches:
         for name in always - every:
-            yield (table, name, NOT_ALWAYS if name in ever else MISSING, operation), (request, None)
+            kind = NOT_ALWAYS if name in ever else MISSING
+            yield (table, name, kind, operation), (request_id, None)
     if not always:
-        for name in frozenset.intersection(*(every for every, *_ in batches)):
-            yield (table, name, ALWAYS, operation), (batches[0][2], None)
+        first_request_id = batches[0][2]
+        in_all_batches = frozenset.intersection(*(every for every, *_ in batches))
+        for name in in_all_batches:
+            yield (table, name, ALWAYS, operation), (first_request_id, None)
 
 
 def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
     table = target.table.name
-    for name, response, raw in target.run_sql(
-        _SQL["extras"].format(table=table, source=target.source)
-    ):
+    extras = _SQL["extras"].format(table=table, source=target.source)
+    for name, response, raw in target.run_sql(extras):
         value = json.loads(raw)
-        seen = (target.responses[response].request_id, sample_of(type_of(value), value))
-        yield (table, name, EXTRA_FIELD, ""), seen
+        sample = sample_of(type_of(value), value)
+        request_id = target.responses[response].request_id
+        yield (table, name, EXTRA_FIELD, ""), (request_id, sample)

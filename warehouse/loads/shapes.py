@@ -3,7 +3,7 @@ words.
 
 The facts hold nothing about a person. Not here: what is done with them (`drift`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -51,60 +51,79 @@ class Shapes:
     names: dict[tuple[str, frozenset[str], frozenset[str]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        fields = self.table.record.model_fields.items()
-        self._words: dict[str, set[str]] = {
-            name: set() for name, info in fields if is_word(info) and not is_personal(info)
-        }
+        self._words: dict[str, set[str]] = {}
+        for name, info in self.table.record.model_fields.items():
+            if is_word(info) and not is_personal(info):
+                self._words[name] = set()
 
     def look_at_rows(self, operation: str, request_id: int, rows: Rows) -> None:
         """Examine some entries of a response."""
         for entry in rows.sample:
             self._look_at_entry("", entry, request_id, _DEPTH)
-        if rows.names[1]:
-            every, ever = (frozenset(map(_named, names)) for names in rows.names)
+        names_of_every, names_of_any = rows.names
+        if names_of_any:
+            every = frozenset(map(_named, names_of_every))
+            ever = frozenset(map(_named, names_of_any))
             self.names.setdefault((operation, every, ever), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
         """Note the types of the members around the entries of a response, by their path in the
         body."""
-        for path, kind in ((_named(path), type_of(value)) for path, value in parts.items()):
-            self.facts.setdefault((path, TYPE, kind), (request_id, kind))
+        for path, value in parts.items():
+            kind = type_of(value)
+            fact = (_named(path), TYPE, kind)
+            self.facts.setdefault(fact, (request_id, kind))
         if parts:
+            source = f"response of {operation}"
             names = frozenset(map(_named, parts))
-            self.names.setdefault((f"response of {operation}", names, names), request_id)
+            self.names.setdefault((source, names, names), request_id)
 
     def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
         """Every word of the columns that hold words; `request_of` maps a row's position to its
         request."""
         for name, found in self._words.items():
-            for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
-                if word not in found and not is_nothing(word):
-                    found.add(word)
-                    self.facts[name, WORD, word] = (
-                        request_of(pc.index(batch[name], word).as_py()),
-                        word,
-                    )
+            if len(found) > MOST_WORDS:
+                continue
+            column = batch[name]
+            for word in column.unique().to_pylist():
+                if word in found or is_nothing(word):
+                    continue
+                found.add(word)
+                position = pc.index(column, word).as_py()
+                request_id = request_of(position)
+                self.facts[name, WORD, word] = (request_id, word)
 
     def _look_at_entry(self, within: str, entry: Any, request_id: int, depth: int) -> None:
-        for name, value in entry.items() if isinstance(entry, dict) and depth else ():
-            path = f"{within}{_named(name)}"
+        if not isinstance(entry, dict) or not depth:
+            return
+        for name, value in entry.items():
+            path = within + _named(name)
             kind = type_of(value)
-            if (path, TYPE, kind) not in self.facts:
-                self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
+            fact = (path, TYPE, kind)
+            if fact not in self.facts:
+                sample = sample_of(kind, value)
+                self.facts[fact] = (request_id, sample)
+            members: Iterable[Any] = ()
             if kind == "object":
-                self._look_at_entry(f"{path}.", value, request_id, depth - 1)
+                members = (value,)
             elif kind == "list":
-                for item in islice(list_entries(value), _ENTRIES):
-                    self._look_at_entry(f"{path}.", item, request_id, depth - 1)
+                members = islice(list_entries(value), _ENTRIES)
+            for member in members:
+                self._look_at_entry(f"{path}.", member, request_id, depth - 1)
 
 
 def type_of(value: Any) -> str:
     """The JSON type: null for values that mean nothing, list for objects that mean a list."""
     if is_nothing(value):
         return "null"
-    return "list" if is_numbered(value) else _KINDS.get(type(value), "null")
+    if is_numbered(value):
+        return "list"
+    return _KINDS.get(type(value), "null")
 
 
 def sample_of(kind: str, value: Any) -> str:
     """A description of a value without personal data."""
-    return _SAMPLES.get(kind, kind).format(len(value) if kind in _SAMPLES else 0)
+    template = _SAMPLES.get(kind)
+    if template is None:
+        return kind
+    return template.format(len(value))

@@ -23,6 +23,8 @@ from tests.pipelines.running import finish, start
 from tests.ports import free_port
 from tests.waiting import HANGS_S, wait_until
 
+#: A web server and a browser; what the guard lets through is in `test_web_guard`.
+pytestmark = pytest.mark.slow
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `apt-get install chromium`")
 
 #: A dry run that is marked with who launched it, written in JavaScript, in which the attacker is a variable.
@@ -241,7 +243,6 @@ def test_the_report_is_served_alone_and_read_only(ui: Ui) -> None:
 # -- in a browser
 
 
-@pytest.mark.slow
 @needs_browser
 def test_the_report_is_a_click_away_from_its_asset(tab: Browser, ui: Ui) -> None:
     page = report_of(ui.home)
@@ -310,7 +311,7 @@ def test_a_link_from_elsewhere_opens_the_ui_but_fills_in_nothing(
 
 
 @needs_browser
-@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("localhost", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_the_ui_itself_works(tab: Browser, ui: Ui, host: str) -> None:
     tab.open(f"http://{host}:{ui.port}/assets")
     tab.wait_for("document.body.innerText.includes('Never materialized')")

@@ -147,5 +147,5 @@ def test_what_is_dated_in_the_future_is_said(service: Sandbox, command: Command,
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute("update sync.coverage set as_of = as_of + to_days(12) where table_name = 'users'")
     said = command("status").out
-    assert "account main: what was read last is dated" in said
+    assert "account main: the last reading is dated" in said
     assert "dated in the future" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import os
@@ -100,6 +101,17 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # or DuckDB's binding reports leaks
+
+
+def _leave(worker: int) -> None:
+    """End a worker without DuckDB's report of leaks, 40 lines about what Hypothesis keeps; no process that it
+    forked."""
+    if os.getpid() == worker:
+        os._exit(0)
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(_leave, os.getpid())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ from marketing_api.pacing import RateReport
 from marketing_api.rate_limit import RateLimiter, shared_path
 from marketing_api.redaction import Secret
 from tests.patterns import plainly
-from tests.waiting import HANGS_S
+from tests.waiting import HANGS_S, wait_until
 
 UNLIMITED = RateReport(limit=1_000_000, requests=1, remaining=999_999)
 
@@ -76,9 +76,7 @@ def test_a_thousand_slots_cost_about_a_search_through_half_a_megabyte(limiter: R
 
 @pytest.mark.slow
 def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
-    limiter = RateLimiter(
-        path, cap=2
-    )  # so slow that all three wait before any may leave, on a busy machine too
+    limiter = RateLimiter(path)
     order: list[str] = []
     slot = limiter.wait_for_slot()
     limiter.wait_for_slot()
@@ -91,16 +89,19 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
         return body
 
     threads = []
-    for number in range(3):
-        threads.append(in_thread(wait(f"waiting {number}")))
-        while len(limiter._queue) <= number:  # the next one comes after it, however the threads are scheduled
-            time.sleep(0.001)
+    limiter._cap = 0.001  # so slow that nobody leaves before the refusal is known
+    bodies = [wait(f"waiting {number}") for number in range(3)]
+    for number, body in enumerate([*bodies, wait("refused", first=True)]):
+        threads.append(in_thread(body))
+        # the next one comes after it, however the threads are scheduled
+        wait_until(lambda number=number: len(limiter._queue) > number)
+    limiter._cap = None
     limiter.learn(
         slot,
-        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 2),
+        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.3),
         refused=True,
     )
-    threads.append(in_thread(wait("refused", first=True)))
+    limiter.wake_waiting()
     for thread in threads:
         thread.join(HANGS_S)
     assert order[0] == "refused"

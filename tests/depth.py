@@ -1,5 +1,4 @@
-"""How far the tests look: as far as minutes allow, or as far as `make attack` does (`python -m tests.attack
-marked`)."""
+"""How far tests look: as far as minutes allow, or as `make attack` does (`python -m tests.attack marked`)."""
 
 from __future__ import annotations
 

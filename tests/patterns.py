@@ -87,8 +87,7 @@ class _Names(dict[str, Any]):
 
 
 def patterns() -> Iterator[Found]:
-    """Every call of `re` in the sources, with what its module knows; what only a running program knows is
-    `aa`."""
+    """Every call of `re` in the sources, with what its module knows; runtime values are `aa`."""
     sources = {module: Path(module.__file__ or "").read_text(encoding="utf-8") for module in _modules()}
     trees = {module: ast.parse(source) for module, source in sources.items() if _MENTIONS.search(source)}
     uses = _uses_by_name(trees)
@@ -125,8 +124,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _uses_by_name(trees: Mapping[ModuleType, ast.Module]) -> dict[tuple[str, str], set[str]]:
-    """(module, name) of a compiled pattern → methods of it that are named there; ("", name) → that are named
-    anywhere."""
+    """(module, name) of a compiled pattern → methods used on it there; ("", name) → anywhere."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for module, tree in trees.items():
         for node in ast.walk(tree):

@@ -1,5 +1,4 @@
-"""What the project says it depends on, what it imports, and what CONTRIBUTING.md gives a reason for are
-the same."""
+"""What the project declares, imports and gives reasons for in CONTRIBUTING.md is the same."""
 
 from __future__ import annotations
 

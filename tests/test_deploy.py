@@ -379,8 +379,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Dagster's web server, which does whatever arrives, and oauth2-proxy: whoever has its cookie is let
-    in."""
+    """Dagster's web server, which does whatever arrives, and oauth2-proxy, which admits its cookie."""
 
     protocol_version = "HTTP/1.1"
     arrived: list[tuple[str, str, str]]
@@ -410,8 +409,7 @@ class Upstream(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a real nginx with deploy/nginx.conf, without TLS, before a stand-in of what is behind
-    it."""
+    """The port of a real nginx with deploy/nginx.conf, without TLS, before a stand-in upstream."""
     if not (program := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
         pytest.skip("needs nginx: apt-get install nginx-light")
     Upstream.arrived = []

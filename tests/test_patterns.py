@@ -1,5 +1,4 @@
-"""Texts that others chose cannot hold the program up: every regular expression is linear, or what it looks
-through is cut first."""
+"""Texts of others can't hold the program up: every regular expression is linear, or its text is cut."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The wheel holds all that runs, and nothing of it can be taken for a package of the user's, nor the other
-way round."""
+"""The wheel holds all that runs, and none of its packages can be confused with a user's."""
 
 from __future__ import annotations
 

@@ -50,8 +50,7 @@ PARENT = "{parent}"
 
 
 class Command:
-    """A running command, as `subprocess.Popen` has it; nothing is typed unless `typed` is given to
-    `communicate`."""
+    """A running command, like `subprocess.Popen`; only `typed` of `communicate` reaches its input."""
 
     def __init__(self, module: str, words: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
         (in_read, in_write), (out_read, out_write), (err_read, err_write), (end_read, end_write) = (
@@ -124,8 +123,7 @@ class Command:
 
 
 def remember_migrations() -> None:
-    """Dagster's storage has Alembic import its hundred migrations nine times for each new home, a third of a
-    small sync: once is enough."""
+    """Dagster's storage has Alembic import a hundred migrations nine times per home; once is enough."""
     from alembic.script import ScriptDirectory
 
     read = ScriptDirectory.from_config
@@ -196,8 +194,7 @@ def _serve(connection: socket.socket) -> dict[str, Any]:
 
 
 def _fork_watched(descriptors: list[int]) -> None:
-    """Returns in a child of its own; the parent says on the last descriptor which process it is and how it
-    ended."""
+    """Returns in a child; the parent reports its id and how it ended on the last descriptor."""
     *streams, end = descriptors
     child = os.fork()
     if not child:

@@ -1,5 +1,4 @@
-"""An account of a service that is a function: sessions and clients without sockets, a real archive and
-warehouse."""
+"""An account whose service is a function: no sockets, but a real archive and warehouse."""
 
 from __future__ import annotations
 

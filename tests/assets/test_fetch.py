@@ -55,8 +55,7 @@ def load(account: Account, batch: Batch, table: Table) -> None:
 
 
 def contact_pages(*readings: Ids | Exception, of: int = 2) -> Callable[[Call], Any]:
-    """Each list of contacts in pages of two; a reading after the last one is like the last. An exception is what
-    its second page brings."""
+    """Each list in pages of two; a reading after the last repeats it. An exception is its second page."""
     begun: dict[str, int] = {}
 
     def respond(call: Call) -> Any:

@@ -1,5 +1,4 @@
-"""What is published and the report as Dagster shows them: what they tell, and that a refusal is neither
-repeated nor followed."""
+"""The published copy and the report in Dagster: what they show; a refusal is not repeated."""
 
 from __future__ import annotations
 

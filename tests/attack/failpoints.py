@@ -76,8 +76,7 @@ class Tally:
 
 @dataclass
 class Attack:
-    """`folder`: where homes are. Homes are made anew when the date changes, which daily tables are keyed
-    by."""
+    """`folder`: where homes are. They are made again when the date changes, because daily tables have it."""
 
     folder: Path
     seed: int
@@ -225,8 +224,7 @@ def published_of(folder: Path) -> Path:
 
 
 def written(contacts: dict[str, Any]) -> Counter[Any]:
-    """What writes have made of the account, as things that can be counted; ids of new contacts differ from
-    run to run."""
+    """What writes made of the account, to be counted; ids of new contacts differ from run to run."""
     found: Counter[Any] = Counter()
     for number, card in contacts["contacts"].items():
         if card is None:
@@ -245,8 +243,7 @@ def written(contacts: dict[str, Any]) -> Counter[Any]:
 
 
 def cases(reference: Reference, chance: random.Random) -> Iterator[Case]:
-    """Each line once with each fault that fits it, and each lie once; then the other calls from the same
-    lines, then the other answers."""
+    """Each line and each lie once with each fault that fits it; then other calls from the same lines."""
     lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
     first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
     once = [
@@ -374,8 +371,7 @@ def main(minutes: float, seed: int, only: str) -> int:
 
 
 def attack(minutes: float, seed: int, only: str = "") -> str:
-    """Every command, in a process that is warm and has no thread. AssertionError with the replay commands
-    when something hurt."""
+    """Every command, in a warm process without threads. AssertionError with the replay commands."""
     command = [sys.executable, "-m", "tests.attack.failpoints", str(minutes), str(seed), only]
     ran = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": ROOT}, check=False

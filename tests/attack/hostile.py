@@ -83,8 +83,7 @@ def sped(operation: Operation, factor: float) -> Operation:
 
 
 class Hostile(RawServer):
-    """Answers the first `whole` requests; then `misbehave` gets the connection, whose request has been read
-    unless it `is_mute`."""
+    """Answers the first `whole` requests; then `misbehave` gets the connection, unread if `is_mute`."""
 
     def __init__(
         self,
@@ -296,8 +295,7 @@ def full_backlog() -> Iterator[str]:
 
 @dataclass
 class Met:
-    """`seconds` and `longest` (the longest time without a line, from the first request to the end) as in
-    life."""
+    """`seconds`, and `longest`, the longest time without a line until the end, as without `factor`."""
 
     name: str
     was_answered: bool
@@ -400,8 +398,7 @@ def run(chosen: Sequence[tuple[str, bool]], factor: float, slack: float) -> list
 
 
 def attack(minutes: float, seed: int, only: str = "") -> str:
-    """Every behaviour whose name has `only`, in an order that the seed decides, again and again for so long,
-    each at least once."""
+    """Behaviours whose name contains `only`, again and again in an order of the seed, each at least once."""
     every = [case for case in cases() if only in case[0]]
     end, order, found = time.monotonic() + 60 * minutes, random.Random(seed), list[Met]()
     while not found or time.monotonic() < end:

@@ -56,8 +56,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 
 
 def rows(path: Path, left_out: Columns) -> dict[str, Counter[Row]]:
-    """Every row of a DuckDB file's tables that people read, without columns that differ from run to run; {}
-    when there is no file."""
+    """Rows of the tables that people read, without columns that differ between runs; {} without a file."""
     if not path.exists():
         return {}
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -93,8 +92,7 @@ def _column_values(path: Path) -> dict[tuple[str, str], Any]:
 
 
 def names(home: Path) -> Counter[str]:
-    """The kinds of files of a home: their places with numbers and dates taken out. SQLite's logs belong to
-    the database beside them."""
+    """The kinds of files of a home, without numbers and dates. SQLite's logs belong to their database."""
     files = (str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
     return Counter(_OWN.sub("#", name) for name in files if not name.endswith((".db-shm", ".db-wal")))
 

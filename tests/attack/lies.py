@@ -1,5 +1,4 @@
-"""Lies at the n-th answer: what a service says once although it is not so. `tell` changes the code of a
-sandbox in its own process."""
+"""Lies at the n-th answer: things a service says once. `tell` changes the code of a sandbox."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ SAID: dict[str, Callable[[Any], Any]] = {
 
 
 def tell(lie: str, number: int, told: Path) -> None:
-    """The answer to request `number` (from 1, in order of arrival) is that lie if it fits the request: then
-    there is a file `told`."""
+    """The answer to request `number` (from 1) is that lie if it fits; then there is a file `told`."""
     if lie in FAULTS:
         _fail(lie, number, told)
     else:

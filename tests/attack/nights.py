@@ -107,8 +107,7 @@ class Tally:
 
 
 def plans(nights: int, rng: random.Random) -> list[Plan]:
-    """Every wrong clock with and without `Date`, as far as there are nights; none on a night whose end is
-    compared."""
+    """Every wrong clock with and without `Date`, as far as there are nights; none on a compared night."""
     made = [Plan(number, kills=rng.choice((0, 0, 0, 1, 1, 2))) for number in range(1, nights + 1)]
     free = [plan for plan in made if plan.number not in checkpoints(nights)]
     clocks = [(ahead, 0, dated) for ahead in WRONG_ALL_NIGHT for dated in (True, False)]
@@ -274,8 +273,7 @@ class Storm:
 
 
 def sync(home: Path, url: str, key: str = KEY) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
-    """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what
-    else is said."""
+    """Read everything, as `sync --all` without models and copy; returns what is missing, and notices."""
     settings = Settings(prepare_home(home), (Connection("main", url, Secret(key)),))
     with open_reader(settings, list(SOURCE_ASSETS.values()), ReadOptions(requests_all=True)) as reader:
         reader.begin_reading()
@@ -332,8 +330,7 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
 
 
 def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100) -> str:
-    """As many of the nights as begin within so many minutes; a Markdown summary. AssertionError with seed and
-    night."""
+    """The nights that begin within the minutes; a Markdown summary. AssertionError with seed and night."""
     began = time.monotonic()
     with storm(seed, contacts) as made:
         lines = []

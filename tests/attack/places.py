@@ -66,8 +66,7 @@ class Place:
 
 @dataclass
 class Places:
-    """`fault`: kill, error (once), full (every change of a file from there on), torn (half is written, then
-    the kill); "" counts."""
+    """`fault`: kill, error (once), full (all writes from there on), torn (half a write); "" counts."""
 
     fault: str = ""
     at: Place | None = None
@@ -347,8 +346,7 @@ def _wrap_duckdb(places: Places) -> None:
 
 
 def _wrap_requests(places: Places) -> None:
-    """Three moments of a request: before it leaves, when it has left, and when its answer's head is here but
-    nothing is archived."""
+    """Three moments: before a request leaves, when it has left, and when the head of its answer arrived."""
     real_put, real_get = http.client.HTTPConnection.putrequest, http.client.HTTPConnection.getresponse
 
     def putrequest(self: Any, *args: Any, **options: Any) -> Any:

@@ -74,8 +74,7 @@ def warm() -> None:
 
 
 def run(folder: Path, url: str, action: Action, places: Places | None = None) -> Ended:
-    """`action` in a process of its own, with `folder/home` as its home; `places` is what is counted or fails
-    (`folder/places.json`)."""
+    """`action` in its own process and home (`folder/home`); `places` counts or fails."""
     began = time.monotonic()
     output = folder / "output.txt"
     process = _fork(lambda: _command(folder, url, action, places, output))
@@ -137,8 +136,7 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
 
 
 def _hasten() -> None:
-    """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at
-    once."""
+    """Look for activities whose answer was lost sooner than live: the sandbox shows them immediately."""
     from write_back.item import RETRY_POLICY
 
     for name, seconds in {"first_look_s": 1.0, "last_look_s": 4.0}.items():
@@ -157,8 +155,7 @@ def _as_a_program(action: Action) -> int:
 
 
 def asked(body: Callable[[], Any]) -> Any:
-    """What `body` returns, worked out in a process of its own. Raises RuntimeError with the traceback when it
-    fails."""
+    """What `body` returns in a process of its own. RuntimeError with the traceback when it fails."""
     reader, writer = os.pipe()
 
     def work() -> int:

@@ -1,5 +1,4 @@
-"""Whatever way the service answers in, two nights bring the same: every dialect of the sandbox against the
-one that is specified."""
+"""In every dialect of the sandbox, two nights bring the same as in the specified one."""
 
 from __future__ import annotations
 

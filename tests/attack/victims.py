@@ -1,5 +1,4 @@
-"""The commands that are attacked, and the homes that they find. Everything here runs in forked processes
-(`stage`)."""
+"""The commands that are attacked, and their homes. Everything here runs in forked processes (`stage`)."""
 
 from __future__ import annotations
 

@@ -175,8 +175,7 @@ def _one(home: Path, way: str) -> bool:
 
 
 def child(home: Path, way: str) -> None:
-    """Prints seconds, seconds of the processor, seconds for which the warehouse was held, and the largest
-    resident size in MB."""
+    """Prints seconds, processor seconds, seconds of holding the warehouse, and the largest resident MB."""
     held: list[float] = []
     copy = warehouse.publish.copy_locked
 

@@ -136,8 +136,7 @@ def statuses(app: RoughApp, params: Params, real: float) -> Any:
 
 
 def written(app: RoughApp, params: Params, real: float) -> Any:
-    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
-    writes are still queued."""
+    """What writes have made of contacts, by id, whatever the switches show; and the queued writes."""
     app.world.settle(real)
     subscribers = app.world.subscribers
     assert isinstance(subscribers, WatchedSubscribers)

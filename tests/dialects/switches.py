@@ -14,8 +14,7 @@ NUMBER = "a number"
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """`values` are its positions, the specified one first; where there is only one it is a whole number, and
-    may be any other."""
+    """`values` are its positions, the specified one first; a single one is any whole number."""
 
     name: str
     row: str

@@ -1,5 +1,4 @@
-"""A signal ends the process within 15 seconds, whatever its threads wait for. What that may cost is tested in
-`test_kill`: nothing."""
+"""A signal ends the process within 15 seconds, whatever its threads wait for, and loses nothing."""
 
 from __future__ import annotations
 

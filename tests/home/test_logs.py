@@ -1,5 +1,4 @@
-"""What is left of an unexpected error: its traceback in a file of the home at any log level, without keys,
-addresses or values."""
+"""An unexpected error leaves its traceback in a file of the home, without keys, addresses or values."""
 
 from __future__ import annotations
 

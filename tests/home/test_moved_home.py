@@ -1,5 +1,4 @@
-"""A home can be moved, copied and restored: it works where it is, and nothing of it points at where it
-was."""
+"""A home can be moved, copied and restored: it works where it is, and nothing points at its old place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every option of sync and push is declared once, and is on the command line and in the UI's run config
-alike, or it is said why not."""
+"""Every option of sync and push is declared once, for the command line and the UI, or excepted."""
 
 from __future__ import annotations
 

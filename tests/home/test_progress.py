@@ -1,5 +1,4 @@
-"""What long work shows of itself: named phases, each once and in order, with what they took and what is
-left."""
+"""What long work shows: named phases, each once and in order, with their durations and what is left."""
 
 from __future__ import annotations
 

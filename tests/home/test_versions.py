@@ -1,5 +1,4 @@
-"""A home of an earlier version is completed, once and in whole transactions; one of a newer version is
-refused and left alone."""
+"""A home of an earlier version is migrated once, in whole transactions; one of a newer version is refused."""
 
 from __future__ import annotations
 

@@ -40,8 +40,7 @@ _TYPES = {
 
 @dataclass
 class Difference:
-    """What is wrong with one table. `differing` pairs rows of one key: (expected, actual, names of the
-    columns)."""
+    """What is wrong with one table. `differing` pairs rows of one key: (expected, actual, column names)."""
 
     table: str
     problems: list[str] = field(default_factory=list)
@@ -168,8 +167,7 @@ def _row(spec: TableSpec, row: Row, case: Case) -> Row:
 
 
 def _kept(*texts: Any) -> bool:
-    """Contacts may carry own fields beside the named ones, so there a surprise may as well stand in
-    custom_fields."""
+    """Contacts have own fields beside the named ones, so a surprise may also be in custom_fields."""
     kept: dict[str, Any] = {}
     for text in texts:
         value = json.loads(text) if isinstance(text, str) else text
@@ -250,8 +248,7 @@ def _prepared(spec: TableSpec, rows: list[Row], case: Case) -> list[Row]:
 
 
 def _subtract(rows: list[Row], taken: list[Row]) -> list[Row]:
-    """Multiset difference of rows with the same columns: exact first (cheap), then row by row where a value
-    is free."""
+    """Multiset difference of rows with the same columns: exact first (cheap), then row by row."""
     counts = Counter(tuple(row.values()) for row in taken)
     left = []
     for row in rows:
@@ -288,8 +285,7 @@ Pairs = list[tuple[Row, Row, list[str]]]
 def _pair(
     spec: TableSpec, missing: list[Row], surplus: list[Row], optional: list[Row]
 ) -> tuple[Pairs, list[Row], list[Row]]:
-    """Pair leftovers of the same natural key, nearest first: one row that differs instead of one missing and
-    one surplus."""
+    """Pair leftovers of one key, nearest first: one row that differs, not one missing and one surplus."""
     pairs: Pairs = []
     left, candidates = [], missing + optional
     for row in surplus:

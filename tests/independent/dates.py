@@ -21,8 +21,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def moment(local: dt.datetime, zone: ZoneInfo) -> dt.datetime:
-    """The UTC moment of a local wall-clock minute; shifted three hours where the clock change makes it
-    doubtful."""
+    """The UTC moment of a local minute; shifted three hours where a clock change makes it doubtful."""
     local = local.replace(tzinfo=zone, fold=0)
     back = local.astimezone(dt.UTC).astimezone(zone).replace(tzinfo=None)
     if back != local.replace(tzinfo=None) or local.utcoffset() != local.replace(fold=1).utcoffset():
@@ -42,8 +41,7 @@ def unix(at: dt.datetime) -> int:
 
 
 def written(at: dt.datetime | None, zone: ZoneInfo, form: str) -> str:
-    """`at` as account-local text in one of FORMS ("mixed": one that depends on the moment, so that asking
-    twice gives the same)."""
+    """`at` as account-local text in one of FORMS ("mixed": chosen by the moment, the same each time)."""
     if at is None:
         return "-" if form == "mixed" else "N/A"
     if form == "mixed":

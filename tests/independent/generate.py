@@ -1,5 +1,4 @@
-"""A random account of any size. Draws only; every special case that a table must survive is put in on purpose
-and says so."""
+"""A random account of any size. Every special case that a table must survive is put in on purpose."""
 
 from __future__ import annotations
 
@@ -324,8 +323,7 @@ def _share(rng: random.Random) -> tuple[int, Decimal]:
 
 
 def _clicked(d: Drawing) -> list[ClickedLink]:
-    """Links of one campaign; the first address clicks one link under two entries, which the tables must add
-    up."""
+    """Links of one campaign; the first address clicks one link under two entries, to be added up."""
     rng = d.rng
     people = [d.text.address(number) for number in range(8)]
     entries = []
@@ -368,8 +366,7 @@ def _lists(d: Drawing) -> None:
 
 
 def _members(d: Drawing) -> None:
-    """Contacts in one to three lists; the last of several lists stays empty; two share one address in one
-    list."""
+    """Contacts in one to three lists; the last list stays empty; two share one address in one list."""
     rng, lists = d.rng, d.account.lists[:-1] or d.account.lists
     odd = texts.ODD_ADDRESSES + (texts.NO_ADDRESSES if d.text.wild else texts.NO_ADDRESSES[:1])
     for index, number in enumerate(d.ids(d.sizes.contacts if lists else 0, 3_000_000_000)):  # beyond 32 bits

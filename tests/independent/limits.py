@@ -1,5 +1,4 @@
-"""What stands before every answer: the fixed one-second window, the faults, and the log of requests that
-later assertions read."""
+"""The fixed one-second window, the faults, and the log of requests that later assertions read."""
 
 from __future__ import annotations
 

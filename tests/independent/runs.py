@@ -57,8 +57,7 @@ def sync(service: Service, home: Path, *, module: str = "marketing_sync.cli") ->
 
 
 def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False) -> list[str]:
-    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1
-    is right too."""
+    """Everything wrong after a whole run; `may_fail`: exit code 1 is right too, as data was missing."""
     case = Case(service.account, service.variants)
     found: list[str] = []
     if run.code not in ((0, 1) if may_fail else (0,)):
@@ -102,8 +101,7 @@ def _manners(service: Service) -> list[str]:
 
 
 def _is_doubt(service: Service, entry: Asked) -> bool:
-    """Asking once more who the account is: right where operations are missing, which a refused key looks
-    like, too (row 1)."""
+    """Asking again who the account is: right where missing operations look like a refused key (row 1)."""
     return entry.operation == "app/me" and bool(service.variants.missing)
 
 

@@ -175,8 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _merge(pairs: list[tuple[str, Any]]) -> Params:
-    """Names trimmed and in lower case (row 10); `fields[12]=v` gathered into a map, `tagname[]=a` into a
-    list."""
+    """Names trimmed and in lower case (row 10); `fields[12]=v` becomes a map, `tagname[]=a` a list."""
     params: Params = {}
     for name, value in pairs:
         base, _, inner = name.strip().partition("[")

@@ -1,5 +1,4 @@
-"""How the service writes values: strings or numbers, lists or objects, pages, date forms. Not here: what an
-operation answers."""
+"""How the service writes values: strings or numbers, lists or objects, pages, date forms."""
 
 from __future__ import annotations
 

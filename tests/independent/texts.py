@@ -1,5 +1,4 @@
-"""Texts, addresses and ratings as people and their software write them. Not here: which field holds which
-text."""
+"""Texts, addresses and ratings as people and their software write them."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ class Expected:
 
 @dataclass
 class Case:
-    """One account as one service shows it: everything the comparison needs (and what a failing run is saved
-    as)."""
+    """One account as one service shows it: what the comparison needs (and a failing run is saved as)."""
 
     account: Account
     variants: Variants
@@ -50,8 +49,7 @@ class Case:
         return self.variants.missing | self.variants.broken
 
     def sees(self, column_holder: str) -> bool:
-        """Whether the fields outside the thin listings are to be had: `column_holder` is the detail
-        operation."""
+        """Whether fields outside the thin listings can be read: `column_holder` is the detail operation."""
         return not self.variants.thin_listings or column_holder not in self.down
 
     def asked_on(self) -> set[dt.date]:
@@ -73,8 +71,7 @@ def table(name: str, *, optional: bool = False) -> Callable[[Rows], Rows]:
 
 
 def expected(case: Case) -> dict[str, Expected]:
-    """Every table of the schema with its rows; a table whose operations are down is empty, and its neighbours
-    are not."""
+    """Every table of the schema with its rows; a table whose operations are down is empty."""
     found = {}
     for name, spec in TABLES.items():
         if case.down & set(spec.needs):
@@ -151,8 +148,7 @@ def _sentiment_mentions(case: Case) -> Iterator[Row]:
 
 
 def _totals(case: Case, actual: list[Row]) -> list[Row]:
-    """Right for whatever ranges were asked; together they must reach from the start of the history to
-    today."""
+    """Right for any ranges; together they must reach from the start of the history to today."""
     rows, reached = [], HISTORY_START
     for first, last in sorted({(row["from_on"], row["to_on"]) for row in actual}):
         inside = [mention.polarity for mention in case.account.mentions if first <= mention.on <= last]
@@ -331,8 +327,7 @@ def _per_link(campaign: Campaign) -> dict[str, dict[str, int]]:
 
 @table("campaign_links")
 def _campaign_links(case: Case) -> Iterator[Row]:
-    """One row per link: distinct addresses and the sum of their clicks; any of its entries' messages will
-    do."""
+    """One row per link: distinct addresses and the sum of their clicks; any entry's message will do."""
     for campaign in case.account.campaigns:
         for url, people in _per_link(campaign).items():
             said = OneOf(tuple(entry.message for entry in campaign.clicks if entry.url == url))
@@ -478,8 +473,7 @@ def _goals(case: Case) -> Iterator[Row]:
 
 
 def _rescued(case: Case) -> Iterator[Row]:
-    """goal/lists is down: the goals that listbydomain gives may be kept, or left until the listing is
-    back."""
+    """goal/lists is down: goals that listbydomain gives may be kept, or left until it is back."""
     if "goal/lists" in case.down:
         domains = _named_domains(case)
         yield from (
@@ -488,8 +482,7 @@ def _rescued(case: Case) -> Iterator[Row]:
 
 
 def _named_domains(case: Case) -> set[int | None]:
-    """The domains that webhooks name, as far as their listing (or, when it is thin, the detail) can be
-    read."""
+    """The domains that webhooks name, as far as their listing (or, when thin, the detail) is readable."""
     if {"webhook/lists", "goal/listbydomain"} & case.down or not case.sees("webhook/show"):
         return set()
     return {hook.domain_id for hook in case.account.webhooks}

@@ -1,5 +1,4 @@
-"""One sample of `data` for every read that fills tables, shaped as the specification shows it (numbers as
-strings)."""
+"""One sample of `data` for every read that fills tables, shaped as specified (numbers as strings)."""
 
 from __future__ import annotations
 

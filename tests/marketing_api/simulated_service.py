@@ -1,5 +1,4 @@
-"""A service that counts requests, its delays, and several processes that ask it, all in virtual time: a
-minute takes milliseconds."""
+"""A service and several processes that ask it in virtual time: a minute takes milliseconds."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ Told = RateReport  # what an answer says about the limit
 
 
 class Grid:
-    """Fixed windows that begin `offset` after whole seconds; another client makes `ahead` requests at once in
-    each."""
+    """Fixed windows from `offset` after whole seconds; another client makes `ahead` requests in each."""
 
     def __init__(
         self,
@@ -100,8 +98,7 @@ def lognormal(chance: random.Random, median: float, p99: float) -> float:
 
 @dataclass
 class Run:
-    """`askers`: threads of each process that ask without pause; `others`: requests per second of another
-    client."""
+    """`askers`: threads of each process that ask without pause; `others`: another client's rate."""
 
     service: Grid
     seconds: float = 60.0

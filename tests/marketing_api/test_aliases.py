@@ -1,5 +1,4 @@
-"""Answers that name another contact than was asked for: mixed up, or known to the service by another id. Over
-real sockets."""
+"""Answers that name another contact: mixed up, or known to the service by another id. Over real sockets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""One question at a time: what is sent, what is tried again, what is recorded, what is raised. Over real
-sockets."""
+"""One question at a time: what is sent, retried, recorded and raised. Over real sockets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The key is on the wire and nowhere else: not in logs at any level, not in exceptions, not in what is
-recorded."""
+"""The key is on the wire and nowhere else: not in logs, exceptions or what is recorded."""
 
 from __future__ import annotations
 
@@ -143,8 +142,7 @@ def test_the_key_is_found_across_chunks(filler: bytes, times: int, sizes: list[i
 
 
 def _asked(client: object) -> list[str]:
-    """Ask, and return every text of the error that comes of it: messages, tracebacks, and those of all it
-    wraps or followed."""
+    """Ask, and return every text of the error: messages, tracebacks, and those of all causes."""
     try:
         client.fetch(ME)  # type: ignore[attr-defined]
     except MarketingApiError as problem:

@@ -245,8 +245,7 @@ def test_what_is_not_paged_is_asked_once() -> None:
 def test_what_slipped_past_while_entries_went_away_is_not_taken_for_deleted(
     gone_after: int | None, is_complete: bool
 ) -> None:
-    """An entry of a page that was read is deleted: all others move up by one, the first of the next page onto
-    it."""
+    """An entry of a read page is deleted: all others move up by one, one of them onto that page."""
     service = Service(20, cap=4, count="total")
     there = [str(number) for number in range(20)]
 

@@ -1,5 +1,4 @@
-"""Binding values to an operation's parameters: what is sent, and what is refused before it costs a
-request."""
+"""Binding values to an operation's parameters: what is sent, and what is refused before a request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whatever JSON stands in an answer: reading it never fails as a whole, and what it does to one entry it does
-not do to others."""
+"""Reading any JSON never fails as a whole, and one entry's fault does not touch the others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What another server says in other forms is read, set aside with a reason, or refused as no answer: nothing
-vanishes in between."""
+"""What another server says in other forms is read, set aside with a reason, or refused: nothing vanishes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A service that is down for a while is waited for; a question that fails by itself is not; nor is a service
-that never was there."""
+"""A service that is down for a while is waited for; one failing question, or one never there, is not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Bytes on the wire that are no answer, or one in spite of everything: each ends in bounded time, and is told
-for what it is."""
+"""Bytes on the wire that are no good answer: each ends in bounded time with the right reason."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def once(response: bytes, then: bytes = http(BODY)) -> Send:
 
 
 class TlsServer(RawServer):
-    """The same with a certificate of an authority of its own for localhost; `authority` is the file that
-    knows it."""
+    """The same with a certificate for localhost; `authority` is the file of the authority that signed it."""
 
     def __init__(self, send: Send, folder: Path) -> None:
         super().__init__(send)

@@ -1,5 +1,4 @@
-"""What `urllib3_internals` reaches into is as it was when that was written; the client's tests show that it
-works."""
+"""What `urllib3_internals` reaches into is unchanged; the client's tests show that it works."""
 
 from __future__ import annotations
 

@@ -320,8 +320,7 @@ def started_for_fifty() -> int:
 
 
 def served(pool: WorkerPool, lanes: dict[str, Lane], count: int) -> list[str]:
-    """The names of the lanes in the order in which their jobs were begun, all having been put before the
-    first of them was."""
+    """The names of the lanes in the order in which their jobs began, all having been put before the first."""
     begun, is_blocked, may_begin, done = [], threading.Event(), threading.Event(), threading.Semaphore(0)
 
     def block(leave: Callable[[], None]) -> None:

@@ -1,5 +1,4 @@
-"""What the command line offers beside its commands: suggestions, completion, a version, options of several
-values, quiet pipes."""
+"""The command line beside its commands: suggestions, completion, version, lists of values, quiet pipes."""
 
 from __future__ import annotations
 

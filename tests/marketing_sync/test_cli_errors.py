@@ -1,5 +1,4 @@
-"""Wrong input, and a world that does not play along: a few lines that say what to do, the right exit code,
-never a traceback."""
+"""Wrong input, and a world that does not play along: a few lines, the right exit code, no traceback."""
 
 from __future__ import annotations
 
@@ -168,8 +167,7 @@ def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytes
 
 
 def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: Sandbox) -> None:
-    """The service answers a wrong address and a wrong key alike; whoever left out the version is told of
-    that."""
+    """A wrong address looks like a wrong key: anyone who left out the version is told so."""
     address = sandbox.url.removesuffix("/1")
     says(
         command("call", "app/me", sandbox=sandbox, MARKETING_API_URL=address),
@@ -399,8 +397,7 @@ def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
 def test_a_full_disk_is_said_and_the_next_run_goes_on(
     start_sandbox: StartSandbox, home: Path, command: Command, limit: int
 ) -> None:
-    """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is
-    hit first differs."""
+    """The largest file may have that many bytes; which file hits the limit first differs."""
     service = start_sandbox()
     words = ("sync", "--only", "lists", "contacts", "timelines")
     process = start(home, service, *words)

@@ -1,5 +1,4 @@
-"""The first things that a new user types: the name alone, `init`, `doctor`; a key from a file, an address
-where nobody listens."""
+"""A new user's first commands: the name alone, `init`, `doctor`; a key from a file, a dead address."""
 
 from __future__ import annotations
 

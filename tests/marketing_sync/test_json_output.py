@@ -1,5 +1,4 @@
-"""`--json`: one document on standard output and nothing beside it, of the declared shape; and the shape only
-grows."""
+"""`--json`: one document on standard output, nothing else, of the declared shape, which only grows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Programs end with the process that started them, however that ends, and so does what they started in
-turn."""
+"""Programs end with the process that started them, however it ends, and so do their children."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What `sync --dry-run` says of a night: its figures agree for any limit, and it promises to read everybody only when it
-does."""
+"""`sync --dry-run`: figures agree for any limit, and it promises to read everybody only when it does."""
 
 from __future__ import annotations
 

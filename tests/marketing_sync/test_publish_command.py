@@ -1,5 +1,4 @@
-"""`marketing-sync publish` and what `status` says of it: a sentence and the right exit code, whatever is the
-matter."""
+"""`marketing-sync publish` and its line in `status`: a sentence and the right exit code in every case."""
 
 from __future__ import annotations
 

@@ -513,8 +513,7 @@ def test_a_home_is_not_needed_to_ask_for_help(command: Command, home: Path) -> N
 def test_a_push_whose_rows_cannot_be_kept_is_not_begun(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is refused later is shown as it stood in the input, so nothing is sent of an input that is not
-    kept."""
+    """Later refusals are shown as they were in the input, so nothing of an unkept input is sent."""
     with monkeypatch.context() as patch:
         patch.setattr(
             "write_back.push_service.keep_rows",

@@ -1,5 +1,4 @@
-"""What a push could not send: rejected rows to be corrected and pushed again, what is known of refusals, and
-the alert address."""
+"""What a push could not send: rejected rows to correct and push again, refusals, the alert address."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`marketing-sync query` and `tables`: what they show of what is published, in which form, and what they
-refuse."""
+"""`marketing-sync query` and `tables`: what they show of what is published, how, and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Spreadsheets as people have them: a push explains what it can't read, sends a few rows, then the others, and
-gives each row one outcome."""
+"""Spreadsheets as people have them: a push explains what it can't read, and gives each row one outcome."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Everything that a run leaves in its home, opened: whatever is compressed or in columns is read as well as
-the raw bytes."""
+"""Everything in a run's home, opened: compressed and columnar content as well as raw bytes."""
 
 from __future__ import annotations
 

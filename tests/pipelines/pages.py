@@ -149,8 +149,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Told:
-    """A page that was carried out: what each block that runs printed (None where no command of it can be
-    run), and the home then."""
+    """A page that was carried out: what each runnable block printed (None for others), and the home then."""
 
     outputs: list[tuple[Block, str | None]]
     home: Path

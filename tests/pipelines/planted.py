@@ -1,5 +1,4 @@
-"""The service's answers with a token in every place that may hold personal data, loaded, modelled and
-published like real ones."""
+"""Answers with a token in every place for personal data, loaded, modelled and published like real ones."""
 
 from __future__ import annotations
 
@@ -125,8 +124,7 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
 
 
 def _timeline(plant: Planter) -> dict[str, Any]:
-    """Messages of each kind: with a subject of ours, with one that names somebody, as text message; details
-    of every key."""
+    """Messages of each kind: with our subject, with a name in it, as text message; details of every key."""
     data = planted(SAMPLES["emailmarketing/getcontacttimeline"][0], plant, "timeline")
     plant.places.pop(TOKEN.findall(data.pop("email"))[0])  # it is in no column
     entries = data["timeline"]["data"]

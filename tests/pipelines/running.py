@@ -1,5 +1,4 @@
-"""Runs the command line as people do, in a process of its own, or without that where nothing is lost by
-it."""
+"""Runs the command line in a process of its own, or without one where nothing is lost by that."""
 
 from __future__ import annotations
 

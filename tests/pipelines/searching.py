@@ -95,8 +95,7 @@ _OWN = {"sync.erasures", "sync.archive_files", "sync.meta"}
 
 
 def rows_of_others(home: Path, addresses: Collection[str], contacts: list[int]) -> dict[str, list[str]]:
-    """Rows of `source` and `sync` that name neither one of the addresses nor a contact. Those of the models are
-    figures, which lose them."""
+    """Rows of `source` and `sync` that name an address or contact. Models have figures, which lose them."""
     numbers = "|".join(map(str, contacts)) or "no number"
     names = "|".join(re.escape(each).replace("@", "(?:@|%40)") for each in sorted(addresses)) or "no name"
     marks = re.compile(rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|\b({numbers})\b", re.IGNORECASE)

@@ -1,5 +1,4 @@
-"""The sensor that tells a webhook address what went wrong, and what did not happen; and the commands that look
-from outside."""
+"""The sensor that tells a webhook address what failed or did not happen, and that commands show outside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A service that refuses every address without coupons is understood in the first night, and asked no more
-than others."""
+"""A service that refuses addresses without coupons is understood in the first night, and not asked more."""
 
 from __future__ import annotations
 

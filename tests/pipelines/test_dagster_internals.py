@@ -1,5 +1,4 @@
-"""What is used of Dagster without being documented is as it was when it was written for: a new version is
-looked at before it is taken."""
+"""Undocumented parts of Dagster that are used are unchanged: look before taking a new version."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Dagster's files of a home are no data: where they are damaged a new history begins, and who is told what
-was lost."""
+"""Dagster's files hold no data: where they are damaged a new history begins, with a message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which days are asked for and which count as read, over real HTTP: chosen days, series that the service
-cuts, every zone's today."""
+"""Which days are asked and count as read, over HTTP: chosen days, cut series, every zone's today."""
 
 from __future__ import annotations
 

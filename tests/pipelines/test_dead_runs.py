@@ -1,5 +1,4 @@
-"""A run whose process is gone is ended, and tried again where Dagster launched it; `sync.runs`, `status` and
-`doctor` say that it failed."""
+"""A run without process is ended, and retried where Dagster launched it; `status` and `doctor` say so."""
 
 from __future__ import annotations
 

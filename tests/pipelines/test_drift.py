@@ -1,5 +1,4 @@
-"""Ten kinds of change in the service's answers, over real HTTP: each is listed once, none costs data, a
-rebuild lists the same."""
+"""Ten kinds of change in the answers, over HTTP: each is listed once, none costs data, a rebuild agrees."""
 
 from __future__ import annotations
 

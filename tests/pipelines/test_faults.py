@@ -1,5 +1,4 @@
-"""A service that fails now and then costs retries, nothing else; one that fails for good costs the tables it
-stands for."""
+"""A service that fails now and then costs retries only; one that fails for good costs its own tables."""
 
 from __future__ import annotations
 
@@ -99,8 +98,7 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
 def test_a_second_try_asks_only_what_may_succeed_now(
     home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some contacts are not there any more, which the service says for good; others it could not tell for the
-    moment."""
+    """Some contacts are gone for good, as the service says; others it could not tell for the moment."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute(

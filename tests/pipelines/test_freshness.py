@@ -1,5 +1,4 @@
-"""What is late and what is not, by the clock: nothing due is current, and a pipeline that stands still is
-seen by everybody."""
+"""What is late, by the clock: nothing due is current, and everybody sees a pipeline that stands still."""
 
 from __future__ import annotations
 

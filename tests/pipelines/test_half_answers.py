@@ -1,5 +1,4 @@
-"""A service that answers half: over HTTP and through `sync`, no row goes, it is said, and the next good
-answer heals everything."""
+"""A service that answers half: no row goes, it is said, and the next good answer heals everything."""
 
 from __future__ import annotations
 

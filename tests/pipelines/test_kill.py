@@ -1,5 +1,4 @@
-"""A run that is killed at any moment loses nothing and asks little again; the archive alone makes the
-warehouse anew."""
+"""A run killed at any moment loses nothing and asks little again; the archive alone is enough."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ RATE = 100  # so that a run takes long enough to be killed in the middle
 def killed(
     tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]
 ) -> Iterator[tuple[Night, Sandbox]]:
-    """A night of the same account as the calm one, killed again and again, a few dozen requests after it went
-    on."""
+    """A night of the same account, killed every few dozen requests after it resumed."""
     home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
     with spawned("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:

@@ -1,5 +1,4 @@
-"""Listings that change while they are read page by page, over real HTTP: who is there stays, who is gone
-goes, and what that costs."""
+"""Listings that change between pages, over HTTP: who is there stays, who is gone goes, and the cost."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ TABLES = ("source.contacts", "sync.coverage", "sync.readings", "sync.rejected_re
 
 @dataclass
 class Moving:
-    """A sandbox whose list changes just before its pages: `changes` are made when (reading, page) is
-    requested."""
+    """A sandbox whose list changes just before its pages: `changes` by (reading, page)."""
 
     sandbox: Sandbox
     list_id: int
@@ -59,8 +57,7 @@ class Moving:
         return self.world.subscribers.on_list(self.list_id, self.world.now())
 
     def exchange(self, call: CheckedCall) -> None:
-        """The first contact goes and another one comes: all others move up by one place, and the count
-        stays."""
+        """The first contact goes and another comes: all others move up by one, and the count stays."""
         call.world.subscribers.delete(self.members()[0], call.now)
         email = f"new{len(self.asked)}@example.com"
         call.world.subscribers.add(Contact(next(call.world.ids), self.list_id, email, call.now, {}))

@@ -1,5 +1,4 @@
-"""The jobs as Dagster runs them: which days and assets are asked, what a failure leaves, what a rerun asks,
-schedule and alert."""
+"""The jobs as Dagster runs them: days and assets that are asked, failures, reruns, schedule and alert."""
 
 from __future__ import annotations
 
@@ -344,8 +343,7 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
 ) -> None:
-    """Dagster turns the signal into an error of the step; with a retry policy it would start the step
-    again."""
+    """Dagster turns the signal into an error of the step; a retry policy would start the step again."""
     service.control("faults", **{"rate-limit": 2})
     stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
     stopper.start()

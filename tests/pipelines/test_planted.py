@@ -1,5 +1,4 @@
-"""Tokens in every place that may hold personal data: under `hash` and `drop` none is in anything that others
-read."""
+"""Tokens in every place for personal data: with `hash` and `drop` none is in anything others read."""
 
 from __future__ import annotations
 

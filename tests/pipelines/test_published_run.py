@@ -1,5 +1,4 @@
-"""What is published holds the run that published it: of the command, the schedule and the UI, and of
-publishing alone."""
+"""What is published holds the run that published it: of the command, schedule, UI, or publishing alone."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ def run_job(settings: Settings, job: str) -> dg.ExecuteInProcessResult:
 
 
 def check_noted(warehouse: Path, published: Path, job: str) -> None:
-    """The copy has the run as one that goes on; the warehouse, how it ended; both have what it asked and
-    planned."""
+    """The copy has the run as running, the warehouse how it ended; both have what it planned."""
     *before, during = runs(published)
     *others, after = runs(warehouse)
     assert before == others, "earlier runs are shown as they ended"

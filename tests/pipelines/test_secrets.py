@@ -1,5 +1,4 @@
-"""The key is nowhere but on the wire, at any log level; people's addresses are in no log and not in Dagster's
-storage."""
+"""The key is only on the wire, at any log level; addresses are in no log and not in Dagster's storage."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ def test_the_key_is_in_no_ledger_of_a_killed_run(start_sandbox: StartSandbox, ho
 
 
 def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night) -> None:
-    """Other texts than addresses that stand in other columns as well (the business's name as a sender) say
-    nothing about anybody."""
+    """Texts, not addresses, that are in other columns too (the business as sender) name nobody."""
     people = people_of(rough_night.home)
     assert len({text for text in people if "@" in text}) > 50
     assert len({text for text in people if "@" not in text}) > 100

@@ -257,8 +257,7 @@ def test_the_report_is_a_click_away_from_its_asset(tab: Browser, ui: Ui) -> None
 
 @needs_browser
 def test_the_attacks_reach_a_server_that_is_not_guarded(tab: Browser, elsewhere: Elsewhere) -> None:
-    """All but JSON, which a browser sends to another address only with permission: else the next test would
-    show nothing."""
+    """All but JSON, which a browser sends elsewhere only with permission: else the next test is empty."""
     tab.open(f"http://localhost:{elsewhere.port}/")
     ways = attack(tab, f"http://127.0.0.1:{elsewhere.port}", "control").keys()
 

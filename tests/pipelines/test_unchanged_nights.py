@@ -1,5 +1,4 @@
-"""What Dagster hears of nights: everything of the first, of the others what changed, and what it shows nothing
-or a failed check of."""
+"""What Dagster hears of nights: all of the first, then changes, and checks that fail or show nothing."""
 
 from __future__ import annotations
 

@@ -132,8 +132,7 @@ def test_the_ui_and_programs_of_this_machine_are_answered(name: str) -> None:
 
 @given(st.sampled_from(HOSTS) | st.text(st.characters(max_codepoint=255)), requests, others)
 def test_another_host_is_refused(host: str, request: dict[str, str], more: Headers) -> None:
-    """Whatever else is right: after its address was pointed here, a page's requests are those of its own
-    origin."""
+    """After its address was pointed here, a page's requests are those of its own origin."""
     assume(host.strip().lower() not in OURS)
     assert refused([("Host", host), ("Origin", f"http://{host}"), *more], **request)
     assert refused([("Host", host), *more], **request)
@@ -147,8 +146,7 @@ def test_another_host_is_refused(host: str, request: dict[str, str], more: Heade
     others,
 )
 def test_another_origin_is_refused(origin: str, host: str, request: dict[str, str], more: Headers) -> None:
-    """Our other name included: what is served there may be somebody else's (`localhost` has two
-    addresses)."""
+    """Our other name included: it may serve somebody else's page (`localhost` has two addresses)."""
     assume(origin.strip().lower() != f"http://{host}")
     assert refused([("Host", host), ("Origin", origin), *more], **request)
     other = next(name for name in OURS if name != host)

@@ -1,5 +1,4 @@
-"""PostgreSQL and Redis of this machine, and an object storage that is simulated; `make test-services` runs
-what needs them."""
+"""PostgreSQL and Redis of this machine, and a simulated object storage, for `make test-services`."""
 
 from __future__ import annotations
 

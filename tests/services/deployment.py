@@ -179,8 +179,7 @@ class Deployment:
             return cursor.fetchall()
 
     def statuses(self, shard: str) -> dict[str, str]:
-        """The shard's runs, oldest first, but for those of which whoever launched them was told that they could
-        not be."""
+        """The shard's runs, oldest first, without those whose launch was reported as failed."""
         return dict(
             self.select(
                 "select run_id, status from runs join run_tags using (run_id) where key = %s and value = %s "

@@ -1,5 +1,4 @@
-"""Code server, daemon and web server on PostgreSQL: the schedule fires a run per shard, and one that is
-killed is made up for."""
+"""Code server, daemon and web server on PostgreSQL: a run per shard, and a killed one is made up for."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def database(postgres: str) -> Iterator[str]:
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Iterator[dict[str, list[Sandbox]]]:
-    """Three accounts in each of two shards; those of the shards are alike, so that one tells how the other
-    should have ended."""
+    """Three accounts in each of two shards, which are alike: one tells how the other should have ended."""
     tables = []
     with ExitStack() as stack:
         found: dict[str, list[Sandbox]] = {}

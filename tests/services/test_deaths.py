@@ -1,5 +1,4 @@
-"""One kill of the matrix (`tests.attack.deaths` has all): the run is made up for, and nothing is lost or
-doubled."""
+"""One kill of the matrix (`tests.attack.deaths` has all): nothing is lost or doubled."""
 
 from __future__ import annotations
 

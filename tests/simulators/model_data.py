@@ -84,8 +84,7 @@ _TEXT = "%Y-%m-%d %I:%M %p"
 
 
 def _timelines(contacts: int, events: int) -> list[str]:
-    """Messages, openings and clicks fall off steeply: most contacts open nothing. Dates are local text, as
-    the service writes them."""
+    """Messages, openings and clicks fall off steeply: most contacts open nothing. Dates are local text."""
     zone = "case when account = 'harbor' then 'America/New_York' else 'Europe/Berlin' end"
     local = f"strftime(timezone({zone}, {{}}), '{_TEXT}')"
     details = f"""json_array(
@@ -168,8 +167,7 @@ def _others(contacts: int) -> list[str]:
 
 
 def a_night_later(path: Path) -> None:
-    """1 % of the contacts change: other statuses, new events and visits, a few new and a few deleted
-    contacts."""
+    """1 % of the contacts change: statuses, events and visits, a few new and deleted contacts."""
     moment = f"({_NOW} + interval 1 day)"
     details = """json_array(json_object('key', 'subject', 'value', 'Subject 239'),
         json_object('key', 'send-date', 'value', '2026-11-20 03:00 PM'), json_object('key', 'open-date', 'value', '2026-11-20 04:00 PM'),

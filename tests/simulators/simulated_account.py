@@ -63,8 +63,7 @@ class Mailing:
 
 @dataclass
 class SimulatedAccount:
-    """Contacts by position. `changes` are new or changed entries of timelines; `rows` of the listing;
-    `pushes` our own writes."""
+    """Contacts by position. `changes`: entries of timelines; `rows`: the listing; `pushes`: our writes."""
 
     registered: Floats
     listed: Ints  # the list's number
@@ -111,8 +110,7 @@ class _People:
 
 
 def _rows(rng: np.random.Generator, people: _People, inactive: Floats, nights: int) -> Moments:
-    """The listing's entries change with the status, and with the field "Last Visit", which no timeline shows:
-    false alarms."""
+    """The listing changes with the status, and with "Last Visit", which no timeline shows: false alarms."""
     period = rng.integers(20, 147, len(people))
     phase = rng.uniform(0, period)
     visits = [(phase + period * turn) for turn in range(nights // 20 + 1)]
@@ -170,8 +168,7 @@ def segment_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAcco
 def _mailing(
     rng: np.random.Generator, people: _People, inactive: Floats, sent: float, lists: Sequence[int]
 ) -> tuple[Mailing, list[tuple[Ints, Floats]]]:
-    """A mailing to lists, with everything that it makes happen. Delays are the sandbox's: half within an hour
-    and a half."""
+    """A mailing to lists with all its effects. Delays are the sandbox's: half within 1.5 hours."""
     got = np.flatnonzero(np.isin(people.listed, lists) & (people.registered < sent) & (inactive > sent))
     characters = people.character[got]
     is_opened = rng.random(len(got)) < _OPENS[characters]

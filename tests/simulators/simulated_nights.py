@@ -25,8 +25,7 @@ _AT = pa.timestamp("us", "UTC")
 
 @dataclass
 class Warehouse:
-    """What is known after some nights; times in unix seconds, NaN for never. `missed`: the first change that
-    was not asked since."""
+    """What is known after some nights; unix seconds, NaN for never. `missed`: the first unasked change."""
 
     asked: Floats
     missed: Floats

@@ -1,5 +1,4 @@
-"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and everybody else as they
-were."""
+"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and others untouched."""
 
 from __future__ import annotations
 

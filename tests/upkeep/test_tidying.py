@@ -1,5 +1,4 @@
-"""Behind a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; what goes wrong is no
-failure."""
+"""After a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; errors are no failure."""
 
 from __future__ import annotations
 

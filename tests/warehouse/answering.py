@@ -54,8 +54,7 @@ class Home:
         clock_ahead: float = 0,
         **params: Any,
     ) -> Response:
-        """An archived answer whose payload is `data`, asked `minutes` after START, with the clock so many
-        minutes ahead."""
+        """An archived answer with payload `data`, asked `minutes` after START by a clock that far ahead."""
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
         question: Call = operation.bind(**params)
         asked_at = START + dt.timedelta(minutes=minutes)

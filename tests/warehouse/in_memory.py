@@ -1,5 +1,4 @@
-"""Tables in memory, for properties of any sequence of loads: each example is a transaction that the next one
-rolls back."""
+"""Tables in memory, for properties of any sequence of loads: each example is rolled back by the next."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_wh
 
 
 def test_tests_and_models_say_no_more_than_the_runner_obeys() -> None:
-    """Of dbt's settings for tests it knows `severity` and `where`, of tests generic ones in a model's yml, of
-    materializations three."""
+    """Of dbt: `severity` and `where` for tests, generic tests in a model's yml, three materializations."""
     texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "models").rglob("*.yml")]
     assert not re.findall(r"\b(warn_if|error_if|fail_calc|limit|store_failures)\s*:", "\n".join(texts))
     assert {path.parent.name for path in (PROJECT / "tests").rglob("*.sql")} == {"generic"}

@@ -1,5 +1,4 @@
-"""DuckDB's error texts are read in one module, for a version that is named here: a new one has to be looked
-at before it is used."""
+"""DuckDB's error texts are read in one module, for the version here: look before taking a new one."""
 
 from __future__ import annotations
 

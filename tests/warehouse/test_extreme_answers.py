@@ -1,5 +1,4 @@
-"""The most that JSON can say, in every place of every answer: judged by an error of the tree, or read and
-staged, entry by entry."""
+"""The most that JSON can say, in every place of every answer: judged by the tree, or staged."""
 
 from __future__ import annotations
 

@@ -19,15 +19,13 @@ from warehouse.schema import columns_of, ensure_schema
 
 
 class _Origins(Reading):
-    """Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes
-    from."""
+    """What is counted, chosen or ordered counts as used: that is where a figure comes from."""
 
     tells_nothing, chooses = (), {}
 
 
 def made_of(models: Iterable[Node], types: Types) -> Derived:
-    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
-    made of, as far as known."""
+    """Model → column → the columns (`schema.table.column`) that its value is made of, as far as known."""
     known = {
         relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
         for relation, columns in types.items()
@@ -43,8 +41,7 @@ def made_of(models: Iterable[Node], types: Types) -> Derived:
 
 
 def lineage_json(path: Path) -> str:
-    """The text of `lineage.json`: a line per table, so that a change is seen. `path`: where a warehouse
-    without rows may be made."""
+    """The text of `lineage.json`, a line per table. `path`: where to make a warehouse without rows."""
     with open_database(path) as connection:
         ensure_schema(connection)
     build_models(path)

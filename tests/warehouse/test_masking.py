@@ -1,5 +1,4 @@
-"""What becomes of personal data: stable and keyed hashes, nothing at all, and addresses within other
-texts."""
+"""What becomes of personal data: stable and keyed hashes, nothing, and addresses in other texts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Building the models: what is kept and what is made anew, what is said when something is wrong. What the
-marts say: `marts/`."""
+"""Building the models: what is kept and what is rebuilt, and messages. What the marts say: `marts/`."""
 
 from __future__ import annotations
 
@@ -324,8 +323,7 @@ def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> N
 
 @pytest.mark.slow
 def test_calculations_with_judgement_hold_on_worked_examples(path: Path) -> None:
-    """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the
-    models."""
+    """dbt's unit tests, beside the models: rates without a denominator, windows, tiers, missing nights."""
     assert len(_dbt(path, "test", "--select", "test_type:unit")) > 10
 
 
@@ -399,8 +397,7 @@ def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path
 
 
 def _changes(path: Path, random: Random, night: int) -> Iterator[str]:
-    """What loads may do to a few tables, at random: rows change, go and come back, and are found as they
-    were."""
+    """What loads may do to a few tables, at random: rows change, go, come back, and are found again."""
     moment = f"timestamptz '2026-11-20 02:00+00' + interval {night} day"
     tables_of = (
         "select table_name from duckdb_columns() where schema_name = 'source' and column_name = "

@@ -1,5 +1,4 @@
-"""The models read moments in details exactly as the loading reads them elsewhere, in every form of
-observation 21."""
+"""The models read moments in details exactly as the loading does, in every form of observation 21."""
 
 from __future__ import annotations
 

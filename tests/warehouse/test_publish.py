@@ -1,5 +1,4 @@
-"""The published file: what is in it, that it is whole or not there, that nobody waits for anybody, and going
-back."""
+"""The published file: its content, that it is whole or absent, that nobody waits, and going back."""
 
 from __future__ import annotations
 

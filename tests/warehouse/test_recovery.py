@@ -1,5 +1,4 @@
-"""Loads are logged before they are applied, applied once, and not lost when the program is killed in
-between."""
+"""Loads are logged before they are applied, applied once, and survive a kill in between."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ def test_a_file_and_its_rows_come_together_or_not_at_all(home: Home, monkeypatch
 
 
 def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int) -> set[int]:
-    """What is learnt from these refusals of p0@…, p1@…, the first of whom have coupons, beside so many proper
-    responses."""
+    """What is learnt from refusals of p0@…, p1@…, the first of whom have coupons, beside responses."""
     requests = [(f"p{number}@example.com", "refused", code) for number, code in enumerate(codes)]
     requests += [(f"q{number}@example.com", "ok", None) for number in range(answered)]
     with home.warehouse.open_for_writing() as connection:

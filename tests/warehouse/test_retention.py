@@ -39,8 +39,7 @@ def later(days: int) -> dt.datetime:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nights of everything in March, a checkpoint of April 10, and one timeline in May that says what it said
-    in March."""
+    """Nights of everything in March, a checkpoint of April 10, and one unchanged timeline in May."""
     home = Home(tmp_path_factory.mktemp("filled"))
     with home.kept_open():
         fill(home, 2)

@@ -1,5 +1,4 @@
-"""What the warehouse knows is asked for many contacts at once, of one account, and nothing is claimed that
-was not read."""
+"""What the warehouse knows, asked for many contacts of one account; nothing unread is claimed."""
 
 from __future__ import annotations
 

@@ -84,8 +84,7 @@ def changes(desk: Desk) -> int:
 
 
 def raised(desk: Desk, since: int = 0) -> list[tuple[str, int]]:
-    """Whom a write has made active on which list, though somebody with the address was something else
-    there."""
+    """Whom a write made active on which list, though the address was something else there."""
     found = desk.control("statuses", since=since)["items"]
     return [
         (one["email"], one["list_id"])
@@ -123,8 +122,7 @@ def push(desk: Desk, known: Known, *rows: Mapping[str, Any], **options: Any) -> 
     ],
 )
 def test_whoever_leaves_stays_away(make_desk: MakeDesk, when: str, how: str, required: str) -> None:
-    """An old export that says active for everybody, and has a new city; some services want a status with
-    everything."""
+    """An old export that says active for everybody, with a new city; some services want a status."""
     desk, known, email = make_desk(switches={"required": required}), Account.empty(), "ann@example.com"
     row = {"email": email, "list": "News", "status": "active", "City": "Bath"}
     joined(desk, email)

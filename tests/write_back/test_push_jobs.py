@@ -1,5 +1,4 @@
-"""Pushes as Dagster runs them: a dry run by default, steps that go on where they ended, failures that count,
-nothing personal shown."""
+"""Pushes as Dagster runs them: dry by default, resumable steps, counted failures, nothing personal."""
 
 from __future__ import annotations
 

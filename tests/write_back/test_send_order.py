@@ -83,8 +83,7 @@ def test_of_two_that_turn_out_to_touch_the_same_the_second_is_handed_out_once_th
 
 
 def test_one_of_an_earlier_run_that_holds_its_contact_may_go_though_others_stand_before_it() -> None:
-    """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the
-    first."""
+    """Its outcome was unknown, and it is sent again; the first waits for it, and it for nobody."""
     schedule = Schedule()
     schedule.add_item(1, ["same person"])
     schedule.add_item(2, ["same person"], is_ready=False)

@@ -1,5 +1,4 @@
-"""Whatever gets lost on the way: each activity arrives once, everything else ends as intended, and nothing is
-sent in vain."""
+"""Whatever gets lost: each activity arrives once, everything ends as intended, nothing is sent in vain."""
 
 from __future__ import annotations
 

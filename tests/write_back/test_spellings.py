@@ -1,5 +1,4 @@
-"""A row of a push is about the contacts with its address, however either is spelled, and about nobody
-else."""
+"""A row of a push is about the contacts with its address, however spelled, and nobody else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Activities are recognized in every form of a timeline, counted one by one, and sent exactly once whatever
-gets lost."""
+"""Activities are recognized in every form of a timeline, counted, and sent exactly once."""
 
 from __future__ import annotations
 
@@ -144,8 +143,7 @@ def test_seconds_tell_two_activities_of_one_minute_apart() -> None:
 
 
 def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
-    """Where only minutes are shown, the unknown one must not take the other one's entry, however much it
-    looks like its own."""
+    """Where only minutes are shown, the unknown one must not take the other's entry, however alike."""
     unknown, done = (
         SoughtActivity(1, SAID, NOON.replace(second=0), AT - 30),
         SoughtActivity(2, SAID, NOON, AT, is_done=True),
@@ -198,8 +196,7 @@ def _as_shown(item: SoughtActivity, form: str) -> TimelineEntry:
 def test_for_any_losses_every_activity_is_sent_exactly_once(
     rows: list[tuple[str, int]], form: str, data: st.DataObject
 ) -> None:
-    """The sending in small: an unknown one is looked for once the queue has settled, and only what is absent
-    is sent again."""
+    """The sending in small: an unknown one is looked for when the queue has settled, and resent if absent."""
     wanted = [
         SoughtActivity(number, text, NOON + dt.timedelta(seconds=plus), AT + plus)
         for number, (text, plus) in enumerate(rows)

@@ -112,8 +112,7 @@ TAKING, KEEPING, LISTED = ("one", "other"), "keeping", "listed"
 
 
 class WantedStates(RuleBasedStateMachine):
-    """Two entries whose tags are taken away again, and that may give the same; one whose tags stay; one of a
-    list."""
+    """Two entries with temporary tags, which may be the same; one whose tags stay; one of a list."""
 
     @initialize(found=st.lists(GROUPS, min_size=3, max_size=3))
     def begin(self, found: list[frozenset[str]]) -> None:
@@ -162,8 +161,7 @@ class WantedStates(RuleBasedStateMachine):
 
     @rule(who=st.sampled_from(PEOPLE))
     def somebody_is_deleted(self, who: str) -> None:
-        """At the service, where no reading shows it: `--resync` is for that. A kept tag that no entry wants
-        then counts as sent before."""
+        """At the service, where no reading shows it (`--resync` does). A kept tag is then sent before."""
         self.lost |= {each for each in self.service.tags if each == (who, KEPT)}
         self.service.tags = {each for each in self.service.tags if each[0] != who}
         self.service.cities.pop(who, None)
@@ -239,8 +237,7 @@ class WantedStates(RuleBasedStateMachine):
         )
     )
     def quiet_runs(self, changes: list[tuple[str, frozenset[str], str]]) -> None:
-        """Nothing is refused, nobody dies, and what was refused is tried again; then entries change one by
-        one."""
+        """Nothing is refused, nobody dies, refusals are tried again; then entries change one by one."""
         self.service.refusing = frozenset()
         with open_outbox(self.settings.home) as outbox:
             outbox.recover_sent("main")

@@ -31,8 +31,7 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
 
 
 def active(days_before: Sequence[Collection[int]]) -> np.ndarray:
-    """For each, on which days before today there was something of its own, as `Candidates.active` has
-    them."""
+    """For each, the days before today on which it had something new, as `Candidates.active` has them."""
     words = [sum(1 << int(day) for day in set(days)) for days in days_before]
     return np.array([[word % 2**64 for word in words], [word >> 64 for word in words]], np.uint64)
 

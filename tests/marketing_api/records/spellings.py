@@ -42,8 +42,7 @@ _ODD = (
 
 @dataclass(frozen=True)
 class Reader:
-    """`spell`: a text and what it means; `twist`: a text that means nothing to this reader; `says`: whether a
-    text means a value."""
+    """`spell`: a text and its meaning; `twist`: one without meaning; `says`: whether a text means a value."""
 
     name: str
     read: Callable[[str], Any]
@@ -53,8 +52,7 @@ class Reader:
 
 
 def check(reader: Reader, count: int, seed: int) -> Iterator[str]:
-    """Faults over `count` generated texts: two fifths spelled, one fifth near misses, two fifths changed or
-    random."""
+    """Faults over `count` texts: two fifths spelled, one fifth near misses, two fifths changed or random."""
     rng = random.Random(f"{reader.name} {seed}")
     for number in range(count):
         kind = number % 5
@@ -116,8 +114,7 @@ def blanks(rng: Rng, text: str) -> str:
 
 
 def number_in(text: str) -> Fraction | None:
-    """The number that a text is by the rules of the service's country, digit by digit; None when it is
-    none."""
+    """The number that a text is in the service's country, digit by digit; None when it is none."""
     text = text.strip()
     negative, text = text[:1] == "-", text[1:] if text[:1] in ("+", "-") else text
     whole, point, fraction = text.partition(".")

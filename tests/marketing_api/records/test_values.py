@@ -118,8 +118,7 @@ def test_local_times_come_back_in_their_zone(local: dt.datetime) -> None:
 
 
 def clock_changes(zone: dt.tzinfo) -> Iterator[tuple[dt.datetime, dt.timedelta, dt.timedelta]]:
-    """Every change of the zone's clocks in 15 years, to the minute: when, and how far they were ahead of UTC
-    before and after."""
+    """Every change of the zone's clocks in 15 years: when, and their offsets before and after."""
     week, at = dt.timedelta(days=6), dt.datetime(2011, 11, 1, tzinfo=dt.UTC)
     while at < dt.datetime(2026, 12, 1, tzinfo=dt.UTC):
         low, high = at, at + week

@@ -1,5 +1,4 @@
-"""The account at any moment: the same from the same origin, and consistent with itself whichever way it is
-asked."""
+"""The account at any moment: the same from the same origin, and consistent however it is asked."""
 
 from __future__ import annotations
 

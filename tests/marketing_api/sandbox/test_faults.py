@@ -1,5 +1,4 @@
-"""Faults come about as often as asked, at the same requests for the same seed, and with the effect they
-declare."""
+"""Faults come as often as asked, at the same requests for the same seed, with the declared effect."""
 
 from __future__ import annotations
 

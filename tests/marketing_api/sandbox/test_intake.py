@@ -1,5 +1,4 @@
-"""How requests are read: paths, names, places of parameters and key, and what is refused (observations
-1, 9 to 13)."""
+"""How requests are read: paths, names, places of parameters and key, refusals (observations 1, 9 to 13)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A listing shows each contact as it is shown singly, whatever the style, size and moment, and pages join
-without loss."""
+"""A listing shows each contact as it is shown singly, in any style, size and moment; pages lose nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The server on its socket: keep-alive, delays, mishaps, streaming, control paths, and how it starts and
-ends."""
+"""The server on its socket: keep-alive, delays, mishaps, streaming, control paths, start and end."""
 
 from __future__ import annotations
 

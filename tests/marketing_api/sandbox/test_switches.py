@@ -1,5 +1,4 @@
-"""Each switch changes what it says, and nothing says so by default. A case for each whose effect takes more
-than a look at every answer."""
+"""Each switch changes what it says, and nothing by default. A case for each with a larger effect."""
 
 from __future__ import annotations
 
@@ -124,8 +123,7 @@ def rate_limit_after(ask: Asking) -> Any:
 
 @case("sending", added=("Sent", "Scheduled", "Scheduled"), edited=("Draft", "Scheduled", "Scheduled"))
 def sending(ask: Asking) -> Any:
-    """The status of a campaign that was added to be sent; of one edited, and one added, to be sent tomorrow
-    (row 34)."""
+    """The status of a campaign that was added to be sent, edited, and added to be sent tomorrow (row 34)."""
     texts = {
         "name": "n",
         "subject": "Unmistakable",
@@ -148,8 +146,7 @@ def sending(ask: Asking) -> Any:
 
 @case("delete-everywhere", off=1004, on=0)
 def delete_everywhere(ask: Asking) -> Any:
-    """How many entries an address on two lists keeps when it is deleted without saying from which (row
-    35)."""
+    """How many entries an address on two lists keeps when it is deleted without a list (row 35)."""
     ids = [
         ask.data("emailmarketing/addcontact", email="two@example.com", listid=where, status=1)["id"]
         for where in (1801, 1814)
@@ -165,8 +162,7 @@ def delete_everywhere(ask: Asking) -> Any:
 
 @case("calendar-words", off=[1004, 1004, None], on=[None, None, None])
 def calendar_words(ask: Asking) -> Any:
-    """Ranges as public clients send them (row 37); all ask for everything, and where they are taken, all get
-    it."""
+    """Ranges as public clients send them (row 37); all ask for everything, and get it where accepted."""
     ranges = (("2025-01-01 00:00:00", "2027-12-31 23:59:59"), ("none", "none"), ("01/01/1971", "12/31/2999"))
     codes: list[int | None] = []
     counts = set()

@@ -56,8 +56,7 @@ def body_of(row: Row) -> bytes:
 
 @st.composite
 def archives(draw: st.DrawFn) -> tuple[list[Row], list[set[int]]]:
-    """Rows, of which some refer to an earlier one with a body; and which of them each file has, some of them
-    several files."""
+    """Rows, some of which refer to an earlier one with a body; and which rows each file has."""
     made: dict[int, Row] = {}
     for number in sorted(draw(st.sets(NUMBERS, min_size=1))):
         own = [earlier for earlier, each in made.items() if each.bytes and each.body_ref is None]

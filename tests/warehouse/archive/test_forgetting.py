@@ -30,8 +30,7 @@ def contact(number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def full(root: Path, spool: Path) -> Path:
-    """Three nights: a listing too large for a row, timelines that stay the same, refusals, a coupon; and what
-    a killed run left."""
+    """Three nights: a listing too large for a row, unchanged timelines, refusals, a coupon, a killed run."""
     people = [contact(number) for number in range(1, 40)]
     for _ in range(3):
         with Archive(root, full_rows=30) as archive:

@@ -34,8 +34,7 @@ def test_what_was_recorded_survives_a_power_loss(root: Path) -> None:
 
 @contextlib.contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """The system refuses to let files grow beyond `size` bytes, in the midst of a write, as on a full
-    disk."""
+    """The system refuses to let files grow beyond `size` bytes, amid a write, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -114,8 +113,7 @@ def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) ->
 
 @pytest.mark.slow
 def test_memory_stays_flat_with_a_large_body(root: Path, tmp_path: Path) -> None:
-    """In a process of its own; anonymous memory only, since the pages of mapped files are the system's to
-    drop."""
+    """In its own process; anonymous memory only: the system drops pages of mapped files when it wants."""
     spool = tmp_path / "spool.json"
     with spool.open("wb") as file:
         file.write(b'{"response":{"data":{"items":[0')

@@ -1,5 +1,4 @@
-"""A row counts as gone only where a whole, well-formed answer proves it: whatever else an answer says,
-nothing is marked as deleted."""
+"""A row counts as gone only where a whole, well-formed answer proves it: nothing else marks it deleted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""One person is one person wherever their address comes from and however it is written there; two people stay
-two."""
+"""One person is one person wherever their address comes from and however it is written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Rows that several operations contribute to, and whose details are asked only when they are new or
-changed."""
+"""Rows of several operations, whose details are asked only when they are new or changed."""
 
 from __future__ import annotations
 

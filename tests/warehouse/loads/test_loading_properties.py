@@ -1,5 +1,4 @@
-"""What holds for any sequence of loads: twice equals once, pages may come in any order, nothing received is
-lost."""
+"""For any sequence of loads: twice equals once, pages come in any order, nothing is lost."""
 
 from __future__ import annotations
 

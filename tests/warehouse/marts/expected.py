@@ -22,8 +22,7 @@ Found = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Source:
-    """The `source` and `sync` tables, the time zones of the accounts, and the clock of the queries, which
-    stands still."""
+    """The `source` and `sync` tables, the time zones of the accounts, and the queries' fixed clock."""
 
     source: Mapping[str, pd.DataFrame]
     sync: Mapping[str, pd.DataFrame]

@@ -173,8 +173,7 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
 
 
 def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float | None) -> bool | None:
-    """Whether a stated percentage is more than a point off both shares that its count may be; None when none
-    is to compare."""
+    """Whether a stated percentage is over a point off both shares of its count; None without one."""
     verdicts = []
     for count, percent in ((last[name], last[name.replace("_count", "_percent")]) for name in _COUNTS):
         shares = [100 * count / whole for whole in (delivered, sent) if count is not None and whole]

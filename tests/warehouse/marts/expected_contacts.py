@@ -204,8 +204,7 @@ def _told(
 
 
 def _is_quick(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> bool | None:
-    """In the minute of the sending or the next one; openings are told to the minute. Unknown when it lies
-    before the sending."""
+    """In the minute of the sending or the next. Unknown when it lies before the sending."""
     if sent_at is None or opened_at is None:
         return None
     minutes = int(opened_at.timestamp() // 60) - int(sent_at.timestamp() // 60)

@@ -1,5 +1,4 @@
-"""How addresses react, arrive, registered and use coupons, and what automations do, worked out without
-SQL."""
+"""How addresses react, arrive, register and use coupons, and automations, without SQL."""
 
 from __future__ import annotations
 

@@ -105,8 +105,7 @@ class Readings:
 
 @once
 def list_growth_daily(source: Source) -> Found:
-    """Of a warehouse whose models are built for the first time: of what was gone and came back only the last
-    is known."""
+    """Of models that are built for the first time: only the last return of a contact is known."""
     contacts = grouped(source.rows("contacts", deleted=True), "account")
     return [row for (account,), rows in contacts.items() for row in _growth(Readings(source, account), rows)]
 
@@ -153,8 +152,7 @@ def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
 def _cross(
     flows: dict[tuple[int, dt.date], Counter[str]], day: dt.date, came: list[Crossing], went: list[Crossing]
 ) -> None:
-    """What arrivals and departures of one day are: moves, or nothing where a list has the same person as
-    before."""
+    """What a day's arrivals and departures are: moves, or nothing for the same person in one list."""
     kinds = dict.fromkeys(came, "joined_count") | dict.fromkeys(went, "left_count")
     arrivals = set(came)
     for number, person in enumerate(_PERSONS):

@@ -1,5 +1,4 @@
-"""When addresses began to react, were lost and came back, worked out without SQL: day by day, as somebody
-would who watches."""
+"""When addresses began to react, were lost and came back, without SQL: day by day."""
 
 from __future__ import annotations
 

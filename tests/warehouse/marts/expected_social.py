@@ -12,8 +12,7 @@ _STOPS = ".,;:!?)]'"
 
 
 def post_links(source: Source) -> dict[tuple[str, int, str], set[int]]:
-    """(account, post, network) → links in its text: words are cut at blanks and brackets, and lose the stops
-    at their end."""
+    """(account, post, network) → links in its text: words cut at blanks and brackets, without stops."""
     urls = {(row["account"], row["short_url"]): row["link_id"] for row in source.rows("social_links")}
     found: dict[tuple[str, int, str], set[int]] = {}
     for post in source.rows("social_posts"):
@@ -65,8 +64,7 @@ def social_link_performance(source: Source) -> Found:
 
 
 def read_completely(source: Source, account: str) -> dt.date | None:
-    """The day of the last answer about links, when nothing is missing from it: whatever it does not name was
-    not clicked."""
+    """The day of the last complete answer about links: links it does not name were not clicked."""
     is_table = {"account": account, "table_name": "social_link_clicks"}.items()
     scopes = [row for row in source.rows("sync.coverage") if is_table <= row.items()]
     if not scopes or any(is_table <= row.items() for row in source.rows("sync.rejected_records")):
@@ -160,8 +158,7 @@ def social_post_performance(source: Source) -> Found:
 
 
 def link_changes(source: Source) -> Found:
-    """Clicks of each link and network since its last total; of one that appears later, since the account's
-    night before."""
+    """Clicks of each link and network since its last total; of a later one, since the night before."""
     rows = source.rows("social_link_clicks")
     nights = {
         account: sorted({row["observed_on"] for row in some})

@@ -100,8 +100,7 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
 
 
 def _stated(made: Made, count: int, whole: int) -> float | None:
-    """The percentage beside a count: rounded or cut off, now and then missing, over 100 or of something
-    else."""
+    """The percentage beside a count: rounded or cut, now and then missing, over 100 or wrong."""
     share = 100 * count / whole if whole else 0.0
     return made.draw.choices(
         [round(share, 2), float(int(share)), None, 366.67, share / 2], (80, 10, 5, 2, 3)

@@ -79,8 +79,7 @@ def _mails(made: Made, contact_id: int) -> list[Row]:
 
 
 def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
-    """Somebody whom a night after the first showed, and what another night showed of it: gone, moved, or
-    there under another id."""
+    """A contact of a later night, and what another night showed: gone, moved, or under another id."""
     list_id, day = made.draw.choice((*_LISTS, _LATER_LIST)), made.draw.randint(1, 11)
     target = made.draw.choice([one for one in _LISTS if one != list_id])
     email = f"comer{contact_id}@example.com" if made.chance(0.95) else None
@@ -187,8 +186,7 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
 
 
 def _automation(made: Made, contact_id: int, number: int, kind: str | None, triggered_at: dt.datetime) -> Row:
-    """Of some neither the moment nor the details are told; text messages have no subject and no opening, and
-    few of them a click."""
+    """Some have neither moment nor details; text messages have no subject or opening and few a click."""
     minutes = made.draw.choice([0, 1, made.draw.randint(2, 5000)])
     opened_at = triggered_at + dt.timedelta(minutes=minutes) if made.chance(0.5) else None
     clicked_at = opened_at + dt.timedelta(minutes=7) if opened_at and made.chance(0.4) else None

@@ -1,5 +1,4 @@
-"""Conversion goals of a made-up account. Nothing is drawn: the links are those of its campaigns and
-visits."""
+"""Conversion goals of a made-up account; the links are those of its campaigns and visits."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ _ANY, _ALL = "Any of the links is clicked", "All of the links are clicked"
 
 
 def goal_rows(made: Made) -> dict[str, list[Row]]:
-    """Reached by one link, by all of several (in other spellings), by none that anybody saw, and by what is
-    no link."""
+    """Reached by one link, by all of several (in other spellings), by none, and by what is no link."""
     clicked = {"type": "Event Triggered", "event_type": "Link(s) Clicked"}
     some: list[Row] = [
         {

@@ -83,8 +83,7 @@ def _direct(made: Made) -> list[Row]:
 
 
 def _online(made: Made) -> list[Row]:
-    """Near the edges of days, so that the zone matters; some without a rating or a date, one from a wrong
-    clock."""
+    """Near the edges of days, so the zone matters; some without rating or date, one from a wrong clock."""
     return [
         made.row(
             review_key=f"r{number}",

@@ -30,8 +30,7 @@ def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
 
 
 def _pushed(made: Made) -> Iterator[Row]:
-    """To those who left reviews, by contact and by address; not all of it arrived, and not all are
-    activities."""
+    """To people who left reviews, by contact and address; not all arrived, not all are activities."""
     for number in range(24):
         contact_id, told = 30_000 + 4 * (number // 2), made.moment(number * 4)
         who = {"contact_id": contact_id} if number % 3 else {"email": f"Comer{contact_id}@example.com"}
@@ -84,8 +83,7 @@ def _range(made: Made, name: str, back: int) -> Row:
 
 
 def _readings(made: Made) -> Iterator[Row]:
-    """Of each list on most nights; one list could not be read completely at first, and the account was in
-    another time zone."""
+    """Of each list on most nights; one list was incomplete at first, and the zone was another."""
     for back in [NIGHTS, *(night for night in range(NIGHTS - 1, -1, -1) if made.chance(0.9))]:
         for list_id in (1, 2, 3, 4, 5):
             if list_id < 5 or back <= 12:

@@ -26,8 +26,7 @@ class Made:
     contacts: int
 
     def row(self, **values: object) -> Row:
-        """A row of the account, with the times that the loading writes: seen for the first time when the
-        nights began."""
+        """A row of the account with the times of loading: first seen when the nights began."""
         began = NOW - dt.timedelta(days=NIGHTS)
         return {
             "account": self.account,

@@ -39,8 +39,7 @@ def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
 
 
 def write(path: Path, rows: Rows) -> None:
-    """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are
-    empty."""
+    """A warehouse with these rows and the normal forms of their addresses; other tables are empty."""
     with open_database(path) as connection:
         ensure_schema(connection)
         for name, some in rows.items():

@@ -20,8 +20,7 @@ _SPANS = {"joined_count": "list", "left_count": "list", "social_click_change": "
 
 
 def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFrame:
-    """What the mart makes of the accounts' days: account, day_on, any of FIGURES and days covered; and of a
-    campaign of the first."""
+    """What the mart makes of days (account, day_on, any of FIGURES, days covered) and a campaign."""
     node = next(
         node
         for node in ModelSettings().list_nodes()
@@ -59,8 +58,7 @@ def days_of(account: str, name: str, values: Iterable[float | None], **more: obj
 
 
 def test_a_day_is_compared_with_the_same_weekday_before() -> None:
-    """Thursdays have 10, all others 100: yesterday, a Thursday, had 60. The band: (√10.375 ± 2)² - 0.375, as
-    roots vary by ½ at least."""
+    """Thursdays have 10, other days 100; yesterday's had 60. The band: (√10.375 ± 2)² - 0.375."""
     values: list[float | None] = [10 if ago % 7 == 1 else 100 for ago in range(92, 0, -1)]
     values[-1] = 60
     (found,) = anomalies(days_of("main", "view_count", values)).to_dict("records")

@@ -1,5 +1,4 @@
-"""Every mart over a handful of rows, against rows that were worked out by hand (`by_hand` has what they are
-made from)."""
+"""Every mart over a handful of rows (`by_hand`), against rows that were worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A name means one thing: windows span exactly the days they say, a rate of one name has one denominator in
-every mart."""
+"""A name means one thing: windows have exactly the days they say, a rate one denominator everywhere."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ _CLICKED = '[{"key": "subject", "value": "x"}, {"key": "links-clicked", "value":
 
 
 def edges(account: str) -> dict[str, list[Row]]:
-    """On every local day an event in its first moment and one in its last; totals that grow with the number
-    of the day."""
+    """Events in the first and last moment of every local day; totals that grow with the day's number."""
     name, now = ACCOUNTS[account]
     zone = ZoneInfo(name)
     first = now.astimezone(zone).date() - dt.timedelta(days=TODAY)

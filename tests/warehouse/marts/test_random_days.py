@@ -139,8 +139,7 @@ def _live(history: History, number: int) -> None:
 
 
 def _build(folder: Path) -> None:
-    """Keep the versions of contacts after each round of readings over all accounts, and at the end build the
-    marts."""
+    """Keep the versions of contacts after each round of readings, and build the marts at the end."""
     path, histories = folder / "warehouse.duckdb", _histories()
     for number in range(_DAYS * ROUNDS_A_DAY):
         for history in histories:

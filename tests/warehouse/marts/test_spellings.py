@@ -1,5 +1,4 @@
-"""From responses to marts and to a hashed copy, a person is one row however the responses spell their
-address."""
+"""From responses to marts and a hashed copy, a person is one row however the address is spelled."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ _COUNT = 2 * len(SPELLINGS)
 
 
 def fill(home: Home) -> None:
-    """Everybody is on two lists, in two spellings, has a coupon and clicked in a campaign; so is who has
-    nearly the same address."""
+    """Everybody is on two lists, in two spellings, with a coupon and a click; so is a near namesake."""
     home.load([home.answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}})], tables.BUSINESS)
     both = [{"id": 1, "name": "News"}, {"id": 2, "name": "Shop"}]
     home.load(

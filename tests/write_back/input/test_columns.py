@@ -1,5 +1,4 @@
-"""Columns are found by what a person says, then by their names, then by usual spellings, where these leave no
-doubt."""
+"""Columns are found by what a person says, their names, then usual spellings that leave no doubt."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Files of every usual kind become the same rows, numbered as a spreadsheet numbers them; what cannot be read
-is said, never guessed."""
+"""Files of every usual kind become the same rows, numbered as in a spreadsheet; errors are reported."""
 
 from __future__ import annotations
 

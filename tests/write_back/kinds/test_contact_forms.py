@@ -1,5 +1,4 @@
-"""A service that wants a contact sync otherwise than specified gets it so, at the least cost, and nobody is
-subscribed again."""
+"""A service that wants contact syncs in its own way gets them so, and nobody is subscribed again."""
 
 from __future__ import annotations
 

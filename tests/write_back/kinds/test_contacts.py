@@ -1,5 +1,4 @@
-"""A contact is sent when it is new or differs from what is known, once for all lists that need the same, and
-never by guessing."""
+"""A contact is sent when it is new or differs, once for all lists that need the same, without guessing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tags: one request for all tags of a contact and action, nothing that was done before, and the order of rows
-does not matter."""
+"""Tags: one request for all tags of a contact and action, nothing twice, in any order of rows."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import msgspec
 from docs.models import metrics
 from home import output
 from home.settings import VARIABLES
+from marketing_api.operation import Operation, Parameter
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
@@ -37,7 +38,31 @@ _SHARED_COLUMNS = ("account", "extra", "_first_seen_at", "_changed_at", "_delete
 def operations() -> str:
     """Every operation with its parameters."""
     reads = sum(operation.is_read for operation in ALL.values())
-    return _render("operations.md", operations=ALL, reads=reads, areas=AREAS, page_size=PAGE_SIZE)
+    return _render(
+        "operations.md",
+        operations=ALL,
+        reads=reads,
+        areas=AREAS,
+        page_size=PAGE_SIZE,
+        repeats={name: repeated_parameters(operation) for name, operation in ALL.items()},
+    )
+
+
+#: Fewer parameters than these are repeated on the page instead of linked.
+_LONG_LIST = 5
+
+
+def repeated_parameters(operation: Operation) -> tuple[Operation, list[Parameter]] | None:
+    """The first operation with the same last parameters, if it is an earlier one, and these
+    parameters."""
+    for other in ALL.values():
+        if other is operation:
+            return None
+        pairs = zip(reversed(operation.parameters), reversed(other.parameters), strict=False)
+        same = [mine for mine, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        if len(same) >= _LONG_LIST:
+            return other, same[::-1]
+    return None
 
 
 def _schema() -> dict[str, Any]:
@@ -60,6 +85,13 @@ def _field_texts(structure: type[msgspec.Struct]) -> dict[str, str]:
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
         if isinstance(text.value, ast.Constant)
     }
+
+
+def group_fields(properties: Mapping[str, Any]) -> list[tuple[list[str], Any]]:
+    """(fields, their schema): neighbours that mean the same together, whatever their defaults."""
+    meanings = {field: {**how, "default": None} for field, how in properties.items()}
+    groups = groupby(meanings, key=meanings.__getitem__)
+    return [(list(fields), how) for how, fields in groups]
 
 
 def json_schema() -> str:
@@ -269,6 +301,7 @@ def _render(template: str, **values: object) -> str:
     )
     environment.filters |= {
         "linked": link_definition,
+        "grouped": group_fields,
         "listed": list_columns,
         "code": lambda text: f"`{text}`",
         "cell": lambda text: text.replace("|", "\\|").replace("\n", " "),

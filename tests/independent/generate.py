@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 
 from . import texts
@@ -35,17 +35,11 @@ from .account import (
     Webhook,
 )
 from .dates import draw, moment
+from .schema import TABLES
 
 HISTORY_START = dt.date(2015, 1, 1)  # the design's default: nothing older is ever asked for
-ZONES = [
-    "America/New_York",
-    "Europe/Berlin",
-    "Asia/Kolkata",
-    "Australia/Sydney",
-    "America/Los_Angeles",
-    "Pacific/Apia",
-    "UTC",
-]
+ZONES = ["America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Sydney"]
+ZONES += ["America/Los_Angeles", "Pacific/Apia", "UTC"]
 BIG = 10_158_765_432_109_876  # ids beyond 2**53, where a float would lose digits
 
 
@@ -67,19 +61,7 @@ class Sizes:
 
     @staticmethod
     def nothing() -> Sizes:
-        return Sizes(
-            contacts=0,
-            lists=0,
-            campaigns=0,
-            posts=0,
-            links=0,
-            reviews=0,
-            mentions=0,
-            days=0,
-            users=0,
-            goals=0,
-            webhooks=0,
-        )
+        return Sizes(**{size.name: 0 for size in fields(Sizes)})
 
 
 @dataclass
@@ -133,17 +115,9 @@ def account(
 def _reputation(d: Drawing) -> None:
     rng, made = d.rng, d.account
     for number in d.ids(d.sizes.reviews, 100):
-        made.direct_reviews.append(
-            DirectReview(
-                number,
-                d.text.address(number),
-                rng.choice(["", "00123", "+44 20 7946 0000"]),
-                d.past(),
-                d.text.body(),
-                d.text.maybe(),
-                rng.choice(["Good", "Bad"]),
-            )
-        )
+        email, phone = d.text.address(number), rng.choice(["", "00123", "+44 20 7946 0000"])
+        at, *said, rating = d.past(), d.text.body(), d.text.maybe(), rng.choice(["Good", "Bad"])
+        made.direct_reviews.append(DirectReview(number, email, phone, at, *said, rating))
     for review, at in zip(made.direct_reviews, _edges(d), strict=False):
         review.at = at
     _online(d)
@@ -154,22 +128,16 @@ def _reputation(d: Drawing) -> None:
             Mention(rng.choice(polarities), rng.choice(["Facebook", "Yelp", "Twitter"]), on, d.text.body())
         )
     made.mentions += made.mentions[:2]  # two people may say the same on the same day: both count
-    days = {d.past().astimezone(made.zone).date() for _ in range(d.sizes.days)} | (
-        {made.today, HISTORY_START} if d.sizes.days else set()
-    )
+    days = {d.past().astimezone(made.zone).date() for _ in range(d.sizes.days)}
+    days |= {made.today, HISTORY_START} if d.sizes.days else set()
     made.days = [_day(d, on) for on in sorted(days)]
 
 
 def _edges(d: Drawing) -> list[dt.datetime]:
     """The first and last moments of ranges, where a date taken in the wrong zone falls outside."""
     now = (d.account.now - dt.timedelta(minutes=5)).replace(second=0, microsecond=0)
-    return [
-        d.local(2015, 1, 1, 0, 0),
-        d.local(2019, 12, 31, 23, 59),
-        d.local(2020, 1, 1, 0, 0),
-        d.local(2020, 2, 29, 12, 30),
-        now,
-    ]
+    edges = [(2015, 1, 1, 0, 0), (2019, 12, 31, 23, 59), (2020, 1, 1, 0, 0), (2020, 2, 29, 12, 30)]
+    return [*(d.local(*edge) for edge in edges), now]
 
 
 def _online(d: Drawing) -> None:
@@ -181,9 +149,8 @@ def _online(d: Drawing) -> None:
         for _ in range(d.sizes.reviews // 2):
             raw, rating = rng.choice(ratings)
             at = d.past() + dt.timedelta(seconds=rng.randint(0, 59))
-            reviews.append(
-                OnlineReview(d.text.line(2), at, d.text.body(), raw, rating, d.text.link(rng.randint(1, 99)))
-            )
+            username, inquiry, url = d.text.line(2), d.text.body(), d.text.link(rng.randint(1, 99))
+            reviews.append(OnlineReview(username, at, inquiry, raw, rating, url))
         if name == "Yelp":
             reviews += [replace(reviews[0]), replace(reviews[0])]  # true duplicates
         silent = name == "OpenTable"
@@ -192,111 +159,64 @@ def _online(d: Drawing) -> None:
 
 
 def _day(d: Drawing, on: dt.date) -> DayStats:
-    counters = ["twitter", "facebook", "yelp", "foursquare", "googleplus", "pinterest"] + (
-        ["mastodon"] if d.strange else []
-    )
+    counters = ["twitter", "facebook", "yelp", "foursquare", "googleplus", "pinterest"]
+    counters += ["mastodon"] if d.strange else []
     roll, has = d.rng.randint, [d.rng.random() < 0.8 for _ in range(3)]
     mentions = {name: roll(0, 5) for name in counters}
-    return DayStats(
-        on,
-        (roll(0, 9), roll(0, 9)) if has[0] else None,
-        mentions if has[1] else None,
-        roll(0, 500) if has[2] else None,
-    )
+    good_bad = (roll(0, 9), roll(0, 9)) if has[0] else None
+    return DayStats(on, good_bad, mentions if has[1] else None, roll(0, 500) if has[2] else None)
 
 
 def _social(d: Drawing) -> None:
     rng, made = d.rng, d.account
     if not d.sizes.posts and not d.sizes.links:
         return
-    kinds = [
-        ("Facebook", "page"),
-        ("Twitter", "profile"),
-        ("Linkedin", "profile"),
-        ("Linkedin", "company"),
-        ("Pinterest", "board"),
-    ]
+    kinds = [("Facebook", "page"), ("Twitter", "profile"), ("Linkedin", "profile")]
+    kinds += [("Linkedin", "company"), ("Pinterest", "board")]
     kinds += [("Mastodon", "instance"), ("Tiktok", "account")] if d.strange else []
     for network, kind in kinds:
         for number in range(rng.randint(1, 3)):
-            made.profiles.append(
-                Profile(network, kind, str(BIG + rng.randint(0, 10**6) * 3 + number), d.text.line(2), "", "")
-            )
+            profile_id = str(BIG + rng.randint(0, 10**6) * 3 + number)
+            profile = Profile(network, kind, profile_id, d.text.line(2), "", "")
             if kind == "profile":
-                made.profiles[-1] = replace(
-                    made.profiles[-1], name="", screen_name=d.text.line(1), full_name=d.text.line(2)
-                )
+                texts_ = {"screen_name": d.text.line(1), "full_name": d.text.line(2)}
+                profile = replace(profile, name="", **texts_)
+            made.profiles.append(profile)
     if d.strange:  # profile ids are text in the design: some networks have no numbers
         made.profiles.append(
             Profile("Linkedin", "profile", "urn:li:person:a-b_C9", "", "link", "Link Person")
         )
     _posts(d)
+    networks = ["facebook", "twitter", "linkedin", "mastodon" if d.strange else "pinterest"]
     for number in d.ids(d.sizes.links, 40):
-        clicks = {
-            name: rng.randint(1, 50)
-            for name in rng.sample(
-                ["facebook", "twitter", "linkedin", "mastodon" if d.strange else "pinterest"],
-                rng.randint(0, 3),
-            )
-        }
+        clicks = {name: rng.randint(1, 50) for name in rng.sample(networks, rng.randint(0, 3))}
         at = d.past() + dt.timedelta(seconds=rng.randint(0, 59))
-        made.links.append(
-            Link(
-                number,
-                f"https://sho.rt/{number}",
-                d.text.link(number),
-                d.text.body(),
-                at,
-                rng.randint(0, 99),
-                clicks,
-            )
-        )
+        urls = (f"https://sho.rt/{number}", d.text.link(number))
+        made.links.append(Link(number, *urls, d.text.body(), at, rng.randint(0, 99), clicks))
 
 
 def _posts(d: Drawing) -> None:
     rng, made = d.rng, d.account
     networks = ["facebook", "twitter", "linkedin"] + (["mastodon"] if d.strange else [])
     for number in d.ids(d.sizes.posts, 500):
-        future = rng.random() < 0.3
-        at = (
-            d.past()
-            if not future
-            else d.local(
-                *(made.today + dt.timedelta(days=rng.randint(1, 80))).timetuple()[:3], rng.randint(0, 23), 15
-            )
-        )
+        if rng.random() >= 0.3:
+            at = d.past()
+        else:
+            day = made.today + dt.timedelta(days=rng.randint(1, 80))
+            at = d.local(day.year, day.month, day.day, rng.randint(0, 23), 15)
         network = rng.choice(networks)
-        photo = (
-            ("https://img.example.com/t.png", f"https://img.example.com/{number}.png")
-            if rng.random() < 0.4
-            else None
-        )
-        post = Post(
-            number,
-            network,
-            "page",
-            str(BIG + number),
-            d.text.line(2),
-            at,
-            d.text.body(),
-            photo,
-            d.text.line(),
-            f"uid-{number}",
-            "",
-            d.text.line(2),
-        )
+        photo = (f"{_IMAGES}/t.png", f"{_IMAGES}/{number}.png") if rng.random() < 0.4 else None
+        channel, message = ("page", str(BIG + number), d.text.line(2)), d.text.body()
+        details = (d.text.line(), f"uid-{number}", "", d.text.line(2))
+        post = Post(number, network, *channel, at, message, photo, *details)
         made.posts.append(post)
         if rng.random() < 0.25:  # the same number on two networks is two posts: the key has both
-            made.posts.append(
-                replace(
-                    post,
-                    network=rng.choice([name for name in networks if name != network]),
-                    message=d.text.body(),
-                )
-            )
+            other = rng.choice([name for name in networks if name != network])
+            made.posts.append(replace(post, network=other, message=d.text.body()))
     made.posts.sort(key=lambda post: post.at)
 
 
+_IMAGES = "https://img.example.com"
 GROUPS = ["Draft", "Sent", "Sent", "Sent", "Scheduled", "Automation"]
 
 
@@ -305,10 +225,8 @@ def _campaigns(d: Drawing) -> None:
     for number in d.ids(d.sizes.campaigns, 900):
         group = rng.choice(GROUPS)
         sent = group in ("Sent", "Automation")
-        stats = {
-            name: _share(rng) if sent else (0, Decimal(0))
-            for name in ("open", "unopened", "bounced", "unsubscribed")
-        }
+        names = ("open", "unopened", "bounced", "unsubscribed")
+        stats = {name: _share(rng) if sent else (0, Decimal(0)) for name in names}
         texts_ = (d.text.line(4), d.text.body(), "reply@example.com", "from@example.com", d.text.line(2))
         clicks = _clicked(d) if sent else []
         d.account.campaigns.append(Campaign(number, group, *texts_, d.past(), stats, clicks))
@@ -316,10 +234,8 @@ def _campaigns(d: Drawing) -> None:
 
 def _share(rng: random.Random) -> tuple[int, Decimal]:
     count = rng.randint(0, 400)
-    percent = rng.choice(
-        [Decimal("366.67"), Decimal(rng.randint(0, 100)), Decimal(rng.randint(0, 10_000)) / 100]
-    )
-    return count, percent  # over 100 % was seen (row 25)
+    odd = Decimal("366.67")  # over 100 % was seen (row 25)
+    return count, rng.choice([odd, Decimal(rng.randint(0, 100)), Decimal(rng.randint(0, 10_000)) / 100])
 
 
 def _clicked(d: Drawing) -> list[ClickedLink]:
@@ -338,18 +254,7 @@ def _clicked(d: Drawing) -> list[ClickedLink]:
 
 
 LIST_TEXTS = [
-    "name",
-    "form_title",
-    "email_subject",
-    "reply_to",
-    "from_email",
-    "from_name",
-    "confirmation_email",
-    "success_email",
-    "confirmation_message",
-    "success_message",
-    "error_message",
-    "notify_email",
+    name for name in TABLES["lists"].columns if name not in ("list_id", "is_double_opt_in", "created_at")
 ]
 
 
@@ -375,23 +280,16 @@ def _members(d: Drawing) -> None:
             email = d.account.members[0].email
         status = rng.choices([0, 1, 2, 3, 9], [1, 8, 1, 1, 0.3])[0]
         for chosen in rng.sample(lists, min(len(lists), rng.choice([1, 1, 1, 2, 3]))) if index else lists[:1]:
-            fields = {
-                field: rng.choice(["007", "London", d.text.line()])
-                for field in chosen.labels
-                if rng.random() < 0.7
-            }
+            fields = {}
+            for field in chosen.labels:
+                if rng.random() < 0.7:
+                    fields[field] = rng.choice(["007", "London", d.text.line()])
             at = None if rng.random() < 0.05 else d.past()
             d.account.members.append(Member(chosen.list_id, number, email, status, at, fields))
 
 
-EVENT_KEYS = [
-    "email-campaign-sent",
-    "automation-triggered",
-    "list-subscription",
-    "mail-sent",
-    "email-sent",
-    "something-new",
-]
+EVENT_KEYS = ["email-campaign-sent", "automation-triggered", "list-subscription", "mail-sent", "email-sent"]
+EVENT_KEYS += ["something-new"]
 
 
 def _timelines(d: Drawing) -> None:
@@ -400,26 +298,18 @@ def _timelines(d: Drawing) -> None:
         for _ in range(d.rng.choice([0, 1, 3, 8])):
             line.events.append(_event(d))
         if line.events and d.rng.random() < 0.3:
-            line.events += [
-                replace(line.events[0]),
-                replace(line.events[0]),
-            ]  # true duplicates: three entries, three rows
+            # true duplicates: three entries, three rows
+            line.events += [replace(line.events[0]), replace(line.events[0])]
         for _ in range(d.rng.choice([0, 0, 1, 3])):
             names = d.rng.sample(["campaign", "source", "medium", "term", "content"], d.rng.randint(0, 5))
-            line.visits.append(
-                Visit(d.text.link(d.rng.randint(1, 9)), {name: d.text.line(1) for name in names}, _second(d))
-            )
+            link, utm = d.text.link(d.rng.randint(1, 9)), {name: d.text.line(1) for name in names}
+            line.visits.append(Visit(link, utm, _second(d)))
         line.visits += [replace(visit) for visit in line.visits[:1] if d.rng.random() < 0.3]
         for _ in range(d.rng.choice([0, 0, 2])):
-            details: list[tuple[str, str | int]] = [
-                ("message", d.text.line()),
-                ("steps", d.rng.randint(1, 5)),
-            ]
-            line.automations.append(
-                Automation(
-                    d.text.line(2), d.rng.choice(["sms", "email"]), _second(d), details[: d.rng.randint(0, 2)]
-                )
-            )
+            details = [("message", d.text.line()), ("steps", d.rng.randint(1, 5))]
+            name, kind, at = d.text.line(2), d.rng.choice(["sms", "email"]), _second(d)
+            run = Automation(name, kind, at, details[: d.rng.randint(0, 2)])
+            line.automations.append(run)
         line.events.sort(key=lambda event: event.at, reverse=True)
         d.account.timelines[contact] = line
 
@@ -473,27 +363,15 @@ def _goals(d: Drawing) -> None:
         delay = (rng.randint(0, 2), rng.randint(0, 59), rng.randint(0, 59))
         domain = rng.choice(domains[:3])
         rules = ("All Users", "All Devices", rng.choice(["One Time", "Repeat"]))
-        made.webhooks.append(
-            Webhook(
-                number,
-                d.text.line(2),
-                "On Page Exit",
-                domain,
-                "Matches Exactly",
-                d.text.link(number),
-                "HTML Message",
-                *rules,
-                delay,
-                "Popup",
-            )
-        )
+        what = (number, d.text.line(2), "On Page Exit", domain)
+        where = ("Matches Exactly", d.text.link(number), "HTML Message")
+        hook = Webhook(*what, *where, *rules, delay, "Popup")
+        made.webhooks.append(hook)
     for number in d.ids(d.sizes.goals, 200):
         links = [d.text.link(index) for index in range(rng.randint(0, 3))]
-        action = (
-            (rng.randint(1, 99), rng.choice([d.text.line(), "Action is deleted!"]))
-            if rng.random() < 0.5
-            else None
-        )
+        action = None
+        if rng.random() < 0.5:
+            action = (rng.randint(1, 99), rng.choice([d.text.line(), "Action is deleted!"]))
         kind = ("Event Triggered", "Link(s) Clicked", "All of the links are clicked")
         value = Decimal(rng.randint(0, 10**6)) / 100
         made.goals.append(

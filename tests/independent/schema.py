@@ -20,6 +20,8 @@ Generated keys (`review_key`, `event_key` …) are not compared, only checked to
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -52,191 +54,85 @@ def _columns(words: str) -> dict[str, str]:
     return found
 
 
-def _table(name: str, key: str, columns: str, needs: str, *, keeps_extra: bool = True) -> TableSpec:
-    return TableSpec(name, tuple(key.split()), _columns(columns), tuple(needs.split()), keeps_extra)
+#: Name | key | operations it needs | "no extra" where no entry of an answer is one row; below, the columns.
+_TABLES = """
+business |  | app/me
+    business_id business_name contact_name phone_number service_name package timezone
+direct_reviews | review_id | reputation/direct
+    review_id email phone reviewed_at inquiry notes rating
+online_reviews | review_key | reputation/online
+    channel:word username reviewed_at inquiry rating:double rating_raw source_url
+online_review_channels | channel observed_on | reputation/online
+    channel:word observed_on average_rating:double review_count
+sentiment_mentions | mention_key | reputation/sentiment
+    polarity channel:word reviewed_on inquiry
+sentiment_totals | from_on to_on | reputation/sentiment | no extra
+    from_on to_on positive_count negative_count
+review_stats | period_on | reputation/stats
+    period_on good_count bad_count
+social_media_stats | period_on network | reputation/stats | no extra
+    period_on network mention_count
+feedback_views | period_on | reputation/stats
+    period_on view_count
+social_profiles | network kind profile_id | socialmedia/channels
+    network kind profile_id:text name screen_name full_name
+social_posts | post_id network | socialmedia/calendar
+    post_id network channel_type:word channel_id:any_id channel_name scheduled_at message
+    photo_thumb_url photo_url
+social_post_details | post_id network | socialmedia/calendar socialmedia/getpost
+    post_id network title posted_at uid type:word image_url profile
+social_links | link_id | socialmedia/stats
+    link_id short_url real_url message created_at track_count
+social_link_clicks | link_id network observed_on | socialmedia/stats | no extra
+    link_id network observed_on click_count
+campaigns | campaign_id | emailmarketing/campaigns
+    campaign_id status:word type subject message reply_to from_email from_name created_at
+campaign_stats | campaign_id observed_on | emailmarketing/campaigns emailmarketing/stats | no extra
+    campaign_id observed_on opened_count unopened_count bounced_count unsubscribed_count opened_percent
+    unopened_percent bounced_percent unsubscribed_percent
+campaign_links | campaign_id url observed_on | emailmarketing/campaigns emailmarketing/stats | no extra
+    campaign_id url observed_on message clicker_count click_count
+campaign_clickers | campaign_id url email | emailmarketing/campaigns emailmarketing/stats | no extra
+    campaign_id url email click_count
+lists | list_id | emailmarketing/getlists
+    list_id name form_title email_subject reply_to from_email from_name confirmation_email success_email
+    confirmation_message success_message error_message is_double_opt_in notify_email created_at
+list_fields | list_id field_id | emailmarketing/getlists | no extra
+    list_id field_id:text label
+audiences | audience_id | emailmarketing/getaudiences
+    audience_id name
+contacts | list_id contact_id | emailmarketing/getlists emailmarketing/getcontacts
+    list_id contact_id email status:word status_code:integer registered_at custom_fields:custom
+timeline_events | contact_id event_key | emailmarketing/getlists emailmarketing/getcontacts emailmarketing/getcontacttimeline
+    contact_id key snippet occurred_at details:details
+timeline_visits | contact_id visit_key | emailmarketing/getlists emailmarketing/getcontacts emailmarketing/getcontacttimeline
+    contact_id link utm_campaign utm_source utm_medium utm_term utm_content visited_at
+timeline_automations | contact_id automation_key | emailmarketing/getlists emailmarketing/getcontacts emailmarketing/getcontacttimeline
+    contact_id name type triggered_at details:details
+coupons | coupon_id | emailmarketing/getlists emailmarketing/getcontacts emailmarketing/getcoupon
+    coupon_id email coupon_code is_redeemed redeemed_on
+users | business_id user_id | user/lists
+    business_id user_id full_name username user_group status:word
+managers | manager_id | user/managers
+    manager_id full_name email status:word
+user_groups | group_id | user/groups
+    group_id name status:word
+goals | goal_id | goal/lists
+    goal_id domain_id name value_type value:decimal type event_type event_link_rule links:texts
+    has_action action_id action_name
+webhooks | webhook_id | webhook/lists
+    webhook_id name type domain_id url_filter url_link action_type execute_for device_filter
+    repeat_interval delay_seconds:integer action_style
+"""
 
 
-_MAIL = "emailmarketing"
-_CAMPAIGN_STATS = f"{_MAIL}/campaigns {_MAIL}/stats"
-_CONTACTS = f"{_MAIL}/getlists {_MAIL}/getcontacts"
-_TIMELINES = f"{_CONTACTS} {_MAIL}/getcontacttimeline"
+def _read() -> Iterator[TableSpec]:
+    for text in re.split(r"\n(?! )", _TABLES.strip()):
+        head, *columns = text.splitlines()
+        name, key, needs, *marks = (part.strip() for part in head.split("|"))
+        yield TableSpec(
+            name, tuple(key.split()), _columns(" ".join(columns)), tuple(needs.split()), not marks
+        )
 
-_ALL = (
-    _table(
-        "business",
-        "",
-        "business_id business_name contact_name phone_number service_name package timezone",
-        "app/me",
-    ),
-    _table(
-        "direct_reviews",
-        "review_id",
-        "review_id email phone reviewed_at inquiry notes rating",
-        "reputation/direct",
-    ),
-    _table(
-        "online_reviews",
-        "review_key",
-        "channel:word username reviewed_at inquiry rating:double rating_raw source_url",
-        "reputation/online",
-    ),
-    _table(
-        "online_review_channels",
-        "channel observed_on",
-        "channel:word observed_on average_rating:double review_count",
-        "reputation/online",
-    ),
-    _table(
-        "sentiment_mentions",
-        "mention_key",
-        "polarity channel:word reviewed_on inquiry",
-        "reputation/sentiment",
-    ),
-    _table(
-        "sentiment_totals",
-        "from_on to_on",
-        "from_on to_on positive_count negative_count",
-        "reputation/sentiment",
-        keeps_extra=False,
-    ),
-    _table("review_stats", "period_on", "period_on good_count bad_count", "reputation/stats"),
-    _table(
-        "social_media_stats",
-        "period_on network",
-        "period_on network mention_count",
-        "reputation/stats",
-        keeps_extra=False,
-    ),
-    _table("feedback_views", "period_on", "period_on view_count", "reputation/stats"),
-    _table(
-        "social_profiles",
-        "network kind profile_id",
-        "network kind profile_id:text name screen_name full_name",
-        "socialmedia/channels",
-    ),
-    _table(
-        "social_posts",
-        "post_id network",
-        "post_id network channel_type:word channel_id:any_id channel_name scheduled_at message "
-        "photo_thumb_url photo_url",
-        "socialmedia/calendar",
-    ),
-    _table(
-        "social_post_details",
-        "post_id network",
-        "post_id network title posted_at uid type:word image_url profile",
-        "socialmedia/calendar socialmedia/getpost",
-    ),
-    _table(
-        "social_links",
-        "link_id",
-        "link_id short_url real_url message created_at track_count",
-        "socialmedia/stats",
-    ),
-    _table(
-        "social_link_clicks",
-        "link_id network observed_on",
-        "link_id network observed_on click_count",
-        "socialmedia/stats",
-        keeps_extra=False,
-    ),
-    _table(
-        "campaigns",
-        "campaign_id",
-        "campaign_id status:word type subject message reply_to from_email from_name created_at",
-        f"{_MAIL}/campaigns",
-    ),
-    _table(
-        "campaign_stats",
-        "campaign_id observed_on",
-        "campaign_id observed_on opened_count unopened_count bounced_count unsubscribed_count "
-        "opened_percent unopened_percent bounced_percent unsubscribed_percent",
-        _CAMPAIGN_STATS,
-        keeps_extra=False,
-    ),
-    _table(
-        "campaign_links",
-        "campaign_id url observed_on",
-        "campaign_id url observed_on message clicker_count click_count",
-        _CAMPAIGN_STATS,
-        keeps_extra=False,
-    ),
-    _table(
-        "campaign_clickers",
-        "campaign_id url email",
-        "campaign_id url email click_count",
-        _CAMPAIGN_STATS,
-        keeps_extra=False,
-    ),
-    _table(
-        "lists",
-        "list_id",
-        "list_id name form_title email_subject reply_to from_email from_name confirmation_email "
-        "success_email "
-        "confirmation_message success_message error_message is_double_opt_in notify_email created_at",
-        f"{_MAIL}/getlists",
-    ),
-    _table(
-        "list_fields",
-        "list_id field_id",
-        "list_id field_id:text label",
-        f"{_MAIL}/getlists",
-        keeps_extra=False,
-    ),
-    _table("audiences", "audience_id", "audience_id name", f"{_MAIL}/getaudiences"),
-    _table(
-        "contacts",
-        "list_id contact_id",
-        "list_id contact_id email status:word status_code:integer registered_at custom_fields:custom",
-        _CONTACTS,
-    ),
-    _table(
-        "timeline_events",
-        "contact_id event_key",
-        "contact_id key snippet occurred_at details:details",
-        _TIMELINES,
-    ),
-    _table(
-        "timeline_visits",
-        "contact_id visit_key",
-        "contact_id link utm_campaign utm_source utm_medium utm_term utm_content visited_at",
-        _TIMELINES,
-    ),
-    _table(
-        "timeline_automations",
-        "contact_id automation_key",
-        "contact_id name type triggered_at details:details",
-        _TIMELINES,
-    ),
-    _table(
-        "coupons",
-        "coupon_id",
-        "coupon_id email coupon_code is_redeemed redeemed_on",
-        f"{_CONTACTS} {_MAIL}/getcoupon",
-    ),
-    _table(
-        "users",
-        "business_id user_id",
-        "business_id user_id full_name username user_group status:word",
-        "user/lists",
-    ),
-    _table("managers", "manager_id", "manager_id full_name email status:word", "user/managers"),
-    _table("user_groups", "group_id", "group_id name status:word", "user/groups"),
-    _table(
-        "goals",
-        "goal_id",
-        "goal_id domain_id name value_type value:decimal type event_type event_link_rule links:texts "
-        "has_action action_id action_name",
-        "goal/lists",
-    ),
-    _table(
-        "webhooks",
-        "webhook_id",
-        "webhook_id name type domain_id url_filter url_link action_type execute_for device_filter "
-        "repeat_interval "
-        "delay_seconds:integer action_style",
-        "webhook/lists",
-    ),
-)
 
-TABLES: dict[str, TableSpec] = {spec.name: spec for spec in _ALL}
+TABLES: dict[str, TableSpec] = {spec.name: spec for spec in _read()}

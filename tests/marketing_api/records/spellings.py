@@ -133,6 +133,11 @@ def number_in(text: str) -> Fraction | None:
     return -value if negative else value
 
 
+def _items(text: str) -> list[str]:
+    """Of a table whose items are at least two blanks apart."""
+    return re.split(r"\s{2,}", text.strip())
+
+
 def _grouped(rng: Rng, number: int) -> str:
     return rng.choice([f"{number}", f"{number:,}"])
 
@@ -157,57 +162,16 @@ def _spell_int(rng: Rng) -> tuple[str, int]:
 def _twisted_number(rng: Rng) -> str:
     a, b = rng.randint(1, 999), rng.randint(0, 999)
     near = [
-        *(
-            f"{a},{b % 10}",
-            f"{a},{b % 100:02}",
-            f"{a},{b:03}{a % 10}",
-            f"0,{b:03}",
-            f"{a},{b:03},{b % 100:02}",
-            f"{a * 10 + 1000},{b:03}",
-        ),
-        *(
-            f"{a}_{b:03}",
-            f"{a}e{b % 9}",
-            f"{a}E+{b % 9}",
-            f"0x{a:x}",
-            f"0b{a:b}",
-            f"{a} {b:03}",
-            f"{a}'{b:03}",
-            f"{a}.",
-            f"--{a}",
-            f"{a}-",
-        ),
-        *(
-            f"{a}.{b}.{a}",
-            f",{b:03}",
-            f"{a},",
-            f"${a}",
-            f"{a}%",
-            f"{a} pcs",
-            f"({a})",
-            f"\u2212{a}",
-            f"{a}\u00bd",
-            f"{a}\u00b2",
-            f"{a}k",
-        ),
-        *(
-            str(a).translate(_WIDE_DIGITS),
-            str(a).translate(_ARABIC_DIGITS),
-            "9" * rng.randint(41, 6000),
-            "inf",
-            "nan",
-            "-Infinity",
-            "true",
-        ),
-        *(
-            f"{a}.{b:03}e400",
-            f"{a},{b:03}.{a:03},{b:03}",
-            f"{b:03}.{a},{b:03}",
-            "." * rng.randint(1, 3),
-            "+",
-            "[1]",
-            '{"a": 1}',
-        ),
+        *_items(f"""
+        {a},{b % 10}  {a},{b % 100:02}  {a},{b:03}{a % 10}  0,{b:03}  {a},{b:03},{b % 100:02}
+        {a * 10 + 1000},{b:03}
+        {a}_{b:03}  {a}e{b % 9}  {a}E+{b % 9}  0x{a:x}  0b{a:b}  {a} {b:03}  {a}'{b:03}  {a}.  --{a}  {a}-
+        {a}.{b}.{a}  ,{b:03}  {a},  ${a}  {a}%  {a} pcs  ({a})  \u2212{a}  {a}\u00bd  {a}\u00b2  {a}k
+        {str(a).translate(_WIDE_DIGITS)}  {str(a).translate(_ARABIC_DIGITS)}  inf  nan  -Infinity  true
+        {a}.{b:03}e400  {a},{b:03}.{a:03},{b:03}  {b:03}.{a},{b:03}  +  [1]  {{"a": 1}}
+    """),
+        "9" * rng.randint(41, 6000),
+        "." * rng.randint(1, 3),
     ]
     return rng.choice(near)
 
@@ -217,14 +181,9 @@ _ARABIC_DIGITS = {ord(digit): 0x0660 + int(digit) for digit in string.digits}
 
 
 def _twist_int(rng: Rng) -> str:
-    own = [
-        f"{rng.randint(1, 999)}.000",
-        f"{rng.randint(0, 99)}.5",
-        "0.01",
-        str(2**63),
-        str(-(2**63) - 1),
-        "1.0E+25",
-    ]
+    own = _items(f"""
+        {rng.randint(1, 999)}.000  {rng.randint(0, 99)}.5  0.01  {2**63}  {-(2**63) - 1}  1.0E+25
+    """)
     return rng.choice(own) if rng.random() < 0.2 else _twisted_number(rng)
 
 
@@ -255,27 +214,13 @@ def _spell_share(rng: Rng) -> tuple[str, tuple[int, float | None]]:
 
 def _twist_share(rng: Rng) -> str:
     a, b = rng.randint(1, 99), rng.randint(1, 99)
-    near = [
-        f"{a} %",
-        f"{a}%",
-        f"{a} ({b})",
-        f"{a}({b})",
-        f"{a} ({b},{a % 10}%)",
-        f"{a} ({b}%",
-        f"{a} {b}%)",
-        f"{a} ({b}%%)",
-        f"({b}%)",
-    ]
-    near += [
-        f"{a} ({b}%) ({a}%)",
-        f"{a}.5 ({b}%)",
-        f"{a}e1 ({b}%)",
-        f"{a} of {b}",
-        f"{a}/{b}",
-        f"{a} ({b}% )x",
-        f"{a} (N/A)",
-        f"{a} [{b}%]",
-    ]
+    near = _items(f"""
+        {a} %  {a}%  {a} ({b})  {a}({b})  {a} ({b},{a % 10}%)  {a} ({b}%  {a} {b}%)  {a} ({b}%%)  ({b}%)
+    """)
+    near += _items(f"""
+        {a} ({b}%) ({a}%)  {a}.5 ({b}%)  {a}e1 ({b}%)  {a} of {b}  {a}/{b}  {a} ({b}% )x  {a} (N/A)
+        {a} [{b}%]
+    """)
     return rng.choice([*near, f"{_twisted_number(rng)} ({b}%)", f"{a} ({_twisted_number(rng)}%)"])
 
 
@@ -311,22 +256,9 @@ def _spell_bool(rng: Rng) -> tuple[str, bool]:
 def _twist_bool(rng: Rng) -> str:
     return rng.choice(
         [
-            "2",
-            "-1",
-            "01",
-            "00",
-            "yess",
-            "oui",
-            "t",
-            "f",
-            "enabled",
-            "1.0",
-            "yes, no",
-            "ye\u017f",
-            "\uff11",
-            "maybe",
-            "ok",
-            "-",
+            *_items("""
+            2  -1  01  00  yess  oui  t  f  enabled  1.0  yes, no  ye\u017f  \uff11  maybe  ok  -
+        """),
             "",
         ]
     )
@@ -334,19 +266,9 @@ def _twist_bool(rng: Rng) -> str:
 
 def _spell_word(rng: Rng) -> tuple[str, str]:
     word = rng.choice(
-        [
-            "active",
-            "on hold",
-            "sms",
-            "news",
-            "geprüft",
-            "opt-out",
-            "disactive",
-            "b2b",
-            "Facebook",
-            "Google+",
-            "X (Twitter)",
-        ]
+        _items("""
+            active  on hold  sms  news  geprüft  opt-out  disactive  b2b  Facebook  Google+  X (Twitter)
+        """)
     )
     return blanks(rng, rng.choice([word, word.upper().replace("Ü", "ü"), word.capitalize()])), word.lower()
 
@@ -421,19 +343,8 @@ def _status(text: str) -> tuple[str | None, int | None]:
 # --- moments
 
 _DAYS, _TIMES = ("%Y-%m-%d", "%m/%d/%Y", "%d-%m-%Y"), ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f")
-_HALVES = (
-    "%I:%M %p",
-    "%I:%M%p",
-    "%I:%M:%S %p",
-    "%H:%M %p",
-    "%H:%M%p",
-    "%I:%M:%S%p",
-    "%H:%M:%S %p",
-    "%H:%M:%S%p",
-    "%I:%M:%S.%f %p",
-    "%H:%M:%S.%f %p",
-)
-_HALVES += ("%I:%M:%S.%f%p", "%H:%M:%S.%f%p")
+_TWELVE = tuple(time.replace("%H", "%I") for time in _TIMES)
+_HALVES = tuple(f"{clock}{blank}%p" for clock, blank in product((*_TIMES, *_TWELVE), ("", " ")))
 _CLOCKS = tuple(f"{clock}{away}" for clock, away in product((*_TIMES, *_HALVES), ("", "%z", " %z")))
 _FORMATS = tuple(f"{day} {clock}" for day, clock in product(_DAYS, _CLOCKS))
 
@@ -473,66 +384,24 @@ def _twist_moment(rng: Rng) -> str:
     day, hour = f"{m:02}/{d:02}/{y}", f"{h:02}:{i}"
     return rng.choice(
         [
-            *(
-                f"{d}/{m:02}/{y} {hour}",
-                f"{m:02}-{d}-{y}",
-                f"{m}/{d}/{y % 100:02} {hour}",
-                f"{y}/{m:02}/{d}",
-                f"{d}.{m}.{y}",
-                f"{y}{m:02}{d}",
-            ),
-            *(
-                f"{day} {h + 12}:{i} AM",
-                f"{day} 00:{i} PM",
-                f"{day} 24:00",
-                f"{day} 25:{i} PM",
-                f"{day} {h}:60",
-                f"{day} {hour}:61",
-                f"{day} {h}:5",
-            ),
-            *(
-                f"{day} {hour} extra",
-                f"{day} {hour} EST",
-                f"{day} {hour}+15:00",
-                f"{day} {hour}+02:60",
-                f"{day} {hour}+2",
-                f"{day} {hour}PMPM",
-            ),
-            *(
-                f"{day}TT{hour}",
-                f"{day}{hour}",
-                f"{day} {hour} {hour}",
-                f"02/30/{y}",
-                f"{y}-13-01",
-                f"{y}-00-10",
-                "0000-00-00 10:30",
-                f"{m}/{y}",
-            ),
-            *(
-                "0000-00-00x",
-                "00/00/0000 soon",
-                str(y),
-                f"{y}.5",
-                str(rng.randint(1, 99_999_999)),
-                str(rng.randint(4_133_980_800, 10**11)),
-            ),
-            *(
-                f"-{rng.randint(10**8, 10**9)}",
-                f"{rng.randint(10**12, 2 * 10**12)}",
-                "1_383_582_780",
-                "1383582780e0",
-                f"{y - 2000:02}:{i}",
-                "now",
-            ),
-            *(
-                day.translate(_WIDE_DIGITS),
-                "1383582780".translate(_ARABIC_DIGITS),
-                f"{y}-W{m:02}-1",
-                f"{y}-{m:02}-{d}T{hour}z",
-                "9" * 5000,
-                "00",
-            ),
-            *("+1383582780", "1,383,582,780", "true"),
+            *_items(f"""
+            {d}/{m:02}/{y} {hour}  {m:02}-{d}-{y}  {m}/{d}/{y % 100:02} {hour}  {y}/{m:02}/{d}  {d}.{m}.{y}
+            {y}{m:02}{d}
+            {day} {h + 12}:{i} AM  {day} 00:{i} PM  {day} 24:00  {day} 25:{i} PM  {day} {h}:60
+            {day} {hour}:61  {day} {h}:5
+            {day} {hour} extra  {day} {hour} EST  {day} {hour}+15:00  {day} {hour}+02:60  {day} {hour}+2
+            {day} {hour}PMPM
+            {day}TT{hour}  {day}{hour}  {day} {hour} {hour}  02/30/{y}  {y}-13-01  {y}-00-10
+            0000-00-00 10:30  {m}/{y}
+            0000-00-00x  00/00/0000 soon  {y}  {y}.5  {rng.randint(1, 99_999_999)}
+            {rng.randint(4_133_980_800, 10**11)}
+            -{rng.randint(10**8, 10**9)}  {rng.randint(10**12, 2 * 10**12)}  1_383_582_780  1383582780e0
+            {y - 2000:02}:{i}  now
+            {day.translate(_WIDE_DIGITS)}  {y}-W{m:02}-1  {y}-{m:02}-{d}T{hour}z  00
+            +1383582780  1,383,582,780  true
+        """),
+            "1383582780".translate(_ARABIC_DIGITS),
+            "9" * 5000,
         ]
     )
 
@@ -595,33 +464,13 @@ def _aware(local: dt.datetime | None) -> dt.datetime | None:
 
 # --- clickers
 
-_LOCALS = [
-    "ann",
-    "first.last",
-    "o'neil+tag",
-    "a-b",
-    "x_y",
-    "50%off",
-    "MiXed",
-    "münchen",
-    "josé",
-    "007",
-    "3-clicks",
-    '"ann lee"',
-    '"a@b, c"',
-    "a/b=c",
-]
-_DOMAINS = [
-    "example.com",
-    "b.example",
-    "c-d.example",
-    "x--y.co.uk",
-    "exämple.org",
-    "a1.example",
-    "x.xn--p1ai",
-    "3.example",
-    "例え.テスト",
-]
+_LOCALS = _items("""
+    ann  first.last  o'neil+tag  a-b  x_y  50%off  MiXed  münchen  josé  007  3-clicks  "ann lee"  "a@b, c"
+    a/b=c
+""")
+_DOMAINS = _items("""
+    example.com  b.example  c-d.example  x--y.co.uk  exämple.org  a1.example  x.xn--p1ai  3.example  例え.テスト
+""")
 
 
 def _address(rng: Rng) -> str:
@@ -633,38 +482,16 @@ def _spell_clicker(rng: Rng) -> tuple[str, tuple[str, int]]:
     word = rng.choice([" click", " clicks", "clicks", " Clicks", " click(s)"])
     told = _grouped(rng, count)
     either = rng.choice([told, told + word, f"clicks: {told}"])
-    forms = [
-        *(
-            f"{email}({either})",
-            f"{email} ({either})",
-            f"{email} [{either}]",
-            f"{email}: {either}",
-            f"{email}, {either}",
-            f"{email},{either}",
-        ),
-        *(
-            f"{email} - {either}",
-            f"{email} \u2013 {either}",
-            f"{email} {either}",
-            f"{email}; {either}",
-            f"{email}\t{told}",
-            f"{email}={told}",
-        ),
-        *(
-            f"Ann Lee <{email}> ({either})",
-            f"<{email}>: {either}",
-            f"mailto:{email} ({either})",
-            f"{email} x{told}",
-            f"{email} | {either}",
-        ),
-        *(
-            f"{told} clicks {email}",
-            f"{told} clicks: {email}",
-            f"({told} clicks) {email}",
-            f"{told} click by {email}",
-            f"B 2 <{email}> ({either})",
-        ),
-    ]
+    forms = _items(f"""
+        {email}({either})  {email} ({either})  {email} [{either}]  {email}: {either}  {email}, {either}
+        {email},{either}
+        {email} - {either}  {email} \u2013 {either}  {email} {either}  {email}; {either}  {email}\t{told}
+        {email}={told}
+        Ann Lee <{email}> ({either})  <{email}>: {either}  mailto:{email} ({either})  {email} x{told}
+        {email} | {either}
+        {told} clicks {email}  {told} clicks: {email}  ({told} clicks) {email}  {told} click by {email}
+        B 2 <{email}> ({either})
+    """)
     if rng.random() < 0.2:
         return blanks(
             rng,
@@ -677,82 +504,27 @@ def _twist_clicker(rng: Rng) -> str:
     email, other, n = f"{rng.choice(_LOCALS)}@{rng.choice(_DOMAINS[:5])}", _address(rng), rng.randint(2, 99)
     return rng.choice(
         [
-            *(
-                f"{email}-{n}",
-                f"{email} -{n}",
-                f"{email}{n}",
-                f"{email}.{n}",
-                f"{email}/{n}",
-                f"{email}#{n}",
-                f"{email}- {n}",
-                f"{email}{n} clicks",
-            ),
-            *(
-                f"{n} {email}",
-                f"({n}) {email}",
-                f"{n}: {email}",
-                f"{n}@{email}@",
-                f"Ann {n} <{email}>",
-                f"{n} <{email}>",
-                f"clicks <{email}>",
-            ),
-            *(
-                f"{email} ({n}) ({n})",
-                f"{email} ({n}",
-                f"{email} {n})",
-                f"{email} ({n}]",
-                f"{email} (-{n})",
-                f"{email} ({n}.5)",
-                f"{email} ({n},5)",
-            ),
-            *(
-                f"{email} (Ann)",
-                f"{email} ({n} opens)",
-                f"{email} ({n}e2)",
-                f"{email} (0x{n})",
-                f"{email} ({n}_0)",
-                f"{email} clicks",
-                f"{email}:",
-            ),
-            *(
-                f"{email}, {other}",
-                f"{email} ({n}), {other} ({n})",
-                f"{n} clicks {email} {n}",
-                f"{n} clicks <{email}> ({n})",
-                f"Ann <{email} ({n})",
-            ),
-            *(
-                f"a***@b.example ({n})",
-                f"...son@b.example ({n})",
-                f"a\u2026@b.example ({n})",
-                f"a b@b.example.{n}",
-                f"nobody ({n})",
-                f"@b.example ({n})",
-            ),
-            *(
-                f"a@b ({n})",
-                f"a@-b.example ({n})",
-                f"a@b-.example ({n})",
-                f"a@b..example ({n})",
-                f"a@b.example. ({n})",
-                f"a@b.e ({n})",
-                f"a@.example {n}",
-            ),
-            *(
-                f"{email} ({str(n).translate(_WIDE_DIGITS)})",
-                f"a\u200b@b.example ({n})",
-                f"{'a' * 65}@b.example",
-                f"{email} ({'9' * 30})",
-                "x" * 2000 + email,
-            ),
-            *(
-                f"'{email}'",
-                f"{email}\u200b",
-                f"{email} ({n} of {n})",
-                f"a@{'b.' * 130}example",
-                f"odd(name)@b.example ({n})",
-                f"{email} ({n} clicks, {n})",
-            ),
+            *_items(f"""
+            {email}-{n}  {email} -{n}  {email}{n}  {email}.{n}  {email}/{n}  {email}#{n}  {email}- {n}
+            {email}{n} clicks
+            {n} {email}  ({n}) {email}  {n}: {email}  {n}@{email}@  Ann {n} <{email}>  {n} <{email}>
+            clicks <{email}>
+            {email} ({n}) ({n})  {email} ({n}  {email} {n})  {email} ({n}]  {email} (-{n})  {email} ({n}.5)
+            {email} ({n},5)
+            {email} (Ann)  {email} ({n} opens)  {email} ({n}e2)  {email} (0x{n})  {email} ({n}_0)
+            {email} clicks  {email}:
+            {email}, {other}  {email} ({n}), {other} ({n})  {n} clicks {email} {n}
+            {n} clicks <{email}> ({n})  Ann <{email} ({n})
+            a***@b.example ({n})  ...son@b.example ({n})  a\u2026@b.example ({n})  a b@b.example.{n}
+            nobody ({n})  @b.example ({n})
+            a@b ({n})  a@-b.example ({n})  a@b-.example ({n})  a@b..example ({n})  a@b.example. ({n})
+            a@b.e ({n})  a@.example {n}
+            {email} ({str(n).translate(_WIDE_DIGITS)})  a\u200b@b.example ({n})  {"a" * 65}@b.example
+            {email} ({"9" * 30})
+            '{email}'  {email}\u200b  {email} ({n} of {n})  a@{"b." * 130}example  odd(name)@b.example ({n})
+            {email} ({n} clicks, {n})
+        """),
+            "x" * 2000 + email,
         ]
     )
 
@@ -842,18 +614,10 @@ def _spell_rating(rng: Rng) -> tuple[str, float]:
 def _twist_rating(rng: Rng) -> str:
     n = rng.randint(1, 5)
     near = [
-        f"i:{n}_0;",
-        f"d:{n}_0.5;",
-        f"i: {n};",
-        f"{n}/5",
-        f"{n},5",
-        f"[{n}, 5]",
-        f"{n} stars",
-        f"i:{n}",
-        f'{{"a": {n}',
+        *_items(f"""
+        i:{n}_0;  d:{n}_0.5;  i: {n};  {n}/5  {n},5  [{n}, 5]  {n} stars  i:{n}  {{"a": {n}  d:INF;  b:1;
+    """),
         "[" * 9000,
-        "d:INF;",
-        "b:1;",
     ]
     return rng.choice(
         [*near, f"a:{'9' * 12}:{{i:0;i:{n};i:1;i:{n};}}", "\uff15", "true", "NaN", "1" * 400, "N;", f"0x{n}"]

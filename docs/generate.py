@@ -6,7 +6,8 @@ import inspect
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, takewhile
 from pathlib import Path
@@ -27,12 +28,25 @@ from marketing_api.sandbox.options import DEFAULT_KEY
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_link, is_personal
 from warehouse.models import ModelSettings
-from warehouse.tables import SYNC_TABLES, TABLES
+from warehouse.tables import ALL_TABLES, SYNC_TABLES, TABLES, Column, SyncTable, Table
 
 DOCS = Path(__file__).parent
 CONFIGURATION = DOCS / "configuration.md"
-#: Columns that mean the same in every table, which the page of tables describes once.
-_SHARED_COLUMNS = ("account", "extra", "_first_seen_at", "_changed_at", "_deleted_at")
+#: Columns of many `source` tables, which the page of tables names once.
+_SHARED_COLUMNS = (
+    *("account", "extra", "email_normalized"),
+    *("_first_seen_at", "_changed_at", "_deleted_at"),
+)
+#: Columns with the same description in this many tables are described once.
+_MANY_TABLES = 3
+#: Type of a column by its name, as the page of tables explains it; others are text.
+_USUAL_TYPES = {
+    r"_(id|count)$": "BIGINT",
+    r"_at$": "TIMESTAMPTZ",
+    r"_on$": "DATE",
+    r"^(is|has)_": "BOOLEAN",
+    "": "VARCHAR",
+}
 
 
 def operations() -> str:
@@ -174,8 +188,56 @@ def tables() -> str:
         source=TABLES,
         sync=SYNC_TABLES,
         operations=ALL,
-        shared=_SHARED_COLUMNS,
+        hidden=_SHARED_COLUMNS,
+        once=described_once(),
+        rows=group_columns,
     )
+
+
+def described_once() -> dict[str, Column]:
+    """The columns that many tables have with the same description, by name."""
+    columns = [column for table in ALL_TABLES for column in table.columns if not column.is_internal]
+    counts = Counter((column.name, column.comment) for column in columns)
+    return {
+        column.name: column
+        for column in columns
+        if counts[column.name, column.comment] >= _MANY_TABLES and _describe_column(column)
+    }
+
+
+def group_columns(table: Table | SyncTable, hidden: Collection[str]) -> list[tuple[list[str], str]]:
+    """(columns as written on the page, their description): neighbours with the same description
+    together, without a description that is elsewhere on the page."""
+    once = described_once()
+    texts = {
+        column: "" if column == once.get(column.name) else _describe_column(column)
+        for column in table.columns
+        if column.name not in hidden and not column.is_internal
+    }
+    return [
+        ([_name_column(column, table.key) for column in columns], text)
+        for text, columns in groupby(texts, key=texts.__getitem__)
+    ]
+
+
+def _describe_column(column: Column) -> str:
+    text = column.comment
+    if text == f"The service's id of the {column.name.removesuffix('_id')}.":
+        text = ""
+    marks = " *Personal.*" * column.is_personal + " *Link.*" * column.is_link
+    return f"{shorten(text)}{marks}".strip()
+
+
+def _name_column(column: Column, key: Collection[str]) -> str:
+    """The name, bold in a key, with its type unless the name says it."""
+    usual = next(kind for name, kind in _USUAL_TYPES.items() if re.search(name, column.name))
+    name = f"**{column.name}**" if column.name in key else column.name
+    return name if usual == column.sql_type else f"{name} ({column.sql_type})"
+
+
+def shorten(text: str) -> str:
+    """Without what the page says of all times and dates."""
+    return re.sub(r", (UTC|in the account's time zone)(?=[.;,])", "", text)
 
 
 def marts() -> str:

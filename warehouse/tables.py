@@ -77,7 +77,7 @@ def sql_type(annotation: Any) -> str:
 #: joins tables.
 EMAIL = "email"
 EMAIL_NORMALIZED = "email_normalized"
-_SAYS = "The address in normal form, to join tables by; NULL if there is none."
+_SAYS = "E-mail address in normal form, to join tables by; NULL without one."
 
 
 def _with_normal_forms(columns: Iterable[Column]) -> Iterator[Column]:
@@ -138,7 +138,7 @@ class Daily(_LoadMode):
 
 LoadKind = Snapshot | Window | Accumulate | Daily
 
-_FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When a response first held this row.")
+_FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When a response first had this row.")
 _CHANGED = Column(
     "_changed_at",
     "TIMESTAMPTZ",
@@ -147,7 +147,7 @@ _CHANGED = Column(
 _DELETED = Column(
     "_deleted_at",
     "TIMESTAMPTZ",
-    "When a complete listing no longer held this row; NULL while it exists.",
+    "When a complete listing no longer had this row; NULL while it exists.",
 )
 _LISTING_HASH = Column(
     "_listing_hash",
@@ -157,7 +157,7 @@ _LISTING_HASH = Column(
 )
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
 EXTRA = Column(
-    "extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True
+    "extra", "JSON", "Fields in the response that have no column of their own.", is_personal=True
 )  # unknown fields may name people
 
 

@@ -10,16 +10,14 @@ from marketing_api.records.shapes import Entry, Params, as_objects, shape_entrie
 class Business(Record):
     """The business that the key belongs to; one row per account."""
 
-    business_id: MaybeInt = field(
-        "The service's id of the business; not every response has it.", "id"
-    )
+    business_id: MaybeInt = field("The service's id of the business; NULL if not reported.", "id")
     business_name: MaybeText = field("Name of the business.", "businessName")
     contact_name: MaybeText = field("Name of the person to contact.", "contactName", personal=True)
     phone_number: MaybeText = field("Phone number of the business.", "phoneNumber", personal=True)
     service_name: MaybeText = field("Short name of the account on the service.", "serviceName")
-    package: MaybeText = field("Package that the account has booked.")
+    package: MaybeText = field("Package that the account booked.")
     timezone: MaybeText = field(
-        "Time zone of the account, a tz database name; local date-times of the service are in it."
+        "Time zone of the account, as in the tz database. The service's local times are in it."
     )
 
 

@@ -38,17 +38,15 @@ from marketing_api.records.shapes import (
 )
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
-_UNTOLD = "NULL if the service doesn't return it"  # observation 40
+_UNTOLD = "NULL if not reported"  # observation 40
 
 
 class Campaign(Record):
-    """One e-mail campaign."""
+    """One campaign."""
 
     campaign_id: int = key("The service's id of the campaign.", "id")
-    status: MaybeWord = field(
-        "draft, sent, scheduled or automation: the group that the service lists it in."
-    )
-    type: MaybeText = field("automated for the automation group, else standard.")
+    status: MaybeWord = field("draft, sent, scheduled or automation: its group in the listing.")
+    type: MaybeText = field("automated (in the group automation) or standard.")
     subject: MaybeText = field("Subject line.")
     message: MaybeText = field("Body.", link=True)
     reply_to: MaybeText = field("Address that replies go to.", "replyto", personal=True)
@@ -59,11 +57,11 @@ class Campaign(Record):
     sent_at: MaybeMoment = field(f"When it was or will be sent, UTC; {_UNTOLD}.", "sent_date")
     delivered_count: MaybeInt = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
     failed_count: MaybeInt = field(
-        f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed"
+        f"Messages that couldn't be delivered; {_UNTOLD}.", "delivery_failed"
     )
 
 
-_AS_STATED = ", as reported by the service; may contradict the counts and exceed 100"
+_AS_STATED = "Percentage as reported by the service. May contradict the counts and exceed 100."
 
 
 class CampaignStats(Record):
@@ -75,28 +73,28 @@ class CampaignStats(Record):
     unopened_count: MaybeInt = field("Messages not opened.")
     bounced_count: MaybeInt = field("Messages bounced.")
     unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
-    opened_percent: MaybeFloat = field(f"Share of messages opened{_AS_STATED}.")
-    unopened_percent: MaybeFloat = field(f"Share of messages not opened{_AS_STATED}.")
-    bounced_percent: MaybeFloat = field(f"Share of messages bounced{_AS_STATED}.")
-    unsubscribed_percent: MaybeFloat = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
+    opened_percent: MaybeFloat = field(_AS_STATED)
+    unopened_percent: MaybeFloat = field(_AS_STATED)
+    bounced_percent: MaybeFloat = field(_AS_STATED)
+    unsubscribed_percent: MaybeFloat = field(_AS_STATED)
 
 
 class CampaignLink(Record):
     """Clicks on one link of one campaign, as of one day."""
 
     campaign_id: int = key("The service's id of the campaign.")
-    url: str = key("Where the link leads.", link=True)
+    url: str = key("Target of the link.", link=True)
     observed_on: dt.date = key("The account's local date of the request.")
     message: MaybeText = field("Text of the link.", link=True)
-    clicker_count: MaybeInt = field("Addresses that clicked it; NULL if one could not be read.")
-    click_count: MaybeInt = field("Clicks of all addresses; NULL if one could not be read.")
+    clicker_count: MaybeInt = field("Addresses that clicked it; NULL if one couldn't be read.")
+    click_count: MaybeInt = field("Clicks of all addresses; NULL if one couldn't be read.")
 
 
 class CampaignClicker(Record):
     """Clicks of one address on one link of one campaign."""
 
     campaign_id: int = key("The service's id of the campaign.")
-    url: str = key("Where the link leads.", link=True)
+    url: str = key("Target of the link.", link=True)
     email: str = key("Address that clicked.", personal=True)
     click_count: MaybeInt = field("Clicks of the address.")
 

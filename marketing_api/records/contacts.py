@@ -36,13 +36,13 @@ from marketing_api.records.values import is_no_moment, is_nothing, read_int, rea
 
 
 class Contact(Record):
-    """One contact in one list; the same e-mail address may be in several lists."""
+    """One contact on one list. An e-mail address may be on several lists."""
 
-    list_id: int = key("The list that the contact is in.", "listid")
+    list_id: int = key("The list that the contact is on.", "listid")
     contact_id: int = key("The service's id of the contact.", "id")
     email: MaybeText = field("E-mail address.", personal=True)
     status: MaybeWord = field(
-        "active, unconfirmed, unsubscribed or bounced; another word of the service in lower case."
+        "active, unconfirmed, unsubscribed, bounced, or another word of the service in lower case."
     )
     status_code: MaybeInt = field(
         "The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced."
@@ -57,7 +57,7 @@ class Coupon(Record):
     """One coupon of one e-mail address."""
 
     coupon_id: int = key("The service's id of the coupon.", "id")
-    email: MaybeText = field("Address that received it.", personal=True)
+    email: MaybeText = field("Address that it was given to.", personal=True)
     coupon_code: MaybeText = field("The code.", "couponcode")
     is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
     redeemed_on: MaybeDate = field(
@@ -66,12 +66,10 @@ class Coupon(Record):
 
 
 class TimelineEvent(Record):
-    """One event in the timeline of one contact; its details grow later (opens, clicks)."""
+    """One event in the timeline of one contact. Its details change later (opens, clicks)."""
 
     contact_id: int = key("The contact.")
-    event_key: str = key(
-        "Hash of kind, text and time, and a number, because the service returns no id."
-    )
+    event_key: str = key("Hash of kind, text and time, and a number.")
     key: AsWorded = field("Kind of event, e.g. email-campaign-sent.")
     snippet: MaybeText = field("The event in words.", personal=True)
     occurred_at: MaybeMoment = field("When it happened, UTC.")
@@ -82,15 +80,13 @@ class TimelineVisit(Record):
     """One visit of one contact to a tracked page."""
 
     contact_id: int = key("The contact.")
-    visit_key: str = key(
-        "Hash of link, campaign and time, and a number, because the service returns no id."
-    )
-    link: MaybeText = field("The page visited.", link=True)
-    utm_campaign: MaybeText = field("UTM campaign of the link.")
-    utm_source: MaybeText = field("UTM source of the link.")
-    utm_medium: MaybeText = field("UTM medium of the link.")
-    utm_term: MaybeText = field("UTM term of the link.")
-    utm_content: MaybeText = field("UTM content of the link.")
+    visit_key: str = key("Hash of link, campaign and time, and a number.")
+    link: MaybeText = field("Page that was visited.", link=True)
+    utm_campaign: MaybeText = field("UTM parameter of the link.")
+    utm_source: MaybeText = field("UTM parameter of the link.")
+    utm_medium: MaybeText = field("UTM parameter of the link.")
+    utm_term: MaybeText = field("UTM parameter of the link.")
+    utm_content: MaybeText = field("UTM parameter of the link.")
     visited_at: MaybeMoment = field("When it was visited, UTC.")
 
 
@@ -98,9 +94,7 @@ class TimelineAutomation(Record):
     """One automation that one contact went through."""
 
     contact_id: int = key("The contact.")
-    automation_key: str = key(
-        "Hash of name, type and time, and a number, because the service returns no id."
-    )
+    automation_key: str = key("Hash of name, type and time, and a number.")
     name: MaybeText = field("Name of the automation.")
     type: AsWorded = field("What it sent, e.g. sms or email.")
     triggered_at: MaybeMoment = field("When it was triggered, UTC.")

@@ -22,13 +22,13 @@ class Goal(Record):
     """One conversion goal."""
 
     goal_id: int = key("The service's id of the goal.", "id")
-    domain_id: MaybeInt = field("Tracked domain, if the goal was listed by domain.", "domainid")
+    domain_id: MaybeInt = field("Tracked domain, if requested by domain.", "domainid")
     name: MaybeText = field("Name of the goal.")
     value_type: AsWorded = field("How its value is set, e.g. Fixed.")
     value: Decimal | None = field("Value of one conversion.")
     type: AsWorded = field("What counts as a conversion, e.g. Event Triggered.")
     event_type: AsWorded = field("Which event, e.g. Link(s) Clicked.")
-    event_link_rule: MaybeText = field("How many of the links have to be clicked.")
+    event_link_rule: MaybeText = field("How many of the links must be clicked.")
     links: MaybeTexts = field("The links that count.", link=True)
     has_action: MaybeBool = field("Whether an action follows.")
     action_id: MaybeInt = field("The service's id of the action.")

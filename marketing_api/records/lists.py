@@ -34,7 +34,7 @@ from marketing_api.records.values import is_nothing
 
 
 class ContactList(Record):
-    """One contact list."""
+    """One contact list. Its messages and pages may contain HTML and placeholders."""
 
     list_id: int = key("The service's id of the list.", "id")
     name: MaybeText = field("Name of the list.")
@@ -44,28 +44,24 @@ class ContactList(Record):
     from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
     from_name: MaybeText = field("Name of the sender.", personal=True)
     confirmation_email: MaybeText = field(
-        "Message that asks for confirmation; may contain HTML and placeholders.",
+        "Message that asks for confirmation.",
         "confimation_email",
         link=True,
     )
-    success_email: MaybeText = field(
-        "Message after confirmation; may contain HTML and placeholders.", link=True
-    )
+    success_email: MaybeText = field("Message after confirmation.", link=True)
     confirmation_message: MaybeText = field(
-        "Page that asks for confirmation; may contain HTML and placeholders.",
+        "Page that asks for confirmation.",
         "confimation_message",
         link=True,
     )
-    success_message: MaybeText = field(
-        "Page after confirmation; may contain HTML and placeholders.", link=True
-    )
-    error_message: MaybeText = field(
-        "Page after a failure; may contain HTML and placeholders.", link=True
-    )
+    success_message: MaybeText = field("Page after confirmation.", link=True)
+    error_message: MaybeText = field("Page after a failure.", link=True)
     is_double_opt_in: MaybeBool = field(
         "Whether a subscription is confirmed by e-mail.", "doubleOptin"
     )
-    notify_email: MaybeText = field("Address that is notified of new subscriptions.", personal=True)
+    notify_email: MaybeText = field(
+        "Address that gets notices of new subscriptions.", personal=True
+    )
     created_at: MaybeMoment = field("When it was created, UTC.", "creation_date")
 
 

@@ -50,76 +50,76 @@ class DirectReview(Record):
 
     review_id: int = key("The service's id of the review.", "id")
     email: MaybeText = field("E-mail address of the reviewer.", personal=True)
-    phone: MaybeText = field("Phone number of the reviewer, may be empty.", personal=True)
-    reviewed_at: MaybeMoment = field("When it was left, UTC.")
-    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
-    notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
+    phone: MaybeText = field("Phone number of the reviewer; may be empty.", personal=True)
+    reviewed_at: MaybeMoment = field("Time of the review, UTC.")
+    inquiry: MaybeText = field("Text of the review.", personal=True)
+    notes: MaybeText = field("Notes on the review; may be empty.", personal=True)
     rating: AsWorded = field("Good or Bad, as the service returns it.")
 
 
 class OnlineReview(Record):
-    """One public review on one channel."""
+    """One public review on a review site."""
 
-    review_key: str = key("Hash of the content and a number, because the service returns no id.")
-    channel: str = key("Display name of the channel, e.g. Yelp.")
-    username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
-    reviewed_at: MaybeMoment = field("When it was published, UTC.", "date")
-    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
-    rating: MaybeFloat = field("The number in the serialized rating, if there is exactly one.")
-    rating_raw: RawText = field("The rating as received, a serialized structure.")
+    review_key: str = key("Hash of the content, and a number.")
+    channel: str = key("Name of the review site, e.g. Yelp.")
+    username: MaybeText = field("Name of the reviewer on the site.", personal=True)
+    reviewed_at: MaybeMoment = field("Time of the review, UTC.", "date")
+    inquiry: MaybeText = field("Text of the review.", personal=True)
+    rating: MaybeFloat = field("Number in rating_raw, if it has exactly one.")
+    rating_raw: RawText = field("Rating as received: a serialized structure.")
     source_url: MaybeText = field(
-        "Address of the review, often its reviewer's page.", "sourceUrl", personal=True
+        "Web address of the review, often the page of its reviewer.", "sourceUrl", personal=True
     )
 
 
 class OnlineReviewChannel(Record):
-    """The average rating of one channel, as of one day."""
+    """The average rating on one review site, as of one day."""
 
-    channel: str = key("Display name of the channel, e.g. Yelp.")
+    channel: str = key("Name of the review site, e.g. Yelp.")
     observed_on: dt.date = key("The account's local date of the request.")
     average_rating: MaybeFloat = field("Average rating, as reported by the service.", "AvgRating")
-    review_count: MaybeInt = field("Reviews of the channel in the response.")
+    review_count: MaybeInt = field("Reviews of the site in the response.")
 
 
 class SentimentMention(Record):
     """One mention of the business with its polarity."""
 
-    mention_key: str = key("Hash of the content and a number, because the service returns no id.")
+    mention_key: str = key("Hash of the content, and a number.")
     polarity: ApiWord = key("positive, negative or neutral.")
     channel: MaybeText = field("Where the mention was found.", "social")
     reviewed_on: MaybeDate = field("Date of the mention, in the account's time zone.", "reviewdate")
-    inquiry: MaybeText = field("What was said.", personal=True)
+    inquiry: MaybeText = field("Text of the mention.", personal=True)
 
 
 class SentimentTotals(Record):
     """Mentions in one range of dates, as counted by the service."""
 
-    from_on: dt.date = key("First day of the range that was requested.", "from")
-    to_on: dt.date = key("Last day of the range that was requested.", "to")
+    from_on: dt.date = key("First day of the requested range.", "from")
+    to_on: dt.date = key("Last day of the requested range.", "to")
     positive_count: MaybeInt = field("Positive mentions.", "positives", "positive")
     negative_count: MaybeInt = field("Negative mentions.", "negatives", "negative")
 
 
 class ReviewStats(Record):
-    """Good and bad reviews of one period."""
+    """Good and bad reviews of one day."""
 
-    period_on: dt.date = key("The period, by its date.", "periode", "period")
+    period_on: dt.date = key("Day that the row is about.", "periode", "period")
     good_count: MaybeInt = field("Good reviews.", "good")
     bad_count: MaybeInt = field("Bad reviews.", "bad")
 
 
 class SocialMediaStats(Record):
-    """Mentions on one network in one period."""
+    """Mentions on one network on one day."""
 
-    period_on: dt.date = key("The period, by its date.", "periode", "period")
+    period_on: dt.date = key("Day that the row is about.", "periode", "period")
     network: Network = key("Network in lower case, e.g. facebook.")
     mention_count: MaybeInt = field("Mentions.")
 
 
 class FeedbackViews(Record):
-    """Views of the feedback page in one period."""
+    """Views of the feedback page on one day."""
 
-    period_on: dt.date = key("The period, by its date.", "periode", "period")
+    period_on: dt.date = key("Day that the row is about.", "periode", "period")
     view_count: MaybeInt = field("Views.", "views")
 
 

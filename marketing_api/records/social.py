@@ -36,9 +36,9 @@ class SocialProfile(Record):
 
     network: Network = key("Network in lower case, e.g. facebook.")
     kind: ApiWord = key("page, profile, company, board or another word.")
-    profile_id: str = key("Its id on the network.", "id", "companyId")
+    profile_id: str = key("Id on the network.", "id", "companyId")
     name: MaybeText = field(
-        "Name of a page, company or board; some networks give a profile's here.",
+        "Name of a page, company or board; of a profile on some networks.",
         "name",
         "companyName",
         personal=True,
@@ -53,11 +53,9 @@ class SocialPost(Record):
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     channel_type: AsWorded = field(
-        "What it is posted to: page, profile, company, board or another word."
+        "page, profile, company, board or another word: what it is posted to."
     )
-    channel_id: MaybeText = field(
-        "The network's id of the page or profile, as in social_profiles.profile_id."
-    )
+    channel_id: MaybeText = field("Page or profile, as in social_profiles.profile_id.")
     channel_name: MaybeText = field("Name of the page or profile.", personal=True)
     scheduled_at: MaybeMoment = field("When it was or will be published, UTC.")
     message: MaybeText = field("Text of the post.", link=True)
@@ -83,7 +81,7 @@ class SocialLink(Record):
 
     link_id: int = key("The service's id of the link.", "id")
     short_url: MaybeText = field("The short link.", "shortenurl", link=True)
-    real_url: MaybeText = field("Where it leads.", "realurl", link=True)
+    real_url: MaybeText = field("Target of the link.", "realurl", link=True)
     message: MaybeText = field("Text of the post that contains it.", link=True)
     created_at: MaybeMoment = field("When it was created, UTC.", "date")
     track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
@@ -95,7 +93,7 @@ class SocialLinkClicks(Record):
     link_id: int = key("The service's id of the link.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     observed_on: dt.date = key("The account's local date of the request.")
-    click_count: MaybeInt = field("Clicks until then.")
+    click_count: MaybeInt = field("Clicks so far.")
 
 
 def read_profiles(payload: Any, params: Params) -> Rows:

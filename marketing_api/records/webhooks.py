@@ -16,21 +16,19 @@ from marketing_api.records.values import is_nothing, read_int
 
 
 class Webhook(Record):
-    """One behavioural webhook: what visitors of a site are shown, and when."""
+    """One behavioural webhook: what visitors of a site see, and when."""
 
     webhook_id: int = key("The service's id of the webhook.", "id")
     name: MaybeText = field("Name of the webhook.")
     type: AsWorded = field("What triggers it, e.g. On Page Exit.")
     domain_id: MaybeInt = field("Tracked domain that it runs on.", "domainid")
     url_filter: AsWorded = field("How the page's address is compared, e.g. Matches Exactly.")
-    url_link: MaybeText = field("The address it is compared with.", link=True)
+    url_link: MaybeText = field("Address that it is compared with.", link=True)
     action_type: AsWorded = field("What is shown or done, e.g. HTML Message.")
     execute_for: AsWorded = field("Visitors who see it.")
     device_filter: AsWorded = field("Devices that show it.")
     repeat_interval: MaybeText = field("How often it repeats.")
-    delay_seconds: MaybeInt = field(
-        "Delay before it shows, in seconds: hours, minutes and seconds together."
-    )
+    delay_seconds: MaybeInt = field("Delay before it appears, in seconds.")
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 

@@ -8,8 +8,9 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
+from typing import Any
 
 from home import exits, interrupts, output
 from home.failures import explain_error
@@ -25,7 +26,8 @@ from warehouse.errors import WarehouseError
 from write_back import push_report as report
 from write_back.audience_syncs import (
     FILE,
-    Audience,
+    AudienceOptions,
+    Difference,
     find_difference,
     push_difference,
     read_audiences,
@@ -46,22 +48,46 @@ from write_back.push_service import (
 from write_back.rejected_rows import write_planned
 
 
-def run_push(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
-    """`marketing-sync push` of a kind, or of the audience syncs (`activations`)."""
+@dataclass(frozen=True)
+class PushCommand:
+    """A command that sends if it `applies`. `typed`: the values of its other `options`, by name."""
+
+    name: str
+    options: Sequence[Option]
+    typed: Mapping[str, object]
+    applies: bool
+    is_json: bool = False
+
+    def make_lines(self, title: str, **changed: object) -> list[str]:
+        """The command as it was typed, with --apply, ready to be pasted."""
+        options = typed_words(self.options, {**self.typed, **changed})
+        words = ["marketing-sync", "push", self.name, *options, "--apply"]
+        piped = "… | " if str(self.typed.get("from")) == "-" else ""
+        return ["", title, f"  {piped}{shlex.join(words)}"]
+
+
+def push_order(name: str, settings: Settings, *, apply: bool, json: bool, **typed: Any) -> int:
+    """`marketing-sync push` of a kind, or `revert`."""
     check_kind(settings)
     prepare_home(settings.home, settings.lock_seconds)
-    if name == "activations":
-        return run_interruptible(settings, None, partial(_audience_syncs, arguments, settings))
-    account = account_of(settings, arguments.account)
+    account = account_of(settings, typed["account"])
     if name == "revert":
-        order = revert_order(settings, account, vars(arguments))
+        order = revert_order(settings, account, typed)
         options = REVERT
     else:
-        order = order_of(settings, KINDS[name], vars(arguments))
+        order = order_of(settings, KINDS[name], typed)
         options = PUSH_OPTIONS[name].options
-    return run_interruptible(
-        settings, account, partial(_push_order, order, name, options, arguments, settings)
-    )
+    command = PushCommand(name, options, typed, apply, json)
+    return run_interruptible(settings, account, partial(_push_order, order, command, settings))
+
+
+def push_activations(settings: Settings, *, apply: bool, **typed: Any) -> int:
+    """`marketing-sync push activations`."""
+    check_kind(settings)
+    prepare_home(settings.home, settings.lock_seconds)
+    command = PushCommand("activations", ACTIVATIONS, typed, apply)
+    options = AudienceOptions.from_values(typed)
+    return run_interruptible(settings, None, partial(_audience_syncs, options, command, settings))
 
 
 def run_interruptible(
@@ -92,32 +118,24 @@ def watch_run(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterat
 
 
 def _push_order(
-    order: Order,
-    name: str,
-    options: Sequence[Option],
-    arguments: SimpleNamespace,
-    settings: Settings,
-    stop: interrupts.Stop,
+    order: Order, command: PushCommand, settings: Settings, stop: interrupts.Stop
 ) -> int:
     planned = plan_push(settings, order)
-    again = partial(_command_lines, action=name, options=options)
-    document = output.Push(report.plan_document(planned) if arguments.json else None, [])
-    if not arguments.json:
+    document = output.Push(report.plan_document(planned) if command.is_json else None, [])
+    if not command.is_json:
         print_lines(report.plan_lines(planned))
-    if planned.refusal or not arguments.apply:
-        command = again(_NOT_SENT, typed=vars(arguments))
-        return _without_sending(arguments, settings, planned, document, command)
+    if planned.refusal or not command.applies:
+        return _without_sending(command, settings, planned, document)
     stop.raise_if_stopped()
-    ran = Ran(f"push_{name}", order.account)
+    ran = Ran(f"push_{command.name}", order.account)
     ran.push_id = enqueue_push(settings, planned, run=ran.run)
     with open_outbox(settings.home) as outbox:
         document.results = finish_push(settings, outbox, ran, partial(watch_run, settings, stop))
-    code = print_results(document, is_json=arguments.json)
+    code = print_results(document, is_json=command.is_json)
     first = order.first
     # fewer rows than that means that there are no others
-    if first and len(planned.rows) == first and not arguments.json:
-        typed = vars(arguments) | {"first": None, "apply": False}
-        print_lines(again("to send the other rows:", typed=typed))
+    if first and len(planned.rows) == first and not command.is_json:
+        print_lines(command.make_lines("to send the other rows:", first=None))
     return code
 
 
@@ -133,48 +151,36 @@ def print_results(document: output.Push, *, is_json: bool) -> int:
 
 
 def _without_sending(
-    arguments: SimpleNamespace,
-    settings: Settings,
-    planned: Planned,
-    document: output.Push,
-    command: Sequence[str],
+    command: PushCommand, settings: Settings, planned: Planned, document: output.Push
 ) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
-    if arguments.json:
+    if command.is_json:
         print_json(document)
     else:
         print_lines([f"rejected rows: {path}"] if path else [])
         if planned.refusal:
             print_lines(["", f"nothing was sent: {planned.refusal}"])
         elif planned.plan.request_count:
-            print_lines(command)
+            print_lines(command.make_lines(_NOT_SENT))
     return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 
 _NOT_SENT = "nothing was sent; to send it:"
 
 
-def _command_lines(
-    title: str, action: str, options: Sequence[Option], typed: Mapping[str, object]
-) -> list[str]:
-    """The command as it was typed, with --apply, ready to be pasted."""
-    command = ["marketing-sync", "push", action, *typed_words(options, typed), "--apply"]
-    piped = "… | " if str(typed.get("from")) == "-" else ""
-    return ["", title, f"  {piped}{shlex.join(command)}"]
-
-
-def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+def _audience_syncs(
+    options: AudienceOptions, command: PushCommand, settings: Settings, stop: interrupts.Stop
+) -> int:
     """Each sync runs alone: an error in one does not stop the others, but the exit code shows
     it."""
     codes = list[int]()
     left = 0
-    for audience in read_audiences(
-        settings, arguments.names, accept_shrink=arguments.accept_shrink
-    ):
+    for audience in read_audiences(settings, options):
         stop.raise_if_stopped()
         try:
-            code, unsent = _audience_sync(arguments, settings, stop, audience)
-            left += unsent
+            found = find_difference(settings, audience, options)
+            code = _push_audience(found, settings, stop, applies=command.applies)
+            left += 0 if command.applies else found.planned.plan.request_count
         except (InputError, MarketingApiError, WarehouseError) as error:
             text, code = explain_error(error)
             print_lines(
@@ -184,21 +190,18 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     if not codes:
         print_lines([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif left:
-        print_lines(_command_lines(_NOT_SENT, "activations", ACTIVATIONS, vars(arguments)))
+        print_lines(command.make_lines(_NOT_SENT))
     return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE
 
 
-def _audience_sync(
-    arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop, audience: Audience
-) -> tuple[int, int]:
-    """The exit code, and the number of requests left to send."""
-    chosen = {name: getattr(arguments, name) for name in ("resync", "reject_limit", "if_plan")}
-    found = find_difference(settings, audience, **chosen)
+def _push_audience(
+    found: Difference, settings: Settings, stop: interrupts.Stop, *, applies: bool
+) -> int:
+    """Print the difference, and push it if the command applies; returns the exit code."""
     print_lines([*report.render_lines("difference", found), *report.plan_lines(found.planned)])
     if found.planned.refusal:
         raise InputError(f"nothing was sent: {found.planned.refusal}")
     results = []
-    if arguments.apply:
+    if applies:
         results = push_difference(settings, found, partial(watch_run, settings, stop))
-    left = 0 if arguments.apply else found.planned.plan.request_count
-    return print_results(output.Push(None, results), is_json=False), left
+    return print_results(output.Push(None, results), is_json=False)

@@ -30,6 +30,7 @@ from pipelines.launchpad import check_confirmed, config_class, read_values
 from upkeep.backup import back_up_push
 from write_back.audience_syncs import (
     Audience,
+    AudienceOptions,
     check_nightly,
     find_difference,
     push_difference,
@@ -50,7 +51,7 @@ _RETRIES = 8
 _RETRY_AFTER_S = 30.0
 
 _Activations = config_class("Activations", ACTIVATIONS)
-_UNSET = {option.name: option.unset for option in ACTIVATIONS}
+_NO_OPTIONS = AudienceOptions()
 
 
 def push_jobs() -> list[dg.JobDefinition]:
@@ -241,9 +242,11 @@ class AudienceSyncs:
         self.problems: list[str] = []
         self.requests = 0
 
-    def run_syncs(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
+    def run_syncs(
+        self, sandbox_url: str | None = None, options: AudienceOptions = _NO_OPTIONS
+    ) -> None:
         """Each sync runs alone: an error in one does not stop the others. `sandbox_url`: the
-        sandbox that the night reads from; `picked`: options of `push activations`."""
+        sandbox that the night reads from."""
         settings = (
             replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         )
@@ -251,15 +254,15 @@ class AudienceSyncs:
         self.problems = []
         self.requests = 0
         with begin_stage("sending segments back"):
-            for each in self._read_audiences(settings, picked):
-                self._push_audience(settings, each, picked)
+            for audience in self._read_audiences(settings, options):
+                self._push_audience(settings, audience, options)
         if self.requests:
             back_up_push(settings)
 
-    def _read_audiences(self, settings: Settings, picked: Mapping[str, Any]) -> Sequence[Audience]:
+    def _read_audiences(self, settings: Settings, options: AudienceOptions) -> Sequence[Audience]:
         try:
             check_nightly(settings)
-            return read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"])
+            return read_audiences(settings, options)
         except Exception as failed:
             self._note_refusal(
                 settings, f"no activation was pushed: {mask_addresses(explain_error(failed)[0])}"
@@ -274,12 +277,10 @@ class AudienceSyncs:
             try_to_post(settings, {"text": f"marketing-sync: {line}"})
 
     def _push_audience(
-        self, settings: Settings, audience: Audience, picked: Mapping[str, Any]
+        self, settings: Settings, audience: Audience, options: AudienceOptions
     ) -> None:
         try:
-            found = find_difference(
-                settings, audience, resync=picked["resync"], reject_limit=picked["reject_limit"]
-            )
+            found = find_difference(settings, audience, options)
             plan = found.planned.plan
             results = push_difference(settings, found)
             requests = sum(result.requests_sent or 0 for result in results)
@@ -317,12 +318,13 @@ class AudienceSyncs:
             config: _Activations,  # type: ignore[valid-type]
         ) -> Iterator[dg.MaterializeResult[Any]]:
             with explain_failures():
-                picked = read_values(ACTIVATIONS, config)
-                check_confirmed(picked)
+                values = read_values(ACTIVATIONS, config)
+                check_confirmed(values)
+                options = AudienceOptions.from_values(values)
             sandbox_url = context.resources.reader.sandbox_url
             settings = context.resources.settings
             syncs = self if settings is self._settings else AudienceSyncs(settings)
-            syncs.run_syncs(sandbox_url, picked)
+            syncs.run_syncs(sandbox_url, options)
             context.log.info("\n".join(syncs.lines))
             metadata: dict[str, Any] = {
                 "requests": syncs.requests,

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from home.account_files import SWITCH, TEXT, declared_tables
 from home.options import VERIFY
@@ -152,9 +152,25 @@ class Audience:
         return subject.casefold() in self.desired
 
 
-def read_audiences(
-    settings: Settings, names: Sequence[str] = (), *, accept_shrink: bool = False
-) -> list[Audience]:
+@dataclass(frozen=True)
+class AudienceOptions:
+    """The values of `home.options.ACTIVATIONS`, without those that confirm the push."""
+
+    names: Sequence[str] = ()
+    accept_shrink: bool = False
+    if_plan: Sequence[str] = ()
+    resync: bool = False
+    reject_limit: float = 0.05
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        return cls(**{option.name: values[option.name] for option in fields(cls)})
+
+
+_NO_OPTIONS = AudienceOptions()
+
+
+def read_audiences(settings: Settings, options: AudienceOptions = _NO_OPTIONS) -> list[Audience]:
     """The chosen entries with the results of their queries. Without names, also the entries that
     are gone from the file. The error of one entry is in its `error`. Raises SettingsError,
     OutboxError."""
@@ -168,10 +184,10 @@ def read_audiences(
             if not is_here:
                 gone.append(_make_gone_audience(outbox, account, name))
     audiences: list[Audience] = []
-    for sync in choose_syncs(syncs, names):
+    for sync in choose_syncs(syncs, options.names):
         audience = resting.pop(sync.name)
-        audiences.append(_read_audience(settings, audience, accept_shrink))
-    if syncs and not names:
+        audiences.append(_read_audience(settings, audience, options.accept_shrink))
+    if syncs and not options.names:
         audiences += gone
     everybody = [*audiences, *resting.values()]
     found: list[Audience] = []
@@ -374,12 +390,7 @@ class Difference:
 
 
 def find_difference(
-    settings: Settings,
-    audience: Audience,
-    *,
-    resync: bool = False,
-    reject_limit: float = 0.05,
-    if_plan: Sequence[str] = (),
+    settings: Settings, audience: Audience, options: AudienceOptions = _NO_OPTIONS
 ) -> Difference:
     """What differs from the desired state. Sends no request. Raises the entry's `error`,
     InputError, WarehouseError, OutboxError."""
@@ -391,13 +402,18 @@ def find_difference(
         removed, left = [], []
     now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
     now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
-    options = Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan)
+    order_options = Options(
+        send_all=options.resync,
+        is_standing=True,
+        fill_only=sync.fill_only,
+        if_plan=options.if_plan,
+    )
     kind = CONTACTS if sync.list else TAGS
     order = Order(
         kind,
         audience.account,
-        options=options,
-        reject_limit=reject_limit,
+        options=order_options,
+        reject_limit=options.reject_limit,
         verify=sync.verify,
     )
     rows = _make_rows(audience, removed)

@@ -2,13 +2,13 @@
 (`cli`), options (`home.options`), examples (`usage`)."""
 
 import inspect
+import keyword
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -20,9 +20,9 @@ from home.settings import Settings, SettingsError, load_settings, missing_key
 from marketing_api.redaction import plain
 from marketing_sync.usage import WithExamples
 
-Arguments = SimpleNamespace
-#: The function of a command; returns the exit code.
-Work = Callable[[Arguments, Settings], int]
+#: The function of a command: takes the settings and a keyword argument for each option, of the
+#: option's name (`from_` for `from`); returns the exit code.
+Work = Callable[..., int]
 _IN_SANDBOX = (
     "no key is configured: this is the sandbox; run `marketing-sync init` to connect your account"
 )
@@ -81,10 +81,10 @@ def declare_command(
     account, which has no `--sandbox`. `command_arguments` are click's."""
 
     def make_command(work: Work) -> Command:
-        def check_and_work(arguments: Arguments, settings: Settings) -> int:
+        def check_and_work(settings: Settings, *, sandbox: bool = False, **arguments: Any) -> int:
             if uses_home:
-                settings = _choose_sandbox(arguments, settings, needs_keys=needs_keys)
-            return work(arguments, settings if is_for_all_shards else settings.of_one_shard())
+                settings = _choose_sandbox(settings, is_requested=sandbox, needs_keys=needs_keys)
+            return work(settings if is_for_all_shards else settings.of_one_shard(), **arguments)
 
         all_options = [*options, SANDBOX_OPTION] if uses_home else options
         return Command(
@@ -97,19 +97,19 @@ def declare_command(
     return make_command
 
 
-def _choose_sandbox(arguments: Arguments, settings: Settings, *, needs_keys: bool) -> Settings:
+def _choose_sandbox(settings: Settings, *, is_requested: bool, needs_keys: bool) -> Settings:
     """The settings of the configured account, or of the sandbox if the user chose it or sees a
     terminal: without that, a scheduled command that lost its folder would succeed in the sandbox
     forever. A command that sends no request may read a home that MARKETING_HOME names. Raises
     SettingsError."""
-    if arguments.sandbox and not settings.is_sandbox:
+    if is_requested and not settings.is_sandbox:
         raise SettingsError(
             "--sandbox is for folders without a key, and an account is configured here: leave the "
             "option out, or run it in another folder"
         )
-    if not settings.is_key_missing and not arguments.sandbox:
+    if not settings.is_key_missing and not is_requested:
         return settings
-    settings = replace(settings, is_sandbox_chosen=arguments.sandbox or sys.stderr.isatty())
+    settings = replace(settings, is_sandbox_chosen=is_requested or sys.stderr.isatty())
     if settings.is_key_missing and (needs_keys or settings.is_default_home):
         raise missing_key(settings)
     if _holds_sandbox(settings):
@@ -128,18 +128,23 @@ def _holds_sandbox(settings: Settings) -> bool:
         return False
 
 
-def _run_command(work: Work, needs_keys: bool, /, **values: object) -> int:
+def _run_command(work: Work, needs_keys: bool, /, verbose: bool, **values: object) -> int:
     import home.failures  # noqa: F401 (imported here, since Ctrl-C could get lost in it later)
 
     with interrupts.raise_in_main():
         try:
-            return _work_in_log(work, needs_keys, Arguments(**values))
+            arguments = {_python_name(name): value for name, value in values.items()}
+            return _work_in_log(partial(work, **arguments), needs_keys, is_verbose=verbose)
         except KeyboardInterrupt:
             print(f"\n{interrupts.MESSAGE}", file=sys.stderr)
             return exits.INTERRUPTED
 
 
-def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
+def _python_name(option: str) -> str:
+    return f"{option}_" if keyword.iskeyword(option) else option
+
+
+def _work_in_log(work: Callable[[Settings], int], needs_keys: bool, *, is_verbose: bool) -> int:
     """Loads the settings and does the work, logging to the home; errors are printed as a
     sentence."""
     import logging
@@ -153,13 +158,13 @@ def _work_in_log(work: Work, needs_keys: bool, arguments: Arguments) -> int:
         return print_error(str(error), exits.WRONG_USE)
     for message in settings.unknown:
         print_warning(message)
-    if arguments.verbose:
+    if is_verbose:
         settings = replace(settings, log_level="DEBUG")
     name = str(click.get_current_context().find_root().invoked_subcommand)
     with logging_to_home(settings, name):
         logging.getLogger(__name__).info("%s begins", name)
         try:
-            code = work(arguments, settings)
+            code = work(settings)
             print(end="", flush=True)
         except click.UsageError:
             raise

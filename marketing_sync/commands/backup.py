@@ -7,7 +7,7 @@ from home.folder import prepare_home
 from home.options import Option
 from home.settings import Settings
 from home.values import folder
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from upkeep.backup import back_up, backup_folder
 
 
@@ -22,13 +22,13 @@ from upkeep.backup import back_up, backup_folder
     ),
     needs_keys=False,
 )
-def backup(arguments: Arguments, settings: Settings) -> int:
+def backup(settings: Settings, dir: str | None) -> int:
     """The new backup replaces the previous one after all its files were checked. You can run it
     during a sync."""
     prepare_home(settings.home, settings.lock_seconds)
-    snapshot = back_up(settings, arguments.dir or "")
+    snapshot = back_up(settings, dir or "")
     print(
-        f"{backup_folder(settings, arguments.dir or '')}: {len(snapshot.files):,} files, "
+        f"{backup_folder(settings, dir or '')}: {len(snapshot.files):,} files, "
         f"{snapshot.bytes / 1e6:,.1f} MB, all checked"
     )
     return exits.DONE

@@ -24,9 +24,8 @@ from marketing_api.contact_lookup import Directory
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
-from marketing_sync.commands import Arguments, ask_yes_no, declare_command, print_error
+from marketing_sync.commands import ask_yes_no, declare_command, print_error
 from write_back.refusals import find_refusal
 from write_back.single_write import find_raised
 
@@ -49,19 +48,28 @@ _FIRST_PAUSE_S = 0.03
         "with --yes: let a status make an unsubscribed, bounced or unconfirmed person active",
     ),
 )
-def call(arguments: Arguments, settings: Settings) -> int:
+def call(
+    settings: Settings,
+    operation: str,
+    parameters: Sequence[str],
+    account: str | None,
+    yes: bool,
+    resubscribe: bool,
+) -> int:
     """Prints the response as JSON. Exit code 1 if you don't confirm a write: it isn't sent."""
-    call = operations.find(arguments.operation).bind(**_read_parameters(arguments.parameters))
+    call = operations.find(operation).bind(**_read_parameters(parameters))
     with in_use(settings.home), open_connections(settings) as accounts:
-        connection = choose_account(settings, accounts, arguments.account)
+        connection = choose_account(settings, accounts, account)
         with open_client(connection, Recognition(settings, connection)) as (client, _):
             try:
                 if not call.operation.is_read:
                     raised = find_raised(call, Directory(client.fetch))
-                    reason = _find_unsent_reason(call, connection, arguments, raised)
+                    reason = _find_unsent_reason(
+                        call, connection, raised, is_agreed=yes, may_resubscribe=resubscribe
+                    )
                     if reason:
                         return print_error(f"nothing was sent: {reason}", exits.INCOMPLETE)
-                    client.fetch(account.ME.bind())
+                    client.fetch(operations.account.ME.bind())
                 return _print_response(client, call)
             except MarketingApiError as error:
                 refusal = None if call.operation.is_read else find_refusal(str(error))
@@ -126,12 +134,17 @@ def _read_parameters(words: Sequence[str]) -> dict[str, object]:
 
 
 def _find_unsent_reason(
-    call: Call, connection: Connection, arguments: Arguments, raised: Collection[str]
+    call: Call,
+    connection: Connection,
+    raised: Collection[str],
+    *,
+    is_agreed: bool,
+    may_resubscribe: bool,
 ) -> str:
     """Why the write isn't sent; empty when the user agrees to it. `raised`: see `find_raised`."""
     statuses = " and ".join(sorted(raised))
-    if arguments.yes:
-        if not raised or arguments.resubscribe:
+    if is_agreed:
+        if not raised or may_resubscribe:
             return ""
         return (
             f"this person is {statuses} on some list, and the request would subscribe them again; "

@@ -21,8 +21,9 @@ from home.output import Finding, Findings, print_json
 from home.settings import Settings, SettingsError
 from marketing_api.clock import TOLERANCE, utc_now
 from marketing_api.redaction import plain
-from marketing_sync.account_check import IDENTITY, accept_business, check_account
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync import account_check
+from marketing_sync.account_check import IDENTITY, check_account
+from marketing_sync.commands import declare_command
 from pipelines.monitoring import find_silent, read_shards
 from pipelines.published_copy import describe_current_copy, list_failed_custom_tables
 from upkeep.backup import backup_folder, read_snapshot
@@ -54,24 +55,24 @@ _WAIT_S = 2
     JSON,
     is_for_all_shards=True,
 )
-def doctor(arguments: Arguments, settings: Settings) -> int:
+def doctor(settings: Settings, accept_business: str | None, yes: bool, json: bool) -> int:
     """Exit code 1 if a line is not `ok`, 2 if the home has the data of another business than the
     settings. With shards, set MARKETING_SHARD to check one of them; otherwise it only checks that
     every account was read in time."""
-    if arguments.accept_business is not None:
-        return accept_business(
-            settings.of_one_shard(), arguments.accept_business, is_agreed=arguments.yes
+    if accept_business is not None:
+        return account_check.accept_business(
+            settings.of_one_shard(), accept_business, is_agreed=yes
         )
     findings = []
     for check in (_check_readings,) if settings.shards else _CHECKS:
         for finding in _run_check(check, settings):
             findings.append(finding)
-            if not arguments.json:
+            if not json:
                 print(
                     f"{'ok' if finding.is_well else 'NO':<4}{finding.what:<12}{finding.text}",
                     flush=True,
                 )
-    if arguments.json:
+    if json:
         print_json(Findings(all(finding.is_well for finding in findings), findings))
     return _exit_code(findings)
 

@@ -13,7 +13,7 @@ from home.folder import in_use, prepare_home
 from home.formatting import count_of
 from home.options import Option
 from home.settings import Settings, SettingsError, account_of
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import declare_command, print_error
 from marketing_sync.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import after_erasure
 from upkeep.erasing import count_places, find_people, forget_people, read_work_list
@@ -35,17 +35,27 @@ _NOT_REACHED = (
     Option("lift", "read and push these people again; erased data does not come back"),
     needs_keys=False,
 )
-def forget(arguments: Arguments, settings: Settings) -> int:
+def forget(
+    settings: Settings,
+    address: str | None,
+    contact_id: int | None,
+    from_: Path | None,
+    account: str | None,
+    apply: bool,
+    lift: bool,
+) -> int:
     """Deletes their rows, also from earlier figures, and all stored responses: a checkpoint of the
     tables replaces them. Keyed hashes keep people from coming back. An interrupted erasure is
     completed first. Exit code 1 if a place was not reached."""
     prepare_home(settings.home, settings.lock_seconds)
-    if arguments.lift and arguments.apply:
+    if lift and apply:
         raise click.UsageError("--lift and --apply exclude each other; use one of them")
-    people = _find_people(arguments, settings)
-    if arguments.lift:
+    addresses = list(_read_addresses(address, from_))
+    contacts = [] if contact_id is None else [contact_id]
+    people = _find_people(settings, account, addresses, contacts, resumes=not lift)
+    if lift:
         return _lift_people(settings, people)
-    if not arguments.apply:
+    if not apply:
         return _show_places(settings, people)
     # A killed erasure is resumed. An exception would be lost in a library's callback.
     with interrupts.end_at_once():
@@ -82,18 +92,22 @@ def _lift_people(settings: Settings, people: Sequence[Person]) -> int:
     return exits.DONE
 
 
-def _find_people(arguments: Arguments, settings: Settings) -> list[Person]:
-    """The people to forget; nobody when only an interrupted erasure is to be finished."""
-    addresses = list(_read_addresses(arguments.address, vars(arguments)["from"]))
-    contacts = [] if arguments.contact_id is None else [arguments.contact_id]
+def _find_people(
+    settings: Settings,
+    account: str | None,
+    addresses: Sequence[str],
+    contacts: Sequence[int],
+    *,
+    resumes: bool,
+) -> list[Person]:
+    """The people with these addresses or contact ids. Without both, nobody if the command `resumes`
+    an interrupted erasure. Raises click.UsageError if there is none."""
     if addresses or contacts:
-        account = account_of(settings, arguments.account) if arguments.account or contacts else None
-        return find_people(settings, account, addresses, contacts)
-    if arguments.lift or read_work_list(settings.home) is None:
-        raise click.UsageError(
-            "no person is given; add an e-mail address, --contact-id or --from FILE"
-        )
-    return []
+        chosen = account_of(settings, account) if account or contacts else None
+        return find_people(settings, chosen, addresses, contacts)
+    if resumes and read_work_list(settings.home) is not None:
+        return []
+    raise click.UsageError("no person is given; add an e-mail address, --contact-id or --from FILE")
 
 
 def _read_addresses(typed: str | None, path: Path | None) -> Iterator[str]:

@@ -14,7 +14,7 @@ from home.settings import Settings, SettingsError, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_sync.account_check import check_account
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import declare_command, print_error
 
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
@@ -33,7 +33,7 @@ every night   one of these three:
     ),
     uses_home=False,
 )
-def init(arguments: Arguments, settings: Settings) -> int:
+def init(settings: Settings, url: str | None) -> int:
     """The key isn't displayed while you type it. In scripts, write it to standard input. One
     request checks both, and nothing is written before it succeeds."""
     if (settings.folder / "accounts.toml").exists():
@@ -55,7 +55,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return exits.INCOMPLETE
     connection = Connection(
         "main",
-        read_address("the address", _ask_url(arguments.url)),
+        read_address("the address", _ask_url(url)),
         Secret(_ask_key()),
         budget_url=settings.budget_url,
     )

@@ -11,7 +11,7 @@ from home.folder import in_use, open_for_reading
 from home.options import Option
 from home.settings import Settings, account_of
 from home.values import whole
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from warehouse.person import find_person, rows_about
 
 #: Options of the commands that find a person.
@@ -25,18 +25,20 @@ ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
 @declare_command(ADDRESS, CONTACT_ID, ACCOUNT, needs_keys=False)
-def person(arguments: Arguments, settings: Settings) -> int:
+def person(
+    settings: Settings, address: str | None, contact_id: int | None, account: str | None
+) -> int:
     """Prints the rows with one of the person's contact ids or addresses, from every table. Texts in
     the rows of other people are not searched."""
-    if (arguments.address is None) == (arguments.contact_id is None):
+    if (address is None) == (contact_id is None):
         raise click.UsageError(
             "no person is given, or two; add either an e-mail address or --contact-id"
         )
-    if arguments.address is not None:
-        check_address(arguments.address)
-    account = arguments.account and account_of(settings, arguments.account)
+    if address is not None:
+        check_address(address)
+    chosen = account and account_of(settings, account)
     with in_use(settings.home), open_for_reading(settings) as connection:
-        found = find_person(connection, account, arguments.address, arguments.contact_id)
+        found = find_person(connection, chosen, address, contact_id)
         known = {
             "addresses": found.addresses,
             "contacts": [

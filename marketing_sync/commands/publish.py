@@ -8,7 +8,7 @@ from home.options import JSON, Option
 from home.settings import Settings
 from home.values import storage_url
 from marketing_api.clock import utc_now
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import declare_command, print_error
 from marketing_sync.uploading import upload_published
 from pipelines.published_copy import (
     describe_published,
@@ -31,17 +31,17 @@ from warehouse.publish import published_path
     JSON,
     needs_keys=False,
 )
-def publish(arguments: Arguments, settings: Settings) -> int:
+def publish(settings: Settings, to: str | None, json: bool) -> int:
     """If a check fails, the previous copy stays. The exit code is 1 then, and if a custom table
     fails."""
     prepare_home(settings.home, settings.lock_seconds)
     with note_run(settings, str(uuid.uuid4()), "publish"):
         published = publish_home(settings)
     path, _, mailed = Reports().make_report(settings)
-    uploaded = upload_published(settings, arguments.to) if arguments.to else None
+    uploaded = upload_published(settings, to) if to else None
     failed_tables = list_failed_custom_tables(settings)
     code = exits.INCOMPLETE if failed_tables else exits.DONE
-    if arguments.json:
+    if json:
         document = published_document(settings, published)
         assert document is not None
         output.print_json(output.Publication(document, str(path), uploaded, failed_tables))

@@ -22,7 +22,7 @@ from home.options import (
     Option,
 )
 from home.settings import Settings
-from marketing_sync.commands import Arguments, Group, declare_command
+from marketing_sync.commands import Group, declare_command
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: What looks after pushes that are in the outbox.
@@ -38,20 +38,28 @@ push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...
 
 
 def _add_command(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
-    def run_command(arguments: Arguments, settings: Settings) -> int:
-        if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
-            raise click.UsageError(
-                "the rows come from either --from FILE or --sql QUERY: give one of them"
-            )
-        if name == "revert" and arguments.push is None:
+    def run_command(settings: Settings, **values: Any) -> int:
+        if name in _AFTERWARDS:
+            from marketing_sync.push_maintenance import run_maintenance
+
+            return run_maintenance(name, settings, **values)
+        if name == "activations":
+            from marketing_sync.push_terminal import push_activations
+
+            return push_activations(settings, **values)
+        if name in PUSH_OPTIONS:
+            values["from"] = values.pop("from_")
+            if (values["sql"] is None) == (values["from"] is None):
+                raise click.UsageError(
+                    "the rows come from either --from FILE or --sql QUERY: give one of them"
+                )
+        elif values["push"] is None:
             raise click.UsageError(
                 "name the push to revert; `marketing-sync push status` lists them"
             )
-        if name in _AFTERWARDS:
-            from marketing_sync.push_maintenance import run_maintenance as run
-        else:
-            from marketing_sync.push_terminal import run_push as run
-        return run(name, arguments, settings)
+        from marketing_sync.push_terminal import push_order
+
+        return push_order(name, settings, **values)
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(

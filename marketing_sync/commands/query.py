@@ -16,7 +16,7 @@ from home import exits, interrupts
 from home.exits import WrongUse
 from home.options import Option
 from home.settings import Settings
-from marketing_sync.commands import Arguments, declare_command, print_warning
+from marketing_sync.commands import declare_command, print_warning
 from marketing_sync.query_output import write_output
 from warehouse.disk import open_scratch, published_path, write_file
 from warehouse.errors import PublishedLocked
@@ -47,23 +47,22 @@ _NOT_PUBLISHED = (
     ),
     needs_keys=False,
 )
-def query(arguments: Arguments, settings: Settings) -> int:
+def query(settings: Settings, sql: str | None, csv: bool, json: bool, excel: Path | None) -> int:
     """A query can't change anything. Times are in the time zone of the accounts, or in UTC if they
     have several. A query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
-    sql = _read_sql(arguments.sql)
-    forms = [form for form in ("csv", "json", "excel") if getattr(arguments, form)]
+    text = _read_sql(sql)
+    choices = {"csv": csv, "json": json, "excel": excel}
+    forms = [form for form, value in choices.items() if value]
     if len(forms) > 1:
         raise click.UsageError("choose one of --csv, --json and --excel")
-    if arguments.excel and arguments.excel.suffix.lower() != ".xlsx":
-        raise click.UsageError(
-            f"{arguments.excel} is not a workbook; use a name that ends in .xlsx"
-        )
+    if excel and excel.suffix.lower() != ".xlsx":
+        raise click.UsageError(f"{excel} is not a workbook; use a name that ends in .xlsx")
     with interrupts.end_quietly(), open_scratch(settings.home, "queries") as workspace:
         result = workspace.place_file("result")
-        report = _write_result(settings, sql, result, forms[0] if forms else "table")
-        if arguments.excel:
-            write_file(arguments.excel, result.read_bytes())
-            print(f"{arguments.excel}: {report}")
+        report = _write_result(settings, text, result, forms[0] if forms else "table")
+        if excel:
+            write_file(excel, result.read_bytes())
+            print(f"{excel}: {report}")
         else:
             with result.open(encoding="utf-8", newline="") as rows:
                 shutil.copyfileobj(rows, sys.stdout)

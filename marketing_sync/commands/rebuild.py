@@ -6,7 +6,7 @@ from home.folder import in_use, prepare_home
 from home.options import Option
 from home.settings import Settings
 from marketing_api.clock import unix_now
-from marketing_sync.commands import Arguments, declare_command, print_error
+from marketing_sync.commands import declare_command, print_error
 from warehouse.rebuild import RebuildReport
 from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
 from write_back.kinds import NOT_IDEMPOTENT
@@ -18,14 +18,12 @@ from write_back.writebacks_export import try_to_export
     Option("accept_loss", "replace the warehouse even if the archive lacks some of it"),
     needs_keys=False,
 )
-def rebuild(arguments: Arguments, settings: Settings) -> int:
+def rebuild(settings: Settings, accept_loss: bool) -> int:
     """Repeats every load. The new file replaces the old one when it is complete."""
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
     with in_use(home):
-        result = rebuild_warehouse(
-            home, accept_loss=arguments.accept_loss, **waiting_options(settings)
-        )
+        result = rebuild_warehouse(home, accept_loss=accept_loss, **waiting_options(settings))
     try_to_export(settings)
     print(
         f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "

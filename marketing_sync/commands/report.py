@@ -3,12 +3,12 @@
 from home import exits
 from home.folder import in_use, prepare_home
 from home.settings import Settings
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from report.render import write_report
 
 
 @declare_command(needs_keys=False)
-def report(arguments: Arguments, settings: Settings) -> int:
+def report(settings: Settings) -> int:
     """Exit code 1 if nothing is published yet."""
     with in_use(prepare_home(settings.home, settings.lock_seconds)):
         path, _ = write_report(settings.home)

@@ -9,7 +9,7 @@ from home.options import Option
 from home.settings import Settings
 from home.values import folder
 from marketing_api.clock import utc_now
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from upkeep.backup import restore_backup as restore_home
 from write_back.outbox.store import describe_hold
 
@@ -26,9 +26,9 @@ from write_back.outbox.store import describe_hold
     Option("release", "allow pushes again after a restore"),
     needs_keys=False,
 )
-def restore(arguments: Arguments, settings: Settings) -> int:
+def restore(settings: Settings, dir: str | None, release: bool) -> int:
     """Checks every file against its hash. If it is interrupted, run it again to resume."""
-    if arguments.release:
+    if release:
         describe_hold(outbox_of(settings.home)).unlink(missing_ok=True)
         print(
             "pushes are allowed again: requests that the backup had open are looked up before "
@@ -36,7 +36,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
         )
         return exits.DONE
     os.umask(0o077)
-    snapshot = restore_home(settings, arguments.dir or "")
+    snapshot = restore_home(settings, dir or "")
     print(
         f"{settings.home}: {len(snapshot.files):,} files as of "
         f"{format_age(snapshot.made_at, utc_now())}, all hashes verified; the next sync publishes"

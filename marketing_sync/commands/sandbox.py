@@ -1,10 +1,12 @@
 """Run a simulated service on this machine."""
 
+from collections.abc import Sequence
+
 import click
 
 from home.settings import Settings
 from marketing_api.sandbox import server
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from marketing_sync.usage import format_examples
 
 
@@ -13,8 +15,8 @@ from marketing_sync.usage import format_examples
     is_for_all_shards=True,
     uses_home=False,
 )
-def sandbox(arguments: Arguments, settings: Settings) -> int:
-    return server.main(arguments.words, f"\b\n{format_examples('sandbox')}")
+def sandbox(settings: Settings, words: Sequence[str]) -> int:
+    return server.main(words, f"\b\n{format_examples('sandbox')}")
 
 
 sandbox.add_help_option = False

@@ -18,7 +18,7 @@ from home.settings import Settings
 from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from marketing_sync.grids import make_grid
 from pipelines.published_copy import describe_current_copy, published_document
 from warehouse.bookkeeping import died_condition
@@ -35,7 +35,7 @@ _COUNT = (
 
 
 @declare_command(JSON, needs_keys=False)
-def status(arguments: Arguments, settings: Settings) -> int:
+def status(settings: Settings, json: bool) -> int:
     now = utc_now()
     check_not_newer(settings.home)
     if not settings.warehouse_path.exists():
@@ -43,7 +43,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
             f"nothing has been synced yet: there is no {settings.warehouse_path}; run "
             "`marketing-sync sync`"
         )
-        if arguments.json:
+        if json:
             print_json(Status(accounts=list(_list_accounts(settings, {})), notices=[notice]))
         else:
             print(notice)
@@ -66,7 +66,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
     erasure = unfinished_erasure(settings.home)
     if erasure:
         found.notices.append(erasure)
-    if arguments.json:
+    if json:
         found.published = published_document(settings)
         print_json(found)
     else:

@@ -3,6 +3,9 @@
 Reading begins before Dagster is imported, which takes seconds."""
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.reader import Reader
@@ -14,36 +17,55 @@ from home.progress import Progress, stop_stages
 from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from marketing_sync.night_plan import show_plan
 from marketing_sync.summary import print_summary, result_of
 from pipelines.reading import ReadOptions, named_assets, open_reader
 from write_back.writebacks_export import try_to_export
 
 
+@dataclass(frozen=True, kw_only=True)
+class SyncArguments:
+    """The values of `home.options.SYNC`."""
+
+    only: Sequence[str]
+    from_: dt.date | None
+    to: dt.date | None
+    all: bool
+    max_requests: int | None
+    until: dt.time | None
+    reads_only: bool
+    accept_shrink: bool
+    dry_run: bool
+    quiet: bool
+    json: bool
+
+    @property
+    def read_options(self) -> ReadOptions:
+        return ReadOptions(self.all, self.accept_shrink, self.max_requests, self.until)
+
+
 @declare_command(*SYNC, JSON)
-def sync(arguments: Arguments, settings: Settings) -> int:
+def sync(settings: Settings, **values: Any) -> int:
+    arguments = SyncArguments(**values)
     if arguments.dry_run:
         return _dry_run(arguments, settings)
     return interrupts.run_stoppable(lambda stop: _run_sync(arguments, settings, stop))
 
 
-def _dry_run(arguments: Arguments, settings: Settings) -> int:
-    first_day = vars(arguments)["from"]
-    if first_day or arguments.to:
+def _dry_run(arguments: SyncArguments, settings: Settings) -> int:
+    if arguments.from_ or arguments.to:
         raise SettingsError(
             "--dry-run plans a whole night: leave out --from and --to, which take few requests"
         )
     chosen = named_assets(arguments.only)
-    options = ReadOptions.from_values(vars(arguments))
-    return show_plan(settings, chosen, options, is_json=arguments.json)
+    return show_plan(settings, chosen, arguments.read_options, is_json=arguments.json)
 
 
-def _run_sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
+def _run_sync(arguments: SyncArguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = named_assets(arguments.only)
-    options = ReadOptions.from_values(vars(arguments))
-    first_day = vars(arguments)["from"]
-    days = _choose_days(first_day, arguments.to)
+    options = arguments.read_options
+    days = _choose_days(arguments.from_, arguments.to)
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
     with (

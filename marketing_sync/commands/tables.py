@@ -14,7 +14,7 @@ from home.options import JSON, Option
 from home.output import Column, ListedTable, TableColumns, Tables, print_json
 from home.settings import Settings
 from home.values import did_you_mean
-from marketing_sync.commands import Arguments, declare_command
+from marketing_sync.commands import declare_command
 from marketing_sync.commands.query import open_unpublished
 from marketing_sync.grids import make_grid
 from warehouse.publish import open_published, published_path
@@ -36,18 +36,18 @@ _WIDTH = 200  # of output that isn't a terminal
     JSON,
     needs_keys=False,
 )
-def tables(arguments: Arguments, settings: Settings) -> int:
+def tables(settings: Settings, table: str | None, json: bool) -> int:
     """Each table has its row count and description, each column its type and description."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     path = published_path(settings.home)
     opened = open_published(path) if path.exists() else open_unpublished(settings)
     with interrupts.end_quietly(), opened as connection:
-        if arguments.json and arguments.table:
-            print_json(describe_table(connection, arguments.table))
-        elif arguments.json:
+        if json and table:
+            print_json(describe_table(connection, table))
+        elif json:
             print_json(Tables(list_tables(connection)))
-        elif arguments.table:
-            _print_columns(console, describe_table(connection, arguments.table))
+        elif table:
+            _print_columns(console, describe_table(connection, table))
         else:
             _print_tables(console, list_tables(connection))
     return exits.DONE

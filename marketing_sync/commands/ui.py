@@ -23,7 +23,7 @@ from home.folder import dagster_home, prepare_home
 from home.options import Option
 from home.settings import Settings, SettingsError
 from marketing_api.clock import TOLERANCE, SteadyClock
-from marketing_sync.commands import Arguments, declare_command, print_error, print_warning
+from marketing_sync.commands import declare_command, print_error, print_warning
 from marketing_sync.keeper import Keeper
 from marketing_sync.packages import ROOT
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
@@ -53,10 +53,10 @@ def _read_port(text: str) -> int:
     Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _read_port, PORT, "PORT"),
     is_for_all_shards=True,
 )
-def ui(arguments: Arguments, settings: Settings) -> int:
+def ui(settings: Settings, port: int) -> int:
     """Stop it with Ctrl-C."""
     with (
-        open_listener(arguments.port) as listener,
+        open_listener(port) as listener,
         open_connections(settings) as accounts,
         dagster_home(settings.home),
     ):
@@ -70,12 +70,12 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"the embedded sandbox listens at {accounts[0].url}")
         print(
-            f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, "
+            f"Dagster UI: http://{_HOST}:{port} in about 10 seconds; Ctrl-C stops it, "
             "and the schedule with it",
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            add_guard = partial(_guard_application, port=arguments.port, settings=settings)
+            add_guard = partial(_guard_application, port=port, settings=settings)
             _serve_ui(listener, programs, Path(folder), add_guard, home)
     return print_error(
         "the UI has ended because one of Dagster's programs has ended, or the clock was set back; "

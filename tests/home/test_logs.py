@@ -28,7 +28,7 @@ import logging, sys, threading, warnings
 from marketing_sync import cli
 from marketing_sync import commands
 
-def planted(arguments, settings):
+def planted(settings):
     local = "unmistakable" + "-local"
     warnings.warn("warned of {UNMISTAKABLE} and ann@example.com")
     thread = threading.Thread(target=int, args=("in a thread {UNMISTAKABLE} bob@example.com",))

@@ -22,7 +22,7 @@ from home.settings import Settings
 from tests.write_back.planner import make_warehouse, rows_of
 from write_back import audience_syncs, push_service
 from write_back.account_state import Known, load_known
-from write_back.audience_syncs import find_difference, push_difference, read_audiences
+from write_back.audience_syncs import AudienceOptions, find_difference, push_difference, read_audiences
 from write_back.input.rows import InputError, Rows
 from write_back.item import State
 from write_back.kinds import CONTACTS, NOT_IDEMPOTENT
@@ -201,10 +201,11 @@ class WantedStates(RuleBasedStateMachine):
         self, *, dies_before: int | None = None, accept_shrink: bool = False, resync: bool = False
     ) -> None:
         self.write()
-        for place, audience in enumerate(read_audiences(self.settings, accept_shrink=accept_shrink)):
+        options = AudienceOptions(accept_shrink=accept_shrink, resync=resync, reject_limit=1.0)
+        for place, audience in enumerate(read_audiences(self.settings, options)):
             if audience.error is not None:
                 continue
-            found = find_difference(self.settings, audience, resync=resync, reject_limit=1.0)
+            found = find_difference(self.settings, audience, options)
             name = audience.sync.name
             if place == dies_before:
                 raise Killed

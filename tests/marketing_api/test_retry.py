@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from marketing_api import retry
-from marketing_api.errors import BrokenResponse, RateLimited, Transient, Unreachable
+from marketing_api.errors import BrokenResponse, GivenUp, RateLimited, Transient, Unreachable
 from marketing_api.operations import account, lists
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ok
@@ -48,6 +50,33 @@ def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(BrokenResponse):
         at.client.fetch(LIST)
     assert len(at.asked) == before + 1  # it has been waited for enough
+
+
+def test_after_a_long_silence_nothing_more_is_sent(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "SILENCE", -1.0)  # over with the first failure
+    at = bench(DOWN, first_pause=0.002)
+    for _ in range(2):
+        with pytest.raises(GivenUp, match="no whole response for 10 minutes") as given_up:
+            at.client.fetch(LIST)
+        assert not given_up.value.was_sent
+    assert len(at.asked) == 1
+
+
+def test_time_without_requests_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: now))
+
+    def is_over_after(*failures: float) -> bool:
+        nonlocal now
+        silence = retry.Silence("main")
+        for failed_at in failures:
+            now = failed_at
+            silence.begin_request()
+            silence.end_request(BrokenResponse("half"))
+        return silence.is_over
+
+    assert is_over_after(*range(0, 720, 60))
+    assert not is_over_after(0, 720)
 
 
 @pytest.mark.parametrize(

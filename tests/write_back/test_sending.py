@@ -295,6 +295,8 @@ def test_a_service_that_answers_nothing_whole_is_not_asked_for_ever(make_desk: M
     assert 8 <= sent.unknown < 14
     assert sent.planned == 60 - sent.unknown
     assert "in a row" in (sent.stopped or "")
+    unknown = [entry for entry in desk.outbox.list_open("main") if entry.state is State.UNKNOWN]
+    assert all("it was sent and may have taken effect" in (entry.message or "") for entry in unknown)
 
 
 def test_a_stop_leaves_the_rest_planned_and_the_next_sending_goes_on(make_desk: MakeDesk) -> None:

@@ -96,6 +96,15 @@ def sync_delay(ask: Asking) -> Any:
     return seen
 
 
+@case("email-field", off="The contact was added successfully", on="Email Address is required")
+def email_field(ask: Asking) -> Any:
+    """What adding a contact without an address gives."""
+    try:
+        return ask.data("emailmarketing/addcontact", listid=1801, status="Active")["item"]
+    except Refused as refused:
+        return refused.data["errorMessage"]
+
+
 @case("validation-fields", off=None, on=["status", "listid"])
 def validation_fields(ask: Asking) -> Any:
     return _refusal(ask, "emailmarketing/addcontact", email="a@example.com").data.get("fields")

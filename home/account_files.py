@@ -1,11 +1,13 @@
 """Accounts of `accounts.toml`, or the account of the environment, with their keys; and tables of
 TOML files that people write. Not here: all other settings (`settings`)."""
 
+import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
@@ -15,24 +17,33 @@ from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 
-#: Keys of a file's tables: the TOML type, and its name in messages.
-TEXT = (str, "a text in quotation marks")
-NUMBER = ((int, float), "a number")
-SWITCH = (bool, "true or false")
-_ACCOUNT = {
-    "url": TEXT,
-    "key_env": TEXT,
-    "key_file": TEXT,
-    "max_rate": NUMBER,
-    "timezone": TEXT,
-    "shard": TEXT,
+#: The TOML types of a key, and their name in messages.
+_Kind = tuple[Any, str]
+_TEXT: _Kind = (str, "a text in quotation marks")
+#: Type of a field → what its key takes; all others take a text.
+_KINDS: Mapping[Any, _Kind] = {
+    float | None: ((int, float), "a number"),
+    bool: (bool, "true or false"),
 }
 #: Settings for all accounts.
 _FOR_ALL = ("max_rate", "body_limit", "budget_url")
 #: Folders of a home; the homes of shards are next to them, so no shard may have such a name.
 _RESERVED_SHARDS = ("dagster", "logs", "tmp")
 
-Table = Mapping[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAccount:
+    """An account of `accounts.toml`; its key is in `key_env` or `key_file`."""
+
+    name: str
+    url: str
+    key_env: str | None = None
+    key_file: str | None = None
+    max_rate: float | None = None
+    timezone: str | None = None
+    shard: str | None = None
 
 
 def make_unreadable_error(path: Path, error: Exception) -> SettingsError:
@@ -61,10 +72,12 @@ def read_dotenv(path: Path) -> dict[str, str]:
 
 
 def declared_tables(
-    path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """The tables [group.NAME] of a TOML file, by name and in their order, with their keys. Raises
-    SettingsError."""
+    path: Path, group: str, entry_class: Callable[..., T], needed: Sequence[str]
+) -> dict[str, T]:
+    """The tables [group.NAME] of a TOML file, by name and in their order. Their keys are the fields
+    of the dataclass `entry_class`, after its first, which is the name. Raises SettingsError."""
+    _, *entry_fields = inspect.get_annotations(entry_class).items()
+    takes = {key: _KINDS.get(annotation, _TEXT) for key, annotation in entry_fields}
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -86,11 +99,11 @@ def declared_tables(
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: write it as a table with {' and '.join(needed)}")
         _check_table(where, table, takes, needed)
-    return dict(tables)
+    return {name: entry_class(name, **table) for name, table in tables.items()}
 
 
 def _check_table(
-    where: str, table: Table, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
+    where: str, table: Mapping[str, object], takes: Mapping[str, _Kind], needed: Sequence[str]
 ) -> None:
     for key, value in table.items():
         if key not in takes:
@@ -103,24 +116,31 @@ def _check_table(
             raise SettingsError(f"{where}: {key} is missing")
 
 
-def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
-    """The tables of `accounts.toml`, of all shards; none without the file. Raises SettingsError."""
+def declared_accounts(path: Path) -> list[DeclaredAccount]:
+    """The accounts of `accounts.toml`, of all shards; none without the file. Raises
+    SettingsError."""
     if not path.exists():
-        return {}
-    tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",))
-    for name, table in tables.items():
-        table["url"] = read_address(f"{path.name}, [accounts.{name}]: url", table["url"])
-    is_sharded = any("shard" in table for table in tables.values())
-    for name, table in tables.items() if is_sharded else ():
-        shard = table.get("shard", "")
+        return []
+    accounts: list[DeclaredAccount] = []
+    tables = declared_tables(path, "accounts", DeclaredAccount, needed=("url",))
+    for name, account in tables.items():
+        url = read_address(f"{path.name}, [accounts.{name}]: url", account.url)
+        accounts.append(replace(account, url=url))
+    if any(account.shard is not None for account in accounts):
+        _check_shards(path, accounts)
+    places = [(account, account.key_env or account.key_file) for account in accounts]
+    check_keys((account.name, account.url, place) for account, place in places if place)
+    return accounts
+
+
+def _check_shards(path: Path, accounts: Sequence[DeclaredAccount]) -> None:
+    for account in accounts:
+        shard = account.shard or ""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _RESERVED_SHARDS:
             raise SettingsError(
-                f"{path.name}, [accounts.{name}]: shard is a name of letters, digits, - and _ but "
-                f"none of {', '.join(_RESERVED_SHARDS)}, for all accounts or for none"
+                f"{path.name}, [accounts.{account.name}]: shard is a name of letters, digits, - "
+                f"and _ but none of {', '.join(_RESERVED_SHARDS)}, for all accounts or for none"
             )
-    where = {name: table.get("key_env") or table.get("key_file") for name, table in tables.items()}
-    check_keys((name, tables[name]["url"], place) for name, place in where.items() if place)
-    return tables
 
 
 def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
@@ -137,7 +157,7 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
 
 
 def connections_of(
-    declared: Mapping[str, Table],
+    declared: Sequence[DeclaredAccount],
     shard: str,
     texts: Mapping[str, str],
     common_values: Mapping[str, Any],
@@ -150,10 +170,10 @@ def connections_of(
     for_all = {name: common_values[name] for name in _FOR_ALL if name in common_values}
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
-    tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
     found = [
-        _declared_connection(name, table, texts, for_all, reads_keys)
-        for name, table in tables.items()
+        _declared_connection(account, texts, for_all, reads_keys)
+        for account in declared
+        if (account.shard or "") == shard
     ]
     check_keys(
         (connection.account, connection.url, connection.key.reveal())
@@ -164,17 +184,20 @@ def connections_of(
 
 
 def _declared_connection(
-    name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any], reads_keys: bool
+    account: DeclaredAccount,
+    texts: Mapping[str, str],
+    for_all: Mapping[str, Any],
+    reads_keys: bool,
 ) -> Connection:
-    where = f"accounts.toml, [accounts.{name}]"
-    timezone = table.get("timezone")
-    rates = filter(None, [table.get("max_rate"), for_all.get("max_rate")])
+    where = f"accounts.toml, [accounts.{account.name}]"
+    timezone = account.timezone
+    rates = filter(None, [account.max_rate, for_all.get("max_rate")])
     own = {
         "max_rate": min(rates, default=None),
         "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
     }
-    key = _key_of(where, table, texts) if reads_keys else ""
-    return Connection(name, table["url"], Secret(key), **{**for_all, **own})
+    key = _key_of(where, account, texts) if reads_keys else ""
+    return Connection(account.name, account.url, Secret(key), **{**for_all, **own})
 
 
 def _from_environment(
@@ -200,15 +223,15 @@ def _from_environment(
     return (Connection("main", read_address("MARKETING_API_URL", url), Secret(key), **for_all),)
 
 
-def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
-    if ("key_env" in table) == ("key_file" in table):
+def _key_of(where: str, account: DeclaredAccount, values: Mapping[str, str]) -> str:
+    variable = account.key_env
+    if (variable is None) == (account.key_file is None):
         raise SettingsError(
             f"{where}: either key_env (an environment variable) or key_file (a file) says where "
             "its key is"
         )
-    if "key_file" in table:
-        return _key_of_file(f"{where}: key_file", table["key_file"])
-    variable = table["key_env"]
+    if variable is None:
+        return _key_of_file(f"{where}: key_file", account.key_file or "")
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not displayed: it may be the key itself
         raise SettingsError(
             f"{where}: key_env is the name of an environment variable in capitals, like "

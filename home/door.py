@@ -5,13 +5,13 @@ code that loads it (`loading`)."""
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import duckdb
 
 from home.progress import report_waiting
 from home.settings import Settings
-from warehouse.connection import MEMORY_LIMIT, open_database
+from warehouse.connection import MEMORY_LIMIT, OnWait, open_database
 from warehouse.schema import ensure_schema
 from warehouse.sql import fetch_rows
 
@@ -43,9 +43,15 @@ def sandbox_state(home: Path) -> Path:
     return home / "sandbox.jsonl"
 
 
-def waiting_options(settings: Settings) -> dict[str, Any]:
+class WaitingOptions(TypedDict):
     """How long to wait for another program that has the warehouse open, and how to report it."""
-    return {"deadline_s": settings.lock_seconds, "on_wait": report_waiting}
+
+    deadline_s: float
+    on_wait: OnWait
+
+
+def waiting_options(settings: Settings) -> WaitingOptions:
+    return WaitingOptions(deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 
 def open_warehouse(

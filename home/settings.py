@@ -5,13 +5,19 @@ module reads the environment. Not here: how texts become values (`values`), acco
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from home import values as read
-from home.account_files import connections_of, declared_accounts, key_in, read_dotenv
+from home.account_files import (
+    DeclaredAccount,
+    connections_of,
+    declared_accounts,
+    key_in,
+    read_dotenv,
+)
 from home.values import SettingsError as SettingsError
 from home.values import did_you_mean, read_value
 from marketing_api.exchange import BODY_LIMIT, Connection
@@ -331,10 +337,10 @@ def load_settings(
     return settings
 
 
-def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> tuple[str, ...]:
+def _shards_to_pick(declared: Sequence[DeclaredAccount], picked: str) -> tuple[str, ...]:
     """The shards that accounts.toml declares; none if one is picked. Raises SettingsError if the
     picked one is unknown."""
-    shards = tuple(dict.fromkeys(table["shard"] for table in declared.values() if "shard" in table))
+    shards = tuple(dict.fromkeys(account.shard for account in declared if account.shard))
     if picked and picked not in shards:
         raise SettingsError(
             f"MARKETING_SHARD={picked!r}: no account of accounts.toml has this shard; there are "
@@ -343,11 +349,9 @@ def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> t
     return () if picked else shards
 
 
-def _find_unknown(
-    texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]
-) -> Iterator[str]:
+def _find_unknown(texts: Mapping[str, str], declared: Sequence[DeclaredAccount]) -> Iterator[str]:
     """Settings without effect, each with the one that was most likely meant."""
-    keys = [table["key_env"] for table in declared.values() if "key_env" in table]
+    keys = [account.key_env for account in declared if account.key_env]
     known = {*VARIABLES, *_OTHER_VARIABLES, *keys}
     # the common prefix would make all names similar
     own = [name.removeprefix(_PREFIX) for name in known]

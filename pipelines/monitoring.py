@@ -33,10 +33,10 @@ def read_shards(settings: Settings) -> dict[str, Shard]:
 def _account_names(settings: Settings) -> defaultdict[str, list[str]]:
     """Shard → the configured accounts."""
     found = defaultdict[str, list[str]](list)
-    for name, table in declared_accounts(settings.folder / "accounts.toml").items():
-        found[table.get("shard", "")].append(name)
+    for account in declared_accounts(settings.folder / "accounts.toml"):
+        found[account.shard or ""].append(account.name)
     if not found:
-        found[""] = [account.account for account in settings.accounts] or [SANDBOX_ACCOUNT]
+        found[""] = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
     return found
 
 

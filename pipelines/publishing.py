@@ -50,10 +50,15 @@ class Models:
 
     def build_models(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
         """Build and test the models, see `warehouse.models.build_models`."""
-        options = {"select": select, "on_node": note_progress, **waiting_options(settings)}
         with in_use(settings.home), begin_stage("models and tests"):
             let_go_of_rows(settings)
-            self.report = build_models(settings.warehouse_path, model_settings(settings), **options)
+            self.report = build_models(
+                settings.warehouse_path,
+                model_settings(settings),
+                select=select,
+                on_node=note_progress,
+                **waiting_options(settings),
+            )
         return self.report
 
 

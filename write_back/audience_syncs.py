@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from home.account_files import SWITCH, TEXT, declared_tables
+from home.account_files import declared_tables
 from home.options import VERIFY
 from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
@@ -64,8 +64,10 @@ def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
     path = folder / FILE
     if not path.exists():
         return {}
-    tables = declared_tables(path, "activations", _TAKES, needed=("query",))
-    return {name: _make_sync(name, table) for name, table in tables.items()}
+    syncs = declared_tables(path, "activations", AudienceSync, needed=("query",))
+    for sync in syncs.values():
+        _check_sync(sync)
+    return syncs
 
 
 def check_nightly(settings: Settings) -> int:
@@ -94,27 +96,16 @@ def choose_syncs(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> lis
     return [syncs[name] for name in dict.fromkeys(names)]
 
 
-#: Key of a table → what it takes.
-_TAKES = {
-    option.name: SWITCH if option.type is bool else TEXT
-    for option in fields(AudienceSync)
-    if option.name != "name"
-}
-
-
-def _make_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
-    where = f"{FILE}, [activations.{name}]"
-    if table.get("verify", "all") not in VERIFY:
+def _check_sync(sync: AudienceSync) -> None:
+    where = f"{FILE}, [activations.{sync.name}]"
+    if sync.verify not in VERIFY:
         raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
-    has_tag = bool(table.get("tag"))
-    has_list = bool(table.get("list"))
-    if has_tag == has_list:
+    if bool(sync.tag) == bool(sync.list):
         raise SettingsError(f"{where}: exactly one of tag and list is needed")
-    if table.get("untag_when_gone") and not has_tag:
+    if sync.untag_when_gone and not sync.tag:
         raise SettingsError(f"{where}: untag_when_gone needs tag")
-    if table.get("fill_only") and not has_list:
+    if sync.fill_only and not sync.list:
         raise SettingsError(f"{where}: fill_only needs list")
-    return AudienceSync(name, **table)
 
 
 # ---- the entries, and the people that their queries find

@@ -45,17 +45,14 @@ CHOICES = {
     "socialmedia/calendar": {"channels": f"all {NETWORKS}", "sort": "asc desc"},
     "socialmedia/stats": {"channels": f"all {NETWORKS} pinterest", "sort": "asc desc"},
     "socialmedia/getpost": {"channel": NETWORKS},
-    "socialmedia/addpost": {
-        # the last two: observations 23 and 46
-        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
-        "scheduledampm": "AM PM am pm",
-        "channels": f"all {NETWORKS}",
-    },
-    "socialmedia/editpost": {
-        # the last two: observations 23 and 46
-        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
-        "scheduledampm": "AM PM am pm",
-        "channels": f"all {NETWORKS}",
+    **{
+        f"socialmedia/{name}": {
+            # the last two: observations 23 and 46
+            "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
+            "scheduledampm": "AM PM am pm",
+            "channels": f"all {NETWORKS}",
+        }
+        for name in ("addpost", "editpost")
     },
     "socialmedia/deletepost": {"channel": NETWORKS},
     "emailmarketing/campaigns": {"filter": "all sent scheduled draft automation"},

@@ -23,6 +23,7 @@ ADD = ALL["emailmarketing/addcontact"].bind(email="ann@example.com", listid="3",
 NOTE = contacts.ADDACTIVITY.bind(id=7, description="Called: no answer", datetime="2026-01-05 12:00:00")
 MOVE = contacts.MOVECONTACT.bind(id=7, listid=3, sourceid=4)
 DELETE = contacts.DELETECONTACT.bind(id=7, listid=3)
+CALLS = [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD]
 
 
 def told(data: Any, *, header: str = "ok") -> bytes:
@@ -39,9 +40,7 @@ def is_refused(call: Call, data: Any, status: int = 200) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    "call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name
-)
+@pytest.mark.parametrize("call", CALLS, ids=lambda one: one.operation.name)
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -87,9 +86,7 @@ def test_words_of_refusal_are_a_refusal(call: Call, sentence: str) -> None:
     assert is_refused(call, {"item": sentence})
 
 
-@pytest.mark.parametrize(
-    "call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name
-)
+@pytest.mark.parametrize("call", CALLS, ids=lambda one: one.operation.name)
 @pytest.mark.parametrize(
     "sentence",
     [

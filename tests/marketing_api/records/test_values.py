@@ -31,7 +31,7 @@ from marketing_api.records.values import (
     to_singular,
 )
 from tests.marketing_api.responses import ZONE, utc
-from tests.patterns import plainly
+from tests.patterns import MB, plainly
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -180,24 +180,8 @@ def test_whole_numbers_in_every_form(value: Any, number: int) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *(
-            "1.5",
-            1.5,
-            "x",
-            "",
-            None,
-            [],
-            "1e400",
-            float("nan"),
-            1e18,
-            True,
-            2**63,
-            "9" * 30,
-            "9" * 5000,
-            "²",
-            "1,5",
-            "1.000",
-        ),
+        *("1.5", "x", "", "1e400", "9" * 30, "9" * 5000, "²", "1,5", "1.000"),
+        *(1.5, None, [], float("nan"), 1e18, True, 2**63),
         pytest.param(10**5000, id="10**5000"),
     ],
 )
@@ -274,23 +258,10 @@ def test_clickers(text: Any, expected: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *(
-            {"email": "a@b.example", "name": "Ann"},
-            {"clicks": 2},
-            {"email": "a@b.example (3)", "clicks": 2},
-            {"email": ["a@b.example"]},
-        ),
-        *(
-            ["a@b.example", True],
-            ["a@b.example", -2],
-            ["a@b.example", 2, 3],
-            ["a@b.example", None],
-            7,
-            True,
-            None,
-            [],
-            {},
-        ),
+        *({"email": "a@b.example", "name": "Ann"}, {"clicks": 2}, {"email": ["a@b.example"]}),
+        {"email": "a@b.example (3)", "clicks": 2},
+        *(["a@b.example", True], ["a@b.example", -2], ["a@b.example", 2, 3], ["a@b.example", None]),
+        *(7, True, None, [], {}),
     ],
 )
 def test_what_is_no_clicker_is_refused(value: Any) -> None:
@@ -368,28 +339,10 @@ def test_absurd_depth_is_refused_like_anything_else(depth: int) -> None:
 @pytest.mark.parametrize(
     "hostile",
     [
-        *(
-            "a@" + "b." * 500_000,
-            "a" * 1_000_000 + "@b.example",
-            "a@b.example" + " " * 1_000_000 + "x",
-            '"' + "\\" * 1_000_000 + '"@b.example',
-        ),
-        *(
-            "9" * 1_000_000,
-            "1," * 500_000,
-            "1 (" + " " * 1_000_000 + "%",
-            "05/16/2013 10:34" + " " * 1_000_000 + "x",
-            "é" * 1_000_000,
-        ),
-        *(
-            "a@" + "b." * 490,
-            "a" * 900 + "@b.example",
-            "a@b.example" + " " * 980 + "x",
-            "i:" * 4_000,
-            "{i:" * 3_000,
-            "<" * 1_000,
-            "\\" * 990 + '"@b.c',
-        ),
+        *("a@" + "b." * 500_000, "a" * MB + "@b.example", "a@b.example" + " " * MB + "x"),
+        *('"' + "\\" * MB + '"@b.example', "9" * MB, "1," * 500_000, "1 (" + " " * MB + "%"),
+        *("05/16/2013 10:34" + " " * MB + "x", "é" * MB, "a@" + "b." * 490, "a" * 900 + "@b.example"),
+        *("a@b.example" + " " * 980 + "x", "i:" * 4_000, "{i:" * 3_000, "<" * 1_000, "\\" * 990 + '"@b.c'),
     ],
     ids=lambda text: f"{text[:5]!r} {len(text)}",
 )

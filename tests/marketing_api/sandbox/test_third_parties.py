@@ -20,72 +20,60 @@ KEY = "key=sandbox-key"
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 NEW = "new@example.com"
+ADDED = f"email={NEW}&status=Active&listid=1801"
+Sent = tuple[str, str, str, str, bytes]
+
+
+def post(path: str, body: bytes, kind: str = FORM, query: str = KEY) -> Sent:
+    return "POST", f"/1/{path}", query, kind, body
+
+
+def multipart(**fields: str) -> bytes:
+    part = '--B\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    return "".join(part.format(*pair) for pair in fields.items()).encode() + b"--B--\r\n"
+
+
 #: What adds NEW to the first list with a city: (verb, path, query, content type, body), by who sends it so.
-ADDING: dict[str, tuple[str, str, str, str, bytes]] = {
-    "platform connector, all in the query": (
-        "POST",
-        "/1/EmailMarketing/AddContact",
-        f"{KEY}&email={NEW}&status=Active&listid=1801&fields%5B9103%5D=Whitby",
-        "",
+ADDING: dict[str, Sent] = {
+    "platform connector, all in the query": post(
+        "EmailMarketing/AddContact",
         b"",
+        "",
+        f"{KEY}&email={NEW}&status=Active&listid=1801&fields%5B9103%5D=Whitby",
     ),
-    "platform connector, JSON with a map": (
-        "POST",
-        "/1/emailMarketing/AddContact",
-        KEY,
-        f"{JSON}; charset=utf-8",
+    "platform connector, JSON with a map": post(
+        "emailMarketing/AddContact",
         b'{"email":"new@example.com","status":"active","listid":"1801","ipaddress":null,"fields":{"9103":"Whitby","9101":null}}',
+        f"{JSON}; charset=utf-8",
     ),
-    "platform connector, form": (
-        "POST",
-        "/1/emailmarketing/addcontact.json",
-        KEY,
-        FORM,
+    "platform connector, form": post(
+        "emailmarketing/addcontact.json",
         b"email=new%40example.com&listid=1801&status=active&fields%5B9103%5D=Whitby",
     ),
-    "vendor's PHP library, form that is not encoded": (
-        "POST",
-        "/1/emailmarketing/addcontact.json",
-        "api_key=sandbox-key",
-        FORM,
+    "vendor's PHP library, form that is not encoded": post(
+        "emailmarketing/addcontact.json",
         b"email=new@example.com&status=Active&listid=1801&fields[9103]=Whitby&",
+        query="api_key=sandbox-key",
     ),
-    "serverless function, key in the JSON": (
-        "POST",
-        "/1/emailmarketing/addcontact.json",
-        "",
-        JSON,
+    "serverless function, key in the JSON": post(
+        "emailmarketing/addcontact.json",
         b'{"key":"sandbox-key","email":"new@example.com","status":"active","listid":1801,"source":"chat","fields":{"9103":"Whitby"}}',
+        JSON,
+        "",
     ),
-    "form plugin, lists numbered": (
-        "POST",
-        "/1/emailmarketing/addcontact",
-        KEY,
-        FORM,
+    "form plugin, lists numbered": post(
+        "emailmarketing/addcontact",
         b"email=new%40example.com&status=1&listid%5B0%5D=1801&fields%5B9103%5D=Whitby",
     ),
-    "JSON with a list of lists, sent as plain text": (
-        "POST",
-        "/1/emailmarketing/addcontact",
-        KEY,
-        "text/plain",
+    "JSON with a list of lists, sent as plain text": post(
+        "emailmarketing/addcontact",
         b'{"email":"new@example.com","status":"Active","listid":[1801],"fields":{"9103":"Whitby"}}',
+        "text/plain",
     ),
-    "PHP package, multipart": (
-        "POST",
-        "/1/EmailMarketing/AddContact.json",
-        KEY,
+    "PHP package, multipart": post(
+        "EmailMarketing/AddContact.json",
+        multipart(**{"email": NEW, "status": "Active", "listid": "1801", "fields[9103]": "Whitby"}),
         "multipart/form-data; boundary=B",
-        b"".join(
-            b'--B\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % pair
-            for pair in (
-                (b"email", b"new@example.com"),
-                (b"status", b"Active"),
-                (b"listid", b"1801"),
-                (b"fields[9103]", b"Whitby"),
-            )
-        )
-        + b"--B--\r\n",
     ),
 }
 
@@ -116,33 +104,23 @@ def test_contact_is_added_however_it_is_sent(ask: Asking, who: str) -> None:
     data = send(ask, *ADDING[who])
     (contact,) = by_email(ask)
     assert contact["id"] == data["id"]
-    assert (contact["listid"], contact["status"], contact["9103"], contact["9101"]) == (
-        "1801",
-        "1",
-        "Whitby",
-        "",
-    )
+    shown = [contact[name] for name in ("listid", "status", "9103", "9101")]
+    assert shown == ["1801", "1", "Whitby", ""]
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (
-            FORM,
-            b"email=new@example.com&status=Active&listid=1801&fields[9103][]=Whitby&fields[9103][]=Oak+Park",
-        ),
-        (
-            FORM,
-            b"email=new@example.com&status=Active&listid=1801&fields%5B9103%5D%5B0%5D=Whitby&fields%5B9103%5D%5B1%5D=Oak+Park",
-        ),
+        (FORM, f"{ADDED}&fields[9103][]=Whitby&fields[9103][]=Oak+Park"),
+        (FORM, f"{ADDED}&fields%5B9103%5D%5B0%5D=Whitby&fields%5B9103%5D%5B1%5D=Oak+Park"),
         (
             JSON,
-            b'{"email":"new@example.com","status":"Active","listid":1801,"fields":{"9103":["Whitby","Oak Park"]}}',
+            f'{{"email":"{NEW}","status":"Active","listid":1801,"fields":{{"9103":["Whitby","Oak Park"]}}}}',
         ),
     ],
 )
-def test_field_with_several_values_keeps_all_of_them(ask: Asking, kind: str, body: bytes) -> None:
-    send(ask, "POST", "/1/emailmarketing/addcontact", KEY, kind, body)
+def test_field_with_several_values_keeps_all_of_them(ask: Asking, kind: str, body: str) -> None:
+    send(ask, *post("emailmarketing/addcontact", body.encode(), kind))
     assert by_email(ask)[0]["9103"] == "Whitby,Oak Park"
 
 
@@ -176,11 +154,9 @@ def test_lists_are_read_under_any_spelling(ask: Asking, verb: str, path: str) ->
 
 def test_form_plugin_looks_up_by_post_and_understands_both_answers(ask: Asking) -> None:
     contact = ask.contacts(1801)[0]
-    there = send(
-        ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email={contact['email']}&list_id=1801"
-    )
-    absent = send(
-        ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email=nobody@example.com&list_id=1801"
+    there, absent = (
+        send(ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email={email}&list_id=1801")
+        for email in (contact["email"], "nobody@example.com")
     )
     assert there["contact"][0]["id"]
     assert absent["contact"]["errorCode"]
@@ -188,49 +164,38 @@ def test_form_plugin_looks_up_by_post_and_understands_both_answers(ask: Asking) 
 
 def test_calendar_is_asked_by_post(ask: Asking) -> None:
     body = b"channels=all&from=01%2F01%2F2026&to=2026-12-31&includeposted=true&limit=1000&page=1&sort=asc"
-    assert send(ask, "POST", "/1/socialmedia/calendar.json", KEY, FORM, body)["calendar"]["items"]
+    assert send(ask, *post("socialmedia/calendar.json", body))["calendar"]["items"]
 
 
 @pytest.mark.parametrize(("hours", "half"), [("9", "AM"), ("09:00", "am"), ("9:00", "Am"), ("09", "")])
 def test_post_is_scheduled_with_the_hour_as_posters_write_it(ask: Asking, hours: str, half: str) -> None:
     body = f"message=Hello&channel=facebook&channelid=4&isscheduled=true&scheduleddate=12/24/2026&scheduledhours={hours}&scheduledampm={half}"
-    new = send(ask, "POST", "/1/socialmedia/addpost.json", KEY, FORM, body.encode())["post_id"]
-    shown = send(ask, "GET", "/1/socialmedia/getpost.json", f"{KEY}&id={new}&channel=facebook")["item"][
-        "datetime"
-    ]
-    assert shown == "12/24/2026 09:00 AM"
+    new = send(ask, *post("socialmedia/addpost.json", body.encode()))["post_id"]
+    shown = send(ask, "GET", "/1/socialmedia/getpost.json", f"{KEY}&id={new}&channel=facebook")["item"]
+    assert shown["datetime"] == "12/24/2026 09:00 AM"
 
 
 @pytest.mark.parametrize("moment", ["12/24/2026 09:30", "2026-12-24 09:30:00", "12/24/2026", "2026-12-24"])
 def test_draft_is_scheduled_by_editing_it(ask: Asking, moment: str) -> None:
     texts = "name=News&subject=News&fromemail=a@example.com&from_name=A&reply_to=a@example.com&body=Hello"
-    draft = send(
-        ask,
-        "POST",
-        "/1/EmailMarketing/AddCampaign",
-        KEY,
-        FORM,
-        f"{texts}&isdraft=true&lists=1801&audiences=".encode(),
-    )["id"]
+    body = f"{texts}&isdraft=true&lists=1801&audiences="
+    draft = send(ask, *post("EmailMarketing/AddCampaign", body.encode()))["id"]
     body = f"{texts}&id={draft}&isscheduled=true&isdraft=false&scheduled_datetime={moment}&type=standard"
-    send(ask, "POST", "/1/EmailMarketing/EditCampaign", KEY, FORM, body.encode())
+    send(ask, *post("EmailMarketing/EditCampaign", body.encode()))
     scheduled = ask.data("emailmarketing/campaigns", filter="scheduled", limit=100)["campaigns"]["items"]
     assert draft in [one["id"] for one in scheduled]
 
 
 def test_campaigns_are_read_as_a_flat_list_with_what_became_of_them(ask: Asking) -> None:
     """Row 40: one request for all of some years."""
-    data = send(
-        ask,
-        "GET",
-        "/1/emailmarketing/campaigns.json",
-        f"{KEY}&filter=all&from=01/01/2020&to=12/31/2030&limit=5000",
-    )["campaigns"]
+    years = f"{KEY}&filter=all&from=01/01/2020&to=12/31/2030&limit=5000"
+    data = send(ask, "GET", "/1/emailmarketing/campaigns.json", years)["campaigns"]
     sent = next(one for one in data["items"] if one["sent_date"])
     assert data["count"] == len(data["items"]) > 20
-    assert dt.datetime.strptime(sent["sent_date"], "%m/%d/%Y %H:%M") > dt.datetime.strptime(
-        sent["creation_date"], "%m/%d/%Y %H:%M"
+    sent_at, created_at = (
+        dt.datetime.strptime(sent[name], "%m/%d/%Y %H:%M") for name in ("sent_date", "creation_date")
     )
+    assert sent_at > created_at
     counts = ask.data("emailmarketing/stats", id=sent["id"])["campaign"]["stats"]
     told = [int(counts[name].split()[0]) for name in ("open", "unopened", "bounced")]
     assert (int(sent["delivery_success"]), int(sent["delivery_failed"])) == (told[0] + told[1], told[2])
@@ -239,14 +204,8 @@ def test_campaigns_are_read_as_a_flat_list_with_what_became_of_them(ask: Asking)
 
 @pytest.mark.parametrize(("flag", "shown"), [("true", "1"), ("1", "1"), ("0", "0"), ("false", "0")])
 def test_flags_are_taken_as_words_and_numbers(ask: Asking, flag: str, shown: str) -> None:
-    new = send(
-        ask,
-        "POST",
-        "/1/emailmarketing/addlist",
-        KEY,
-        JSON,
-        f'{{"name":"News","doubleOptin":{flag}}}'.encode(),
-    )["id"]
+    body = f'{{"name":"News","doubleOptin":{flag}}}'.encode()
+    new = send(ask, *post("emailmarketing/addlist", body, JSON))["id"]
     assert ask.data("emailmarketing/getlist", id=new)["list"]["doubleOptin"] == shown
 
 
@@ -256,17 +215,16 @@ def test_curl_sample_with_its_broken_header_is_understood(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", ["reputation/deletefeedback", "goal/delete", "webhook/delete", "user/groupdelete"]
+    ("operation", "reading", "path"),
+    [
+        ("reputation/deletefeedback", "reputation/direct", "reviews"),
+        ("goal/delete", "goal/lists", "goals"),
+        ("webhook/delete", "webhook/lists", "webhooks"),
+        ("user/groupdelete", "user/groups", "groups"),
+    ],
 )
-def test_vendors_library_deletes_by_get(ask: Asking, operation: str) -> None:
-    reading, path = {
-        "reputation/deletefeedback": ("reputation/direct", "reviews"),
-        "goal/delete": ("goal/lists", "goals"),
-        "webhook/delete": ("webhook/lists", "webhooks"),
-        "user/groupdelete": ("user/groups", "groups"),
-    }[operation]
+def test_vendors_library_deletes_by_get(ask: Asking, operation: str, reading: str, path: str) -> None:
     before = [one["id"] for one in ask.data(reading)[path]["items"]]
-    assert isinstance(
-        send(ask, "GET", f"/1/{operation}.json", f"id={before[0]}&api_key=sandbox-key")["item"], str
-    )
+    told = send(ask, "GET", f"/1/{operation}.json", f"id={before[0]}&api_key=sandbox-key")
+    assert isinstance(told["item"], str)
     assert [one["id"] for one in ask.data(reading)[path]["items"]] == before[1:]

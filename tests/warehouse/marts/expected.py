@@ -36,6 +36,14 @@ class Source:
             self._rows[table] = plain(frames[name])
         return [row for row in self._rows[table] if deleted or row.get("_deleted_at") is None]
 
+    def of(self, account: str, table: str, *, deleted: bool = False) -> Found:
+        """The rows of one account."""
+        return [row for row in self.rows(table, deleted=deleted) if row["account"] == account]
+
+    def by(self, table: str, *names: str, deleted: bool = True) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """Rows by the values of these columns."""
+        return {tuple(row[name] for name in names): row for row in self.rows(table, deleted=deleted)}
+
     @cached_property
     def _rows(self) -> dict[str, Found]:
         return {}
@@ -55,23 +63,19 @@ class Source:
 
     def as_of(self, account: str) -> dt.datetime:
         """When the newest answer of the account was asked."""
-        moments: list[dt.datetime] = [
-            row["as_of"] for row in self.rows("sync.coverage") if row["account"] == account and row["as_of"]
-        ]
-        return max(moments)
+        return max(known(self.of(account, "sync.coverage"), "as_of"))
+
+    def today(self, account: str) -> dt.date:
+        """The local day of the newest answer."""
+        return self.as_of(account).astimezone(self.zones[account]).date()
 
     def is_plausible(self, account: str, day: dt.date | None) -> bool:
         """Whether something that the service dates so can have happened."""
-        today = self.local_date(account, self.as_of(account))
-        return day is not None and today is not None and dt.date(2000, 1, 1) <= day <= today
+        return day is not None and dt.date(2000, 1, 1) <= day <= self.today(account)
 
     def plausible(self, account: str, moments: Iterable[dt.datetime | None]) -> list[dt.datetime]:
         """Those that can have been."""
-        return [
-            moment
-            for moment in moments
-            if moment and self.is_plausible(account, self.local_date(account, moment))
-        ]
+        return [one for one in moments if one and self.is_plausible(account, self.local_date(account, one))]
 
 
 def plain(frame: pd.DataFrame) -> Found:
@@ -96,6 +100,22 @@ def grouped(rows: Found, *names: str) -> dict[tuple[Any, ...], Found]:
     return found
 
 
+def row_of(columns: str, *values: Any) -> dict[str, Any]:
+    return dict(zip(columns.split(), values, strict=True))
+
+
+def unknown(columns: str) -> dict[str, Any]:
+    return dict.fromkeys(columns.split())
+
+
+def pick(row: dict[str, Any], columns: str) -> dict[str, Any]:
+    return {name: row[name] for name in columns.split()}
+
+
+def known(rows: Found, name: str) -> list[Any]:
+    return [row[name] for row in rows if row[name] is not None]
+
+
 def share(part: float | None, whole: float | None) -> float | None:
     """None where there is nothing to divide by or the part is more than the whole."""
     if part is None or whole is None or whole <= 0 or not 0 <= part <= whole:
@@ -105,11 +125,7 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 def added(*values: float | None) -> float | None:
     """The sum, unknown when any part is."""
-    return (
-        None
-        if any(value is None for value in values)
-        else sum(value for value in values if value is not None)
-    )
+    return None if None in values else sum(value for value in values if value is not None)
 
 
 def less(value: float | None, before: float | None) -> float | None:

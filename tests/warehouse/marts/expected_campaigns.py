@@ -6,7 +6,18 @@ import datetime as dt
 import statistics
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, less, once, share
+from tests.warehouse.marts.expected import (
+    Found,
+    Source,
+    added,
+    grouped,
+    known,
+    less,
+    once,
+    pick,
+    share,
+    unknown,
+)
 from tests.warehouse.marts.expected_contacts import channels, told
 
 _PERCENTS = ("opened_percent", "unopened_percent", "bounced_percent", "unsubscribed_percent")
@@ -15,24 +26,21 @@ _COUNTS = ("opened_count", "unopened_count", "bounced_count", "unsubscribed_coun
 
 def nights_before(source: Source) -> dict[tuple[Any, ...], dt.date | None]:
     """(account, campaign, day of asking) → the day since which its changes are known."""
-    created = {
-        (row["account"], row["campaign_id"]): row["created_at"]
-        for row in source.rows("campaigns", deleted=True)
-    }
+    campaigns = source.by("campaigns", "account", "campaign_id")
     stats = source.rows("campaign_stats")
-    account_nights = {
-        account: sorted({row["observed_on"] for row in rows})
-        for (account,), rows in grouped(stats, "account").items()
-    }
+    nights: dict[str, set[dt.date]] = {}
+    for row in stats:
+        nights.setdefault(row["account"], set()).add(row["observed_on"])
     found: dict[tuple[Any, ...], dt.date | None] = {}
     for (account, campaign_id), rows in grouped(stats, "account", "campaign_id").items():
         days = sorted(row["observed_on"] for row in rows)
         for place, day in enumerate(days):
-            earlier = [night for night in account_nights[account] if night < day]
-            born_on = source.local_date(account, created.get((account, campaign_id)))
-            was_born_since = earlier and born_on and born_on >= earlier[-1]
+            before = max((night for night in nights[account] if night < day), default=None)
+            created_at = campaigns.get((account, campaign_id), {}).get("created_at")
+            born_on = source.local_date(account, created_at)
+            was_born_since = before and born_on and born_on >= before
             found[account, campaign_id, day] = (
-                days[place - 1] if place else earlier[-1] if was_born_since else None
+                days[place - 1] if place else before if was_born_since else None
             )
     return found
 
@@ -67,46 +75,29 @@ def can_tell_openings(source: Source) -> dict[tuple[Any, ...], bool]:
 
 @once
 def campaign_daily(source: Source) -> Found:
-    before = nights_before(source)
-    campaigns = {(row["account"], row["campaign_id"]): row for row in source.rows("campaigns", deleted=True)}
+    before, campaigns = nights_before(source), source.by("campaigns", "account", "campaign_id")
     links = grouped(source.rows("campaign_links"), "account", "campaign_id", "observed_on")
+    stats = grouped(source.rows("campaign_stats"), "account", "campaign_id")
     found, is_told = [], can_tell_openings(source)
-    for (account, campaign_id), rows in grouped(
-        source.rows("campaign_stats"), "account", "campaign_id"
-    ).items():
-        clicked = [
-            row | {"click_count": added(*(link["click_count"] for link in named))}
-            for row in rows
-            for named in [links.get((account, campaign_id, row["observed_on"]), [])]
-        ]
-        change = {name: changes(clicked, before, name) for name in (*_COUNTS, "click_count")}
-        for row in clicked:
+    for (account, campaign_id), some in stats.items():
+        rows = [dict(row) for row in some]
+        for row in rows:
+            named = links.get((account, campaign_id, row["observed_on"]), [])
+            row["click_count"] = added(*(link["click_count"] for link in named))
+        change = {name: changes(rows, before, name) for name in (*_COUNTS, "click_count")}
+        for row in rows:
             day = row["observed_on"]
             since = before[account, campaign_id, day]
-            unknown = (
-                {} if is_told[account, campaign_id] else dict.fromkeys(("opened_count", "opened_change"))
-            )
-            found.append(
-                {
-                    "account": account,
-                    "campaign_id": campaign_id,
-                    "observed_on": day,
-                    "subject": campaigns[account, campaign_id]["subject"],
-                    "type": campaigns[account, campaign_id]["type"],
-                    "days_covered": (day - since).days if since else None,
-                    "sent_count": added(row["opened_count"], row["unopened_count"], row["bounced_count"]),
-                    **{name: row[name] for name in _COUNTS if name != "unopened_count"},
-                    "click_count": row["click_count"],
-                    "sent_change": added(*(change[name][day] for name in _COUNTS[:3])),
-                    **{
-                        name.replace("_count", "_change"): change[name][day]
-                        for name in _COUNTS
-                        if name != "unopened_count"
-                    },
-                    "click_change": change["click_count"][day],
-                    **unknown,
-                }
-            )
+            daily = pick(row, "account campaign_id observed_on opened_count bounced_count unsubscribed_count")
+            daily |= pick(campaigns[account, campaign_id], "subject type")
+            daily["days_covered"] = (day - since).days if since else None
+            daily["sent_count"] = added(*(row[name] for name in _COUNTS[:3]))
+            daily["click_count"] = row["click_count"]
+            daily["sent_change"] = added(*(change[name][day] for name in _COUNTS[:3]))
+            for name in ("opened", "bounced", "unsubscribed", "click"):
+                daily[f"{name}_change"] = change[f"{name}_count"][day]
+            daily |= {} if is_told[account, campaign_id] else unknown("opened_count opened_change")
+            found.append(daily)
     return found
 
 
@@ -118,57 +109,38 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
     found, can_tell, shown = [], can_tell_openings(source), channels(source)
     for campaign in source.rows("campaigns", deleted=True):
         key = (campaign["account"], campaign["campaign_id"])
-        last = max(
-            stats.get(key, []),
-            key=lambda row: row["observed_on"],
-            default=dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS)),
-        )
+        nothing = dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS))
+        last = max(stats.get(key, []), key=lambda row: row["observed_on"], default=nothing)
         is_asked = last["observed_on"] is not None
         named = links.get((*key, last["observed_on"]), [])
-        is_whole = is_asked and all(row["clicker_count"] is not None for row in named)
+        is_whole = is_asked and len(known(named, "clicker_count")) == len(named)
         clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_whole else None
-        counted = added(last["opened_count"], last["unopened_count"])
-        bounced = last["bounced_count"]
-        is_told = campaign["delivered_count"] is not None and campaign["delivered_count"] >= (
-            last["opened_count"] or 0
-        )
-        failed = (
-            None if not is_told else bounced if campaign["failed_count"] is None else campaign["failed_count"]
-        )
-        delivered = campaign["delivered_count"] if is_told else counted
+        counted, bounced = added(last["opened_count"], last["unopened_count"]), last["bounced_count"]
+        delivered, failed = campaign["delivered_count"], campaign["failed_count"]
+        if delivered is not None and delivered >= (last["opened_count"] or 0):
+            failed = bounced if failed is None else failed
+        else:
+            delivered, failed = counted, None
         sent = added(counted, bounced) if failed is None else added(delivered, failed)
-        opened, unopened = (
-            last[name] if can_tell[key] else None for name in ("opened_count", "unopened_count")
-        )
-        found.append(
-            {
-                **{
-                    name: campaign[name]
-                    for name in ("account", "campaign_id", "subject", "name", "status", "type", "created_at")
-                },
-                "is_deleted": campaign["_deleted_at"] is not None,
-                "sent_at": (campaign["sent_at"] if campaign["status"] == "sent" else None)
-                or sent_at.get(key),
-                **{
-                    name: last[name]
-                    for name in ("observed_on", "bounced_count", "unsubscribed_count", "opened_percent")
-                },
-                **{"opened_count": opened, "unopened_count": unopened, "channel": shown.get(key)},
-                "is_percent_inconsistent": _is_inconsistent(last, counted, added(counted, bounced)),
-                "failed_count": failed,
-                "sent_count": sent,
-                "delivered_count": delivered,
-                "clicker_count": clicked,
-                "click_count": added(*(row["click_count"] for row in named)) if is_asked else None,
-                "link_count": len(named) if is_asked else None,
-                "open_rate": share(opened, delivered),
-                "click_rate": share(clicked, delivered),
-                "click_to_open_rate": share(clicked, opened),
-                "bounce_rate": share(last["bounced_count"], sent),
-                "unsubscribe_rate": share(last["unsubscribed_count"], delivered),
-                "is_small_sample": delivered is None or delivered < 100,
-            }
-        )
+        opened, unopened = last["opened_count"], last["unopened_count"]
+        if not can_tell[key]:
+            opened = unopened = None
+        row = pick(campaign, "account campaign_id subject name status type created_at")
+        row["is_deleted"] = campaign["_deleted_at"] is not None
+        told_at = campaign["sent_at"] if campaign["status"] == "sent" else None
+        row |= {"sent_at": told_at or sent_at.get(key), "channel": shown.get(key)}
+        row |= pick(last, "observed_on bounced_count unsubscribed_count opened_percent")
+        row |= {"opened_count": opened, "unopened_count": unopened}
+        row["is_percent_inconsistent"] = _is_inconsistent(last, counted, added(counted, bounced))
+        row |= {"failed_count": failed, "sent_count": sent, "delivered_count": delivered}
+        row["clicker_count"] = clicked
+        row["click_count"] = added(*(link["click_count"] for link in named)) if is_asked else None
+        row["link_count"] = len(named) if is_asked else None
+        row |= {"open_rate": share(opened, delivered), "click_rate": share(clicked, delivered)}
+        row |= {"click_to_open_rate": share(clicked, opened), "bounce_rate": share(bounced, sent)}
+        row["unsubscribe_rate"] = share(last["unsubscribed_count"], delivered)
+        row["is_small_sample"] = delivered is None or delivered < 100
+        found.append(row)
     return found
 
 
@@ -186,13 +158,8 @@ def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> 
     """campaign_performance; `sent_at` by account and campaign."""
     found, openings = _counted(source, sent_at), told(source)
     silence: dict[str, Any] = dict.fromkeys(("message_count", "matched_count", "timed_open_count"), 0)
-    silence |= dict.fromkeys(
-        (
-            "matched_message_rate",
-            "median_hours_to_open",
-            *(f"opened_within_{hours}h_rate" for hours in (1, 24, 48)),
-        )
-    )
+    silence |= unknown("matched_message_rate median_hours_to_open")
+    silence |= unknown("opened_within_1h_rate opened_within_24h_rate opened_within_48h_rate")
     for row in found:
         row |= openings.get((row["account"], row["campaign_id"]), silence)
     for (account,), rows in grouped(found, "account").items():
@@ -200,11 +167,8 @@ def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> 
             row["campaign_id"]: source.local_date(account, row["sent_at"] or row["created_at"])
             for row in rows
         }
-        comparable = [
-            row
-            for row in rows
-            if row["type"] == "standard" and (row["sent_count"] or 0) > 0 and day[row["campaign_id"]]
-        ]
+        comparable = [row for row in rows if row["type"] == "standard" and (row["sent_count"] or 0) > 0]
+        comparable = [row for row in comparable if day[row["campaign_id"]]]
         for row in rows:
             _compare(row, [other for other in comparable if row in comparable and _is_near(day, other, row)])
     return found
@@ -218,9 +182,7 @@ def _compare(row: dict[str, Any], near: Found) -> None:
     """`near` includes the campaign itself, and is empty when it cannot be compared."""
     row["comparable_count_90d"] = len(near) - 1 if near else None
     for name in ("open", "click"):
-        rates = [
-            other[f"{name}_rate"] for other in near if other is not row and other[f"{name}_rate"] is not None
-        ]
+        rates = known([other for other in near if other is not row], f"{name}_rate")
         own = row[f"{name}_rate"]
         row[f"median_{name}_rate_90d"] = statistics.median(rates) if rates else None
         row[f"{name}_rate_over_median"] = less(own, row[f"median_{name}_rate_90d"])
@@ -231,9 +193,8 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
     campaigns = {(row["account"], row["campaign_id"]): row for row in performed}
     asked = grouped(source.rows("campaign_stats"), "account", "campaign_id")
     found: Found = []
-    for (account, campaign_id, _), some in grouped(
-        source.rows("campaign_links"), "account", "campaign_id", "url"
-    ).items():
+    links = grouped(source.rows("campaign_links"), "account", "campaign_id", "url")
+    for (account, campaign_id, _), some in links.items():
         rows = sorted(some, key=lambda row: row["observed_on"])
         last, nights = rows[-1], [row["observed_on"] for row in asked[account, campaign_id]]
         a_week_ago = max(nights) - dt.timedelta(days=7)
@@ -241,34 +202,15 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
         campaign = campaigns[account, campaign_id]
         created_on = source.local_date(account, campaign["created_at"])
         is_new = created_on is not None and created_on > a_week_ago
-        found.append(
-            {
-                **{
-                    name: last[name]
-                    for name in (
-                        "account",
-                        "campaign_id",
-                        "url",
-                        "observed_on",
-                        "clicker_count",
-                        "click_count",
-                    )
-                },
-                "subject": campaign["subject"],
-                "link_text": last["message"],
-                "first_observed_on": rows[0]["observed_on"],
-                "is_current": last["observed_on"] == max(nights),
-                "click_count_7d": last["click_count"]
-                if is_new
-                else less(last["click_count"], then[-1])
-                if min(nights) <= a_week_ago
-                else None,
-                "click_rate": share(last["clicker_count"], campaign["delivered_count"]),
-            }
-        )
-    for links in grouped(found, "account", "campaign_id").values():
-        counts = [row["click_count"] for row in links]
-        for row in links:
+        row = pick(last, "account campaign_id url observed_on clicker_count click_count")
+        row |= {"subject": campaign["subject"], "link_text": last["message"]}
+        row |= {"first_observed_on": rows[0]["observed_on"], "is_current": last["observed_on"] == max(nights)}
+        base = 0 if is_new else then[-1] if min(nights) <= a_week_ago else None
+        row["click_count_7d"] = less(last["click_count"], base)
+        found.append(row | {"click_rate": share(last["clicker_count"], campaign["delivered_count"])})
+    for some in grouped(found, "account", "campaign_id").values():
+        counts = [row["click_count"] for row in some]
+        for row in some:
             own = row["click_count"]
             row["click_share_rate"] = share(own, added(*counts))
             more = [count for count in counts if own is not None and count is not None and count > own]
@@ -277,34 +219,21 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
 
 
 def send_time_performance(source: Source, performed: Found) -> Found:
-    chosen = [
-        row
-        for row in performed
-        if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0
-    ]
-    chosen = [
-        row
-        for row in chosen
-        if None not in (row["opened_count"], row["delivered_count"])
-        and source.plausible(row["account"], [row["sent_at"]])
-    ]
+    chosen = [row for row in performed if row["type"] == "standard" and (row["sent_count"] or 0) > 0]
+    chosen = [row for row in chosen if None not in (row["opened_count"], row["delivered_count"])]
+    chosen = [row for row in chosen if source.plausible(row["account"], [row["sent_at"]])]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None
         row |= {"weekday_number": local.isoweekday(), "weekday": local.strftime("%A"), "hour": local.hour}
     found = []
-    for (account, number, weekday, hour), rows in grouped(
-        chosen, "account", "weekday_number", "weekday", "hour"
-    ).items():
-        sums = {
-            name: added(*(row[name] for row in rows))
-            for name in ("sent_count", "delivered_count", "opened_count", "clicker_count")
-        }
-        rates = {
-            "open_rate": share(sums["opened_count"], sums["delivered_count"]),
-            "click_rate": share(sums["clicker_count"], sums["delivered_count"]),
-        }
-        rates["is_small_sample"] = len(rows) == 1 or (sums["delivered_count"] or 0) < 100
-        place = {"account": account, "weekday_number": number, "weekday": weekday, "hour": hour}
-        found.append({**place, "campaign_count": len(rows), **sums, **rates})
+    key = ("account", "weekday_number", "weekday", "hour")
+    for place, rows in grouped(chosen, *key).items():
+        row = dict(zip(key, place, strict=True)) | {"campaign_count": len(rows)}
+        for name in ("sent_count", "delivered_count", "opened_count", "clicker_count"):
+            row[name] = added(*(one[name] for one in rows))
+        row["open_rate"] = share(row["opened_count"], row["delivered_count"])
+        row["click_rate"] = share(row["clicker_count"], row["delivered_count"])
+        row["is_small_sample"] = len(rows) == 1 or (row["delivered_count"] or 0) < 100
+        found.append(row)
     return found

@@ -9,50 +9,37 @@ from collections import Counter
 from typing import Any
 
 from marketing_api.records.values import read_moment
-from tests.warehouse.marts.expected import Found, Source, grouped, once, share
+from tests.warehouse.marts.expected import Found, Source, grouped, once, pick, row_of, share
 
 _NOTHING = {"", "-", "n/a", "na", "null", "none", "0"}
+
+
+def _subject(message: dict[str, Any]) -> tuple[str, str, str]:
+    """What campaigns are found by."""
+    return message["account"], message["kind"], (message["message_text"] or "").strip().lower()
 
 
 @once
 def contact_campaign(source: Source) -> Found:
     campaigns = _by_subject(source)
-    titles = {
-        (row["account"], row["campaign_id"]): (row["subject"] or "").strip()
-        for row in source.rows("campaigns", deleted=True)
-    }
-    links = {
-        key: {row["url"] for row in rows}
-        for key, rows in grouped(source.rows("campaign_links"), "account", "campaign_id").items()
-    }
+    titles = source.by("campaigns", "account", "campaign_id")
+    links = grouped(source.rows("campaign_links"), "account", "campaign_id")
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
     found = []
     for message in _messages(source):
         account = message["account"]
-        subject = (message["message_text"] or "").strip().lower()
-        campaign_id, is_ambiguous = _campaign(
-            campaigns.get((account, message["kind"], subject), []), message["sent_at"]
-        )
+        campaign_id, is_ambiguous = _campaign(campaigns.get(_subject(message), []), message["sent_at"])
         clicked_at = message["clicked_at"]
         if clicked_at is None and message["click_count"] and campaign_id is not None and message["sent_at"]:
-            urls = links.get((account, campaign_id), set())
-            mine = visits.get((account, message["contact_id"]), [])
-            later = [
-                visit["visited_at"]
-                for visit in mine
-                if visit["link"] in urls and visit["visited_at"] >= message["sent_at"]
-            ]
+            urls = {link["url"] for link in links.get((account, campaign_id), [])}
+            mine = [one for one in visits.get((account, message["contact_id"]), []) if one["link"] in urls]
+            later = [one["visited_at"] for one in mine if one["visited_at"] >= message["sent_at"]]
             clicked_at = min(later, default=None)
-        title = titles[account, campaign_id] if campaign_id is not None else None
-        found.append(
-            {
-                **message,
-                "subject": title,
-                "campaign_id": campaign_id,
-                "is_ambiguous": is_ambiguous,
-                "clicked_at": clicked_at,
-            }
-        )
+        title = None
+        if campaign_id is not None:
+            title = (titles[account, campaign_id]["subject"] or "").strip()
+        message |= {"subject": title, "campaign_id": campaign_id}
+        found.append(message | {"is_ambiguous": is_ambiguous, "clicked_at": clicked_at})
     return found
 
 
@@ -63,24 +50,13 @@ def is_known_opening(message: dict[str, Any]) -> bool:
 
 def message_matching(source: Source) -> Found:
     found = []
-    for (account, kind, channel), rows in grouped(
-        contact_campaign(source), "account", "kind", "channel"
-    ).items():
+    messages = grouped(contact_campaign(source), "account", "kind", "channel")
+    for key, rows in messages.items():
         matched = sum(row["campaign_id"] is not None for row in rows)
         ambiguous = sum(row["is_ambiguous"] for row in rows)
-        found.append(
-            {
-                **{
-                    "account": account,
-                    "kind": kind,
-                    "channel": channel,
-                    "message_count": len(rows),
-                    "matched_count": matched,
-                },
-                **{"ambiguous_count": ambiguous, "unmatched_count": len(rows) - matched - ambiguous},
-                "matched_message_rate": matched / len(rows),
-            }
-        )
+        row = row_of("account kind channel message_count matched_count", *key, len(rows), matched)
+        row |= {"ambiguous_count": ambiguous, "unmatched_count": len(rows) - matched - ambiguous}
+        found.append(row | {"matched_message_rate": matched / len(rows)})
     return found
 
 
@@ -107,12 +83,7 @@ def told(source: Source) -> dict[tuple[str, int], dict[str, Any]]:
     campaigns, minutes = _by_subject(source), dict[tuple[str, int], list[int]]()
     possible: Counter[tuple[str, int]] = Counter()
     for message in contact_campaign(source):
-        able = _able(
-            campaigns.get(
-                (message["account"], message["kind"], (message["message_text"] or "").strip().lower()), []
-            ),
-            message["sent_at"],
-        )
+        able = _able(campaigns.get(_subject(message), []), message["sent_at"])
         possible.update((message["account"], one["id"]) for one in able)
         if message["campaign_id"] is not None:
             known = minutes.setdefault((message["account"], message["campaign_id"]), [])
@@ -130,21 +101,12 @@ def _minutes(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> int:
 
 def _openings(minutes: list[int], possible: int) -> dict[str, Any]:
     timed = [one for one in minutes if one >= 0]
-    return {
-        **{
-            "message_count": possible,
-            "matched_count": len(minutes),
-            "matched_message_rate": share(len(minutes), possible),
-        },
-        **{
-            "timed_open_count": len(timed),
-            "median_hours_to_open": statistics.median(timed) / 60 if timed else None,
-        },
-        **{
-            f"opened_within_{hours}h_rate": share(sum(one <= 60 * hours for one in timed), len(timed))
-            for hours in (1, 24, 48)
-        },
-    }
+    row = {"message_count": possible, "matched_count": len(minutes), "timed_open_count": len(timed)}
+    row["matched_message_rate"] = share(len(minutes), possible)
+    row["median_hours_to_open"] = statistics.median(timed) / 60 if timed else None
+    for hours in (1, 24, 48):
+        row[f"opened_within_{hours}h_rate"] = share(sum(one <= 60 * hours for one in timed), len(timed))
+    return row
 
 
 def _messages(source: Source) -> Found:
@@ -175,9 +137,8 @@ def _told(
         details.setdefault(entry["key"], entry["value"])
 
     def moment(name: str) -> dt.datetime | None:
-        return (
-            read_moment(details.get(name), source.zones[row["account"]]) if _says(details.get(name)) else None
-        )
+        text = details.get(name)
+        return read_moment(text, source.zones[row["account"]]) if _says(text) else None
 
     # an e-mail with details says by its silence that nothing happened; other messages say nothing by it
     is_plain = message["channel"] == "email" and bool(details)
@@ -188,19 +149,12 @@ def _told(
         clicks = 1
     is_opened = True if _says(details.get("open-date")) or clicks else False if is_plain else None
     sent_at, opened_at = at or moment("send-date"), moment("open-date")
-    return {
-        "account": row["account"],
-        "contact_id": row["contact_id"],
-        **message,
-        "message_text": details.get("subject", snippet if snippet is not None else details.get("message")),
-        "sent_at": sent_at,
-        "is_opened": is_opened,
-        "opened_at": opened_at,
-        "is_quick_open": False if is_opened is False else _is_quick(sent_at, opened_at),
-        "is_clicked": None if clicks is None else clicks > 0,
-        "click_count": clicks,
-        "clicked_at": moment("click-date"),
-    }
+    text = details.get("subject", snippet if snippet is not None else details.get("message"))
+    is_quick = False if is_opened is False else _is_quick(sent_at, opened_at)
+    told = pick(row, "account contact_id") | message | {"message_text": text, "sent_at": sent_at}
+    told |= {"is_opened": is_opened, "opened_at": opened_at, "is_quick_open": is_quick}
+    told |= {"is_clicked": None if clicks is None else clicks > 0, "click_count": clicks}
+    return told | {"clicked_at": moment("click-date")}
 
 
 def _is_quick(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> bool | None:
@@ -231,17 +185,14 @@ def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
         gone_at = seen_at if kind == "standard" and row["status"] == "sent" else None
         begins_at = row["created_at"] or _EVER
         if kind == "standard" and row["sent_at"]:
-            begins_at, gone_at = (
-                row["sent_at"] - dt.timedelta(hours=12),
-                row["sent_at"] + dt.timedelta(hours=10),
-            )
+            begins_at = row["sent_at"] - dt.timedelta(hours=12)
+            gone_at = row["sent_at"] + dt.timedelta(hours=10)
         campaign = {"id": row["campaign_id"], "begins_at": begins_at, "gone_at": gone_at}
         found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append(campaign)
     times: dict[tuple[Any, ...], list[dt.datetime]] = {}
     for message in _messages(source):
-        key = (message["account"], message["kind"], (message["message_text"] or "").strip().lower())
         if message["sent_at"]:
-            times.setdefault(key, []).append(message["sent_at"])
+            times.setdefault(_subject(message), []).append(message["sent_at"])
     for key, some in found.items():
         if key[1] == "standard" and len(some) > 1:
             _end(some, _sendings(sorted(times.get(key, []))))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, once
+from tests.warehouse.marts.expected import Found, Source, added, grouped, known, once, row_of
 from tests.warehouse.marts.expected_campaigns import campaign_daily, can_tell_openings
 from tests.warehouse.marts.expected_reputation import days_read, review_daily
 from tests.warehouse.marts.expected_social import social_daily
@@ -52,11 +52,8 @@ class Readings:
 
     @cached_property
     def all(self) -> Found:
-        rows = [
-            row
-            for row in self.source.rows("sync.readings")
-            if row["account"] == self.account and row["table_name"] == "contacts"
-        ]
+        readings = self.source.of(self.account, "sync.readings")
+        rows = [row for row in readings if row["table_name"] == "contacts"]
         return sorted(rows, key=lambda row: (row["as_of"], row["timezone"]))
 
     def zone(self, moment: dt.datetime) -> ZoneInfo:
@@ -75,7 +72,7 @@ class Readings:
     @cached_property
     def new_lists(self) -> dict[int, dt.datetime]:
         """Lists that were not in the first listing of lists, and when they were seen."""
-        lists = [row for row in self.source.rows("lists", deleted=True) if row["account"] == self.account]
+        lists = self.source.of(self.account, "lists", deleted=True)
         began = min(row["_first_seen_at"] for row in lists)
         return {row["list_id"]: row["_first_seen_at"] for row in lists if row["_first_seen_at"] > began}
 
@@ -90,17 +87,10 @@ class Readings:
         return complete[0]
 
     def days_covered(self, list_id: int) -> dict[dt.date, int | None]:
-        days = sorted(
-            {
-                row["as_of"].astimezone(ZoneInfo(row["timezone"])).date()
-                for row in self.of(list_id)
-                if row["is_complete"]
-            }
-        )
-        return {
-            day: (day - before).days if before else None
-            for before, day in zip([None, *days], days, strict=False)
-        }
+        whole = [row for row in self.of(list_id) if row["is_complete"]]
+        days = sorted({row["as_of"].astimezone(ZoneInfo(row["timezone"])).date() for row in whole})
+        pairs = zip([None, *days], days, strict=False)
+        return {day: (day - before).days if before else None for before, day in pairs}
 
 
 @once
@@ -129,24 +119,12 @@ def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
         flows[row["list_id"], day] += Counter(joined_count=1, size=1, active=row["status"] == "active")
     went = [Crossing(row, row["_deleted_at"]) for row in contacts if row["_deleted_at"]]
     for day in {readings.day(one.moment) for one in (*came, *went)}:
-        _cross(
-            flows, day, *([one for one in some if readings.day(one.moment) == day] for some in (came, went))
-        )
-    last = max(
-        [
-            *(day for _, day in flows),
-            readings.source.local_date(readings.account, readings.source.as_of(readings.account))
-            or dt.date.min,
-        ]
-    )
+        arrived, left = ([one for one in some if readings.day(one.moment) == day] for some in (came, went))
+        _cross(flows, day, arrived, left)
+    last = max([*(day for _, day in flows), readings.source.today(readings.account)])
     for list_id in first:
-        yield from _days(
-            readings,
-            list_id,
-            readings.day(first[list_id]),
-            last,
-            {day: one for (other, day), one in flows.items() if other == list_id},
-        )
+        mine = {day: one for (other, day), one in flows.items() if other == list_id}
+        yield from _days(readings, list_id, readings.day(first[list_id]), last, mine)
 
 
 def _cross(
@@ -159,10 +137,8 @@ def _cross(
         for arrival, departure in _pairs(came, went, person, needs_address=number > 0):
             is_move = arrival.list_id != departure.list_id
             kinds[arrival], kinds[departure] = ("moved_in_count", "moved_out_count") if is_move else ("", "")
-            came, went = (
-                [one for one in came if one is not arrival],
-                [one for one in went if one is not departure],
-            )
+            came = [one for one in came if one is not arrival]
+            went = [one for one in went if one is not departure]
     for one, kind in kinds.items():
         sign = 1 if one in arrivals else -1
         found = flows[one.list_id, day]
@@ -194,9 +170,7 @@ def _days(
     readings: Readings, list_id: int, first_on: dt.date, last: dt.date, flows: dict[dt.date, Counter[str]]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one list, day by day."""
-    names = {
-        (row["account"], row["list_id"]): row["name"] for row in readings.source.rows("lists", deleted=True)
-    }
+    name = readings.source.by("lists", "account", "list_id")[readings.account, list_id]["name"]
     covered, begun, is_new = readings.days_covered(list_id), min(flows), list_id in readings.new_lists
     size = active = 0
     for day in (begun + dt.timedelta(days=offset) for offset in range((last - begun).days + 1)):
@@ -208,24 +182,14 @@ def _days(
         )
         size += found["size"]
         active += found["active"]
-        counts = {name: found[name] if is_told else None for name in _FLOWS}
         net = found["joined_count"] + found["moved_in_count"] - found["left_count"] - found["moved_out_count"]
-        yield {
-            **{
-                "account": readings.account,
-                "list_id": list_id,
-                "list_name": names[readings.account, list_id],
-                "day_on": day,
-            },
-            **counts,
-            **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_told else None),
-            "net_change": net if is_told else None,
-            "survivor_count": found["size"] if not is_new and day <= first_on else None,
-            "size": size if is_observed else None,
-            "active_size": active if is_observed else None,
-            "days_covered": covered.get(day),
-            "is_observed": is_observed,
-        }
+        row = row_of("account list_id list_name day_on", readings.account, list_id, name, day)
+        row |= {flow: found[flow] if is_told else None for flow in _FLOWS}
+        row |= dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_told else None)
+        row["net_change"] = net if is_told else None
+        row["survivor_count"] = found["size"] if not is_new and day <= first_on else None
+        row |= {"size": size if is_observed else None, "active_size": active if is_observed else None}
+        yield row | {"days_covered": covered.get(day), "is_observed": is_observed}
 
 
 @once
@@ -235,20 +199,14 @@ def account_daily(source: Source) -> Found:
         sent = mail["sent_change"]
         mail["is_told"] = is_told[mail["account"], mail["campaign_id"]]
         mail["other_sent_change"] = 0 if sent is not None and mail["is_told"] else sent
+    visits = [row for row in source.rows("timeline_visits") if row["visited_at"]]
+    visits = [row | {"day_on": source.local_date(row["account"], row["visited_at"])} for row in visits]
     parts: dict[str, dict[tuple[Any, ...], Found]] = {
         "lists": grouped(list_growth_daily(source), "account", "day_on"),
         "mails": grouped(mails, "account", "observed_on"),
         "reviews": grouped(review_daily(source), "account", "day_on"),
         "social": grouped([row for row in social_daily(source) if row["day_on"]], "account", "day_on"),
-        "visits": grouped(
-            [
-                {**row, "day_on": source.local_date(row["account"], row["visited_at"])}
-                for row in source.rows("timeline_visits")
-                if row["visited_at"]
-            ],
-            "account",
-            "day_on",
-        ),
+        "visits": grouped(visits, "account", "day_on"),
     }
     first = {account: _first_day(source, account) for account in source.zones}
     last_asked: dict[str, dt.date] = {}
@@ -290,11 +248,8 @@ _SPANS = {
 
 def anomalies(source: Source, campaigns: Found) -> Found:
     days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
-    sent = {
-        (row["account"], source.local_date(row["account"], row["sent_at"]))
-        for row in campaigns
-        if row["sent_at"] and row["sent_count"]
-    }
+    sent_out = [row for row in campaigns if row["sent_at"] and row["sent_count"]]
+    sent = {(row["account"], source.local_date(row["account"], row["sent_at"])) for row in sent_out}
     return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name, sent))]
 
 
@@ -308,17 +263,12 @@ def _anomaly(
         span = _SPANS.get(name)
         return row.get(name) if span is None or row.get(span) == 1 else None
 
-    today = source.local_date(account, source.as_of(account))
     weekdays = [
-        [found for ago in range(first, 85, 7) if (found := value(ago)) is not None]
+        [count for ago in range(first, 85, 7) if (count := value(ago)) is not None]
         for first in (7, 1, 2, 3, 4, 5, 6)
     ]
-    if (
-        today is None
-        or not 1 <= (today - day).days <= 90
-        or len(weekdays[0]) < 6
-        or (found := value(0)) is None
-    ):
+    found = value(0)
+    if not 1 <= (source.today(account) - day).days <= 90 or len(weekdays[0]) < 6 or found is None:
         return None
     roots = [[_root(one) for one in some] for some in weekdays if some]
     middle = statistics.median(roots[0])
@@ -331,20 +281,9 @@ def _anomaly(
     mailed = not sent.isdisjoint({key, (account, day - dt.timedelta(days=1))})
     band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was just sent)' if mailed else ''}"
     sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
-    row = {
-        "account": account,
-        "day_on": day,
-        "figure": name,
-        "value": found,
-        "usual_low": low,
-        "usual_high": high,
-        "sentence": sentence,
-    }
-    return row | {
-        "usual_value": statistics.median(weekdays[0]),
-        "deviation": (_root(found) - middle) / spread,
-        "is_after_campaign": mailed,
-    }
+    row = row_of("account day_on figure value usual_low usual_high", account, day, name, found, low, high)
+    row |= {"sentence": sentence, "usual_value": statistics.median(weekdays[0])}
+    return row | {"deviation": (_root(found) - middle) / spread, "is_after_campaign": mailed}
 
 
 def _root(count: float) -> float:
@@ -354,9 +293,7 @@ def _root(count: float) -> float:
 def _first_day(source: Source, account: str) -> dt.date:
     """From when on every list had been read that was there from the beginning."""
     readings = Readings(source, account)
-    lists = grouped(
-        [row for row in source.rows("contacts", deleted=True) if row["account"] == account], "list_id"
-    )
+    lists = grouped(source.of(account, "contacts", deleted=True), "list_id")
     return max(
         readings.day(readings.first(list_id, rows))
         for (list_id,), rows in lists.items()
@@ -366,49 +303,31 @@ def _first_day(source: Source, account: str) -> dt.date:
 
 def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dict[str, Any]:
     def total(part: str, name: str) -> float | None:
-        known = [row[name] for row in rows[part] if row[name] is not None]
-        return sum(known) if known else None
+        counts = known(rows[part], name)
+        return sum(counts) if counts else None
 
-    covered = [one for one in rows["mails"] if one["days_covered"] is not None]
+    def longest(part: str, name: str) -> int | None:
+        return max(filter(None, known(rows[part], name)), default=None)
 
     def whole(name: str, mails: Found) -> float | None:
         return added(*(mail[name] for mail in mails)) if mails else None
 
+    covered = [one for one in rows["mails"] if one["days_covered"] is not None]
+    is_after = key[1] > first_on
+    is_read = is_after and all(row["days_covered"] for row in rows["lists"] if row["size"])
+    row = row_of("account day_on", *key)
+    for name, column in (("member_count", "size"), ("active_member_count", "active_size")):
+        row[name] = total("lists", column) if key[1] >= first_on else None
+    row |= {name: total("lists", name) if is_after else None for name in _FLOWS}
+    row["list_days_covered"] = longest("lists", "days_covered") if is_read else None
+    row["mail_days_covered"] = longest("mails", "days_covered")
+    for name in ("sent", "other_sent", "click", "bounced", "unsubscribed"):
+        row[f"{name}_change"] = whole(f"{name}_change", covered)
+    row["opened_change"] = whole("opened_change", [mail for mail in covered if mail["is_told"]])
+    row["visit_count"] = len(rows["visits"])
     review = rows["reviews"][0] if rows["reviews"] else {}
-    names = (
-        "good_count",
-        "bad_count",
-        "online_review_count",
-        "average_rating",
-        "positive_count",
-        "negative_count",
-        "view_count",
-    )
-    return {
-        "account": key[0],
-        "day_on": key[1],
-        "member_count": total("lists", "size") if key[1] >= first_on else None,
-        "active_member_count": total("lists", "active_size") if key[1] >= first_on else None,
-        **{name: total("lists", name) if key[1] > first_on else None for name in _FLOWS},
-        "list_days_covered": max(
-            (row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None
-        )
-        if key[1] > first_on and all(row["days_covered"] for row in rows["lists"] if row["size"])
-        else None,
-        "mail_days_covered": max(
-            (row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None
-        ),
-        **{
-            f"{name}_change": whole(f"{name}_change", covered)
-            for name in ("sent", "other_sent", "click", "bounced", "unsubscribed")
-        },
-        "opened_change": whole("opened_change", [mail for mail in covered if mail["is_told"]]),
-        "visit_count": len(rows["visits"]),
-        **{name: review.get(name) for name in names},
-        "mention_count": total("social", "mention_count"),
-        "post_count": total("social", "post_count"),
-        "social_days_covered": max(
-            (row["click_days_covered"] for row in rows["social"] if row["click_days_covered"]), default=None
-        ),
-        "social_click_change": total("social", "click_change"),
-    }
+    names = "good_count bad_count online_review_count average_rating positive_count negative_count view_count"
+    row |= {name: review.get(name) for name in names.split()}
+    row |= {name: total("social", name) for name in ("mention_count", "post_count")}
+    row["social_days_covered"] = longest("social", "click_days_covered")
+    return row | {"social_click_change": total("social", "click_change")}

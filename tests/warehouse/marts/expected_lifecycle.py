@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped
+from tests.warehouse.marts.expected import Found, Source, grouped, row_of
 from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
-from tests.warehouse.marts.expected_engagement import address
+from tests.warehouse.marts.expected_engagement import by_address
 from tests.warehouse.marts.expected_growth import Readings
 
 _DAY = dt.timedelta(days=1)
@@ -19,27 +19,18 @@ _FIRST = {"click": 0, "open": 1, "visit": 2}
 def contact_lifecycle(source: Source) -> Found:
     messages = grouped(contact_campaign(source), "account", "contact_id")
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
-    people: dict[tuple[str, str], Found] = {}
-    for row in source.rows("contacts", deleted=True):
-        if address(row["email"]):
-            people.setdefault((row["account"], address(row["email"])), []).append(row)
     found = []
-    for (account, email), entries in people.items():
+    for (account, email), entries in by_address(source.rows("contacts", deleted=True)).items():
+        if not email:
+            continue
         keys = {(account, row["contact_id"]) for row in entries}
         mine = [one for key in keys for one in messages.get(key, [])]
         came = [one for key in keys for one in visits.get(key, [])]
         steps = list(_watched(source, account, entries, mine, _reactions(source, account, mine, came)))
         steps.sort(key=lambda step: (step["day_on"], _ORDER.index(step["transition"])))
         for number, step in enumerate(steps, 1):
-            found.append(
-                {
-                    "account": account,
-                    "email": email,
-                    **step,
-                    "transition_number": number,
-                    "is_last": number == len(steps),
-                }
-            )
+            row = {"account": account, "email": email, **step, "transition_number": number}
+            found.append(row | {"is_last": number == len(steps)})
     return found
 
 
@@ -49,25 +40,16 @@ def _reactions(source: Source, account: str, messages: Found, visits: Found) -> 
     some += [("click", one, one["clicked_at"] or one["opened_at"]) for one in messages if one["is_clicked"]]
     some += [("visit", None, one["visited_at"]) for one in visits]
     found: dict[dt.date, Found] = {}
-    today = _today(source, account)
-    for kind, message, at in sorted(
-        (one for one in some if one[2] and one[2].year >= 2000),
-        key=lambda one: (
-            one[2],
-            _FIRST[one[0]],
-            one[1]["message_key"] if one[1] else "",
-            one[1]["contact_id"] if one[1] else 0,
-        ),
-    ):
-        on = source.local_date(account, at) or today
+
+    def order(one: Any) -> tuple[Any, ...]:
+        kind, message, at = one
+        return at, _FIRST[kind], *((message["message_key"], message["contact_id"]) if message else ("", 0))
+
+    for kind, message, at in sorted((one for one in some if one[2] and one[2].year >= 2000), key=order):
+        on = source.local_date(account, at)
+        assert on
         found.setdefault(on, []).append({"reaction": kind, "message": message, "at": at})
     return found
-
-
-def _today(source: Source, account: str) -> dt.date:
-    today = source.local_date(account, source.as_of(account))
-    assert today is not None
-    return today
 
 
 def _watched(
@@ -84,10 +66,9 @@ def _watched(
             mails[on] = mails.get(on, 0) + 1
     ended = _ended(source, account, entries)
     risen = source.local_date(account, registered)
-    today = _today(source, account)
-    begin = min(
-        [today, *(day for day in mails if day.year >= 2000), *reactions, *ended, *filter(None, [risen])]
-    )
+    today = source.today(account)
+    mailed = [day for day in mails if day.year >= 2000]
+    begin = min([today, *mailed, *reactions, *ended, *filter(None, [risen])])
     last: tuple[dt.date, dt.datetime] | None = None
     at_risk: dict[str, Any] | None = None
     is_dormant = False
@@ -98,18 +79,11 @@ def _watched(
         before = [one for one in sent if one["sent_at"] <= at]
         heard = [one for one in before if last and one["sent_at"] <= last[1]]
         message = (reaction or {}).get("message") or (before[-1] if before else None)
-        names = {"message_channel": "channel", "message_sent_at": "sent_at"}
-        told = {
-            name: message[names.get(name, name)] if message else None
-            for name in (*names, "campaign_id", "subject", "automation")
-        }
-        row = {
-            "transition": transition,
-            "day_on": on,
-            "is_day_known": True,
-            "reaction": (reaction or {}).get("reaction"),
-            **told,
-        }
+        kind = (reaction or {}).get("reaction")
+        row = row_of("transition day_on is_day_known reaction", transition, on, True, kind)
+        columns = "message_channel message_sent_at campaign_id subject automation"
+        names = ("channel", "sent_at", "campaign_id", "subject", "automation")
+        row |= row_of(columns, *(message[name] if message else None for name in names))
         row |= {"days_since_active": (on - last[0]).days if last else None, "days_at_risk": None}
         return row | {"messages_since_active_count": len(before) - len(heard)}
 

@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, grouped, share
+from tests.warehouse.marts.expected import Found, Source, grouped, row_of, share
 from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
 from tests.warehouse.marts.expected_engagement import address
 from tests.warehouse.marts.expected_growth import Readings
@@ -21,16 +21,11 @@ def list_performance(source: Source) -> Found:
     found = []
     for one in source.rows("lists", deleted=True):
         key = (one["account"], one["list_id"])
-        readings, today = Readings(source, key[0]), source.local_date(key[0], source.as_of(key[0]))
-        assert today
+        readings, today = Readings(source, key[0]), source.today(key[0])
         mine = members.get(key, [])
         first_at = readings.first(key[1], mine) if mine else None
-        row: dict[str, Any] = {
-            "account": key[0],
-            "list_id": key[1],
-            "list_name": one["name"],
-            "is_deleted": one["_deleted_at"] is not None,
-        }
+        is_deleted = one["_deleted_at"] is not None
+        row = row_of("account list_id list_name is_deleted", *key, one["name"], is_deleted)
         row["first_read_on"] = readings.day(first_at) if first_at else None
         row |= _people(mine)
         if key[1] not in readings.new_lists:  # the generated nights are fewer than 90
@@ -44,16 +39,10 @@ def list_performance(source: Source) -> Found:
             and since <= (source.local_date(key[0], message["sent_at"]) or since) <= today
             if _is_there(member, message["sent_at"], first_at)
         ]
-        counts = {
-            "sent": len(told),
-            "opened": sum(one["is_opened"] for one in told),
-            "clicked": sum(one["is_clicked"] for one in told),
-        }
-        row |= {f"{name}_90d_count": count for name, count in counts.items()}
-        row |= {
-            f"{name}_of_sent_90d_rate": share(counts[part], counts["sent"])
-            for name, part in (("open", "opened"), ("click", "clicked"))
-        }
+        opened, clicked = (sum(one[name] for one in told) for name in ("is_opened", "is_clicked"))
+        row |= row_of("sent_90d_count opened_90d_count clicked_90d_count", len(told), opened, clicked)
+        row["open_of_sent_90d_rate"] = share(opened, len(told))
+        row["click_of_sent_90d_rate"] = share(clicked, len(told))
         found.append(row)
     return found
 
@@ -77,21 +66,12 @@ def _people(members: Found) -> dict[str, Any]:
         if member["status"] == "active":
             ever.add(person)
     active = {person for person, statuses in now.items() if "active" in statuses}
-    fates = Counter(
-        "left"
-        if person not in now
-        else next((status for status in ("bounced", "unsubscribed") if status in now[person]), "other")
-        for person in ever - active
-    )
+    fates = Counter[str]()
+    for person in ever - active:
+        words = [status for status in ("bounced", "unsubscribed") if status in now.get(person, ())]
+        fates["left" if person not in now else words[0] if words else "other"] += 1
     lost = len(ever - active)
-    return {
-        **{
-            "address_count": len(now),
-            "active_count": len(active),
-            "active_90d_count": len(ever),
-            "lost_90d_count": lost,
-        },
-        **{f"{fate}_90d_count": fates[fate] for fate in ("left", "unsubscribed", "bounced", "other")},
-        "active_change_90d": len(active),
-        "churn_90d_rate": share(lost, len(ever)),
-    }
+    columns = "address_count active_count active_90d_count lost_90d_count active_change_90d"
+    row = row_of(columns, len(now), len(active), len(ever), lost, len(active))
+    row |= {f"{fate}_90d_count": fates[fate] for fate in ("left", "unsubscribed", "bounced", "other")}
+    return row | {"churn_90d_rate": share(lost, len(ever))}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.simulators.list_histories import History, Member, Members, Reading
-from tests.warehouse.marts.expected import Found
+from tests.warehouse.marts.expected import Found, row_of
 
 _DAY = dt.timedelta(days=1)
 _FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count")
@@ -158,27 +158,17 @@ def _rows(
         steps = Counter(kinds[step] for step in (*some.arrivals, *some.departures)) if some else Counter()
         counts = {name: steps[name] for name in _FLOWS}
         before = max((other for other in covered if other < day), default=None)
-        yield {
-            "account": history.account,
-            "list_id": list_id,
-            "list_name": f"List {list_id}",
-            "day_on": day,
-            **{name: counts[name] if is_known else None for name in _FLOWS},
-            **{
-                f"{status}_count": (some.statuses[status] if some else 0) if is_known else None
-                for status in ("unsubscribed", "bounced")
-            },
-            "net_change": sum(
-                counts[name] * (1 if name in ("joined_count", "moved_in_count") else -1) for name in _FLOWS
-            )
-            if is_known
-            else None,
-            "survivor_count": survivors[day] if not is_new and day <= first_on else None,
-            "size": size if is_observed else None,
-            "active_size": active_size if is_observed else None,
-            "days_covered": (day - before).days if day in covered and before else None,
-            "is_observed": is_observed,
-        }
+        net = sum(counts[name] * (1 if name in ("joined_count", "moved_in_count") else -1) for name in _FLOWS)
+        columns = "account list_id list_name day_on net_change"
+        name, net_change = f"List {list_id}", net if is_known else None
+        row = row_of(columns, history.account, list_id, name, day, net_change)
+        row |= {name: counts[name] if is_known else None for name in _FLOWS}
+        for status in ("unsubscribed", "bounced"):
+            row[f"{status}_count"] = (some.statuses[status] if some else 0) if is_known else None
+        row["survivor_count"] = survivors[day] if not is_new and day <= first_on else None
+        row |= {"size": size if is_observed else None, "active_size": active_size if is_observed else None}
+        row["days_covered"] = (day - before).days if day in covered and before else None
+        yield row | {"is_observed": is_observed}
 
 
 def _survivors(history: History, list_id: int, first_on: dt.date) -> Counter[dt.date]:
@@ -189,10 +179,8 @@ def _survivors(history: History, list_id: int, first_on: dt.date) -> Counter[dt.
             members = (reading.members or {}) if reading.is_complete else members | (reading.members or {})
     days: dict[dt.date, int] = defaultdict(int)
     for member in members.values():
-        registered_on = (
-            member.registered_at.astimezone(history.zone).date()
-            if member.registered_at and member.registered_at.year > 1
-            else first_on
-        )
+        registered_on = first_on
+        if member.registered_at and member.registered_at.year > 1:
+            registered_on = member.registered_at.astimezone(history.zone).date()
         days[registered_on if _FIRST_PLAUSIBLE <= registered_on <= first_on else first_on] += 1
     return Counter(days)

@@ -8,9 +8,22 @@ import statistics
 from collections import Counter
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
+from tests.warehouse.marts.expected import (
+    Found,
+    Source,
+    added,
+    grouped,
+    known,
+    less,
+    mean,
+    once,
+    pick,
+    row_of,
+    share,
+    unknown,
+)
 from tests.warehouse.marts.expected_contacts import contact_campaign
-from tests.warehouse.marts.expected_engagement import address, contact_engagement
+from tests.warehouse.marts.expected_engagement import address, by_address, contact_engagement
 
 _RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
 
@@ -41,10 +54,8 @@ def _days(source: Source, account: str) -> Found:
     def is_read(table: str, day: dt.date) -> bool:
         return read.get((account, table), {}).get(day, False)
 
-    mine = {
-        table: [row for row in source.rows(table) if row["account"] == account]
-        for table in ("review_stats", "online_reviews", "sentiment_mentions", "feedback_views")
-    }
+    tables = ("review_stats", "online_reviews", "sentiment_mentions", "feedback_views")
+    mine = {table: source.of(account, table) for table in tables}
     stats = {row["period_on"]: row for row in mine["review_stats"]}
     views = {row["period_on"]: row["view_count"] for row in mine["feedback_views"]}
     ratings: dict[dt.date, list[float | None]] = {}
@@ -55,32 +66,21 @@ def _days(source: Source, account: str) -> Found:
     told = {day for day in (*stats, *views, *ratings, *mood) if source.is_plausible(account, day)}
     if not told:
         return []
-    asked = [
-        day
-        for table in ("review_stats", "sentiment_mentions", "feedback_views")
-        for day, complete in read.get((account, table), {}).items()
-        if complete
-    ]
-    sites = [row["observed_on"] for row in source.rows("online_review_channels") if row["account"] == account]
+    by_day = ("review_stats", "sentiment_mentions", "feedback_views")
+    asked = [day for table in by_day for day in read.get((account, table), {}) if is_read(table, day)]
+    sites = [row["observed_on"] for row in source.of(account, "online_review_channels")]
     first, last = min(sites, default=dt.date.max), max(sites, default=dt.date.min)
     found: Found = []
     for offset in range((max([*told, *asked]) - min(told)).days + 1):
         day = min(told) + dt.timedelta(days=offset)
         row: dict[str, Any] = {"account": account, "day_on": day}
-        row |= {
-            name: stats.get(day, {name: 0})[name] if is_read("review_stats", day) else None
-            for name in ("good_count", "bad_count")
-        }
-        row |= {
-            "online_review_count": len(ratings.get(day, [])) if first <= day <= last else None,
-            "ratings": [rating for rating in ratings.get(day, []) if rating is not None],
-        }
+        for name in ("good_count", "bad_count"):
+            row[name] = stats.get(day, {name: 0})[name] if is_read("review_stats", day) else None
+        row["online_review_count"] = len(ratings.get(day, [])) if first <= day <= last else None
+        row["ratings"] = [rating for rating in ratings.get(day, []) if rating is not None]
         for name in ("positive", "negative"):
-            row[f"{name}_count"] = (
-                sum(one["polarity"] == name for one in mood.get(day, []))
-                if is_read("sentiment_mentions", day)
-                else None
-            )
+            count = sum(one["polarity"] == name for one in mood.get(day, []))
+            row[f"{name}_count"] = count if is_read("sentiment_mentions", day) else None
         row["view_count"] = views.get(day, 0) if is_read("feedback_views", day) else None
         found.append(row)
     return [_with_rates(row, found[max(0, place - 27) : place + 1]) for place, row in enumerate(found)]
@@ -96,13 +96,10 @@ def _with_rates(row: dict[str, Any], month: Found) -> dict[str, Any]:
         window = month[-days:]
         for name in ("good_count", "bad_count", "online_review_count", "view_count"):
             full[f"{name}_mean_{days}d"] = mean([one[name] for one in window])
-        for rate, part, rest in (
-            ("good_rate", "good_count", "bad_count"),
-            ("positive_rate", "positive_count", "negative_count"),
-        ):
-            both = [one for one in window if one[part] is not None and one[rest] is not None]
-            good = sum(one[part] for one in both)
-            full[f"{rate}_{days}d"] = share(good, good + sum(one[rest] for one in both))
+        for name, other in (("good", "bad"), ("positive", "negative")):
+            pairs = [(one[f"{name}_count"], one[f"{other}_count"]) for one in window]
+            whole = [pair for pair in pairs if None not in pair]
+            full[f"{name}_rate_{days}d"] = share(sum(pair[0] for pair in whole), sum(map(sum, whole)))
         full[f"average_rating_{days}d"] = mean([rating for one in window for rating in one["ratings"]])
     return full
 
@@ -111,84 +108,55 @@ def reputation_overview(source: Source) -> Found:
     found = []
     for (account,), rows in grouped(review_daily(source), "account").items():
         names = ("good_count", "positive_count", "view_count")
-        known = [place for place, row in enumerate(rows, 1) if any(row[name] is not None for name in names)]
-        days = rows[: max(known, default=len(rows))]
+        told = [place for place, row in enumerate(rows, 1) if any(row[name] is not None for name in names)]
+        days = rows[: max(told, default=len(rows))]
         found += [*_sites(source, account, days), _page(source, account, days)]
     return found
 
 
 def _sites(source: Source, account: str, days: Found) -> Found:
     today = days[-1]["day_on"]
-    ratings, reviews, mentions = (
-        {
-            key[0]: rows
-            for key, rows in grouped(
-                [row for row in source.rows(table) if row["account"] == account], "channel"
-            ).items()
-            if key[0]
-        }
-        for table in ("online_review_channels", "online_reviews", "sentiment_mentions")
-    )
+    tables = ("online_review_channels", "online_reviews", "sentiment_mentions")
+    ratings, reviews, mentions = (grouped(source.of(account, table), "channel") for table in tables)
     found = []
-    for channel in {**ratings, **reviews, **mentions}:
-        row: dict[str, Any] = {
-            "account": account,
-            "channel": channel,
-            "kind": "review site",
-            "as_of_on": today,
-        }
-        row |= _rating(sorted(ratings.get(channel, []), key=lambda one: one["observed_on"]))
-        mine = reviews.get(channel, [])
+    for (channel,) in {**ratings, **reviews, **mentions}:
+        if not channel:
+            continue
+        row = row_of("account channel kind as_of_on", account, channel, "review site", today)
+        row |= _rating(sorted(ratings.get((channel,), []), key=lambda one: one["observed_on"]))
+        mine = reviews.get((channel,), [])
         dates = source.plausible(account, (one["reviewed_at"] for one in mine))
-        row |= {
-            "review_count": len(mine),
-            "last_review_at": max(dates, default=None),
-            "view_count_mean_7d": None,
-            "view_count_mean_28d": None,
-        }
+        row |= {"review_count": len(mine), "last_review_at": max(dates, default=None)}
+        row |= unknown("view_count_mean_7d view_count_mean_28d")
         for length in (7, 28):
             start = today - dt.timedelta(days=length)
-            recent = [
-                one
-                for one in mine
-                if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today
-            ]
-            row |= {
-                f"review_count_{length}d": len(recent),
-                f"average_rating_{length}d": mean([one["rating"] for one in recent]),
-            }
-            mood = [
-                one["polarity"]
-                for one in mentions.get(channel, [])
-                if one["reviewed_on"] and start < one["reviewed_on"] <= today
-            ]
-            counts = [mood.count(polarity) for polarity in ("positive", "negative")]
-            known: list[int | None] = [*counts] if _is_whole(days, length, "positive_count") else [None, None]
-            row |= _shares("positive", known[0], "negative", known[1], length)
-            row |= dict.fromkeys((f"good_count_{length}d", f"bad_count_{length}d", f"good_rate_{length}d"))
+            dated = [(source.local_date(account, one["reviewed_at"]), one["rating"]) for one in mine]
+            recent = [rating for day, rating in dated if day and start < day <= today]
+            row[f"review_count_{length}d"] = len(recent)
+            row[f"average_rating_{length}d"] = mean(recent)
+            told = [one for one in mentions.get((channel,), []) if one["reviewed_on"]]
+            mood = [one["polarity"] for one in told if start < one["reviewed_on"] <= today]
+            counts: list[int | None] = [None, None]
+            if _is_whole(days, length, "positive_count"):
+                counts = [mood.count(polarity) for polarity in ("positive", "negative")]
+            row |= _shares("positive", counts[0], "negative", counts[1], length)
+            row |= unknown(f"good_count_{length}d bad_count_{length}d good_rate_{length}d")
         found.append(row)
     return found
 
 
 def _rating(observations: Found) -> dict[str, Any]:
-    last = (
-        observations[-1]
-        if observations
-        else {"observed_on": None, "average_rating": None, "review_count": None}
-    )
+    nothing = unknown("observed_on average_rating review_count")
+    last = observations[-1] if observations else nothing
     old = [one for one in observations if one["observed_on"] <= last["observed_on"] - dt.timedelta(days=28)]
     rated = [one for one in old if one["average_rating"] is not None]
-    before = rated[-1] if rated else {"average_rating": None, "review_count": None}
+    before = rated[-1] if rated else nothing
     change = less(last["average_rating"], before["average_rating"])
     if None in (last["review_count"], before["review_count"]):
         change = None
-    return {
-        "observed_on": last["observed_on"],
-        "average_rating": last["average_rating"],
-        "average_rating_change_28d": change,
-        "served_review_count": last["review_count"],
-        "served_review_count_before": None if change is None else before["review_count"],
-    }
+    columns = "average_rating_change_28d served_review_count served_review_count_before"
+    counts = (last["review_count"], None if change is None else before["review_count"])
+    return pick(last, "observed_on average_rating") | row_of(columns, change, *counts)
 
 
 def _is_whole(days: Found, length: int, *names: str) -> bool:
@@ -206,43 +174,22 @@ def _shares(name: str, count: int | None, other: str, rest: int | None, length: 
 
 
 def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
-    direct = [row["reviewed_at"] for row in source.rows("direct_reviews") if row["account"] == account]
+    direct = [row["reviewed_at"] for row in source.of(account, "direct_reviews")]
     last = days[-1]
-    row: dict[str, Any] = {
-        "account": account,
-        "channel": "Feedback page",
-        "kind": "feedback page",
-        "as_of_on": last["day_on"],
-    }
-    row |= dict.fromkeys(
-        (
-            "average_rating",
-            "average_rating_change_28d",
-            "served_review_count",
-            "served_review_count_before",
-            "average_rating_7d",
-            "average_rating_28d",
-        )
-    )
-    row |= {
-        "observed_on": None,
-        "review_count": len(direct),
-        "last_review_at": max(source.plausible(account, direct), default=None),
-    }
+    row = row_of("account channel kind", account, "Feedback page", "feedback page")
+    row |= unknown("average_rating average_rating_change_28d average_rating_7d average_rating_28d")
+    row |= unknown("served_review_count served_review_count_before observed_on")
+    row |= {"as_of_on": last["day_on"], "review_count": len(direct)}
+    row["last_review_at"] = max(source.plausible(account, direct), default=None)
+    dates = [date for moment in direct if (date := source.local_date(account, moment))]
     for length in (7, 28):
-        recent = days[-length:]
-        is_whole = _is_whole(days, length, "good_count", "bad_count")
-        good, bad = (
-            sum(day[name] for day in recent) if is_whole else None for name in ("good_count", "bad_count")
-        )
+        good = bad = None
+        if _is_whole(days, length, "good_count", "bad_count"):
+            good, bad = (sum(known(days[-length:], name)) for name in ("good_count", "bad_count"))
         row |= _shares("good", good, "bad", bad, length)
-        row |= dict.fromkeys(
-            (f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d")
-        )
-        dates = [source.local_date(account, moment) for moment in direct]
-        row[f"review_count_{length}d"] = sum(
-            0 <= (last["day_on"] - date).days < length for date in dates if date
-        )
+        row |= unknown(f"positive_count_{length}d negative_count_{length}d positive_rate_{length}d")
+        ages = [(last["day_on"] - date).days for date in dates]
+        row[f"review_count_{length}d"] = sum(0 <= age < length for age in ages)
         row[f"view_count_mean_{length}d"] = last[f"view_count_mean_{length}d"]
     return row
 
@@ -273,57 +220,35 @@ def data_coverage(source: Source) -> Found:
         newest = max(rows, key=lambda row: (row["as_of"], row["scope"]))
         broken = [row for row in rows if not row["is_complete"] and row["reason"]]
         row = {"account": account, "subject": table, "part": "day" if days else "scope"}
-        row["part_count"], row["read_part_count"] = (
-            (len(days), sum(days.values()))
-            if days
-            else (len(rows), sum(bool(one["is_complete"]) for one in rows))
-        )
-        row["due_at"] = (
-            newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
-        )
-        row["reason"] = (
-            max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
-        )
+        parts = list(days.values()) if days else [bool(one["is_complete"]) for one in rows]
+        row |= {"part_count": len(parts), "read_part_count": sum(parts)}
+        row["due_at"] = newest["due_at"] if days else min(known(rows, "due_at"), default=None)
+        broken.sort(key=lambda one: (one["as_of"], one["scope"]))
+        row["reason"] = broken[-1]["reason"] if broken else None
         found.append(_counted(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
     due = {(row["account"], row["subject"]): row["due_at"] for row in found}
-    asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
+    asked = source.by("sync.contact_coverage", "account", "contact_id")
     for account in source.zones:
-        ids = {row["contact_id"] for row in source.rows("contacts") if row["account"] == account}
+        ids = {row["contact_id"] for row in source.of(account, "contacts")}
         for subject, name, table in _BY_CONTACT:
             moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
-            row = {
-                "account": account,
-                "subject": subject,
-                "part": "contact",
-                "part_count": len(ids),
-                "read_part_count": len(moments),
-            }
-            found.append(
-                _counted(
-                    source,
-                    row | {"due_at": due.get((account, table)), "reason": None},
-                    moments,
-                    is_days=False,
-                )
-            )
+            row = row_of("account subject part part_count", account, subject, "contact", len(ids))
+            row |= {"read_part_count": len(moments), "due_at": due.get((account, table)), "reason": None}
+            found.append(_counted(source, row, moments, is_days=False))
     return found
 
 
 def _counted(
     source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool
 ) -> dict[str, Any]:
-    seconds = [moment.timestamp() for moment in moments]
-    row["as_of"] = max(moments, default=None)
-    row["median_as_of"] = (
-        dt.datetime.fromtimestamp(statistics.median(seconds), dt.UTC) if seconds and not is_days else None
-    )
-    row["oldest_as_of"] = min(moments) if moments and not is_days else None
+    row |= {"as_of": max(moments, default=None), "median_as_of": None, "oldest_as_of": None}
+    if moments and not is_days:
+        middle = statistics.median(moment.timestamp() for moment in moments)
+        row |= {"median_as_of": dt.datetime.fromtimestamp(middle, dt.UTC), "oldest_as_of": min(moments)}
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
     row["odd_date_count"] = _odd_dates(source).get((row["account"], row["subject"]), 0)
-    rejected = source.rows("sync.rejected_records")
-    row["rejected_count"] = sum(
-        (one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected
-    )
+    rejected = source.of(row["account"], "sync.rejected_records")
+    row["rejected_count"] = sum(one["table_name"] == row["subject"] for one in rejected)
     return row
 
 
@@ -363,56 +288,35 @@ def _odd_dates(source: Source) -> Counter[tuple[str, str]]:
 
 def reviews_waiting(source: Source) -> Found:
     people = {(row["account"], row["email"]): row for row in contact_engagement(source)}
-    ids = grouped(
-        [row | {"address": address(row["email"])} for row in source.rows("contacts", deleted=True)],
-        "account",
-        "address",
-    )
+    ids = by_address(source.rows("contacts", deleted=True))
     sent = grouped([row for row in contact_campaign(source) if row["sent_at"]], "account", "contact_id")
-    pushed = [
-        row
-        for row in source.rows("sync.writebacks")
-        if row["effect"] == "notes" and row["state"] in ("applied", "verified")
-    ]
+    pushed = [row for row in source.rows("sync.writebacks") if row["effect"] == "notes"]
+    pushed = [row for row in pushed if row["state"] in ("applied", "verified")]
     found = []
     for review in source.rows("direct_reviews"):
         if review["rating"] != "Bad":
             continue
         account, email, at = review["account"], address(review["email"]) or None, review["reviewed_at"]
         mine = {row["contact_id"] for row in ids.get((account, email), [])}
-        messages = [
-            row["sent_at"]
-            for number in mine
-            for row in sent.get((account, number), [])
-            if row["sent_at"] >= at
-        ]
-        moments = [
-            row["done_at"] or row["sent_at"]
+        messages = [row["sent_at"] for number in mine for row in sent.get((account, number), [])]
+        messages = [moment for moment in messages if moment >= at]
+        about = [
+            row
             for row in pushed
             if row["account"] == account
             and (row["contact_id"] in mine or (email and address(row["email"]) == email))
         ]
+        moments = [row["done_at"] or row["sent_at"] for row in about]
         activity = min((moment for moment in moments if moment >= at), default=None)
         person, notes = people.get((account, email), {}), (review["notes"] or "").strip() or None
-        today, day = source.local_date(account, source.as_of(account)), source.local_date(account, at)
-        found.append(
-            {
-                **{name: review[name] for name in ("account", "review_id", "reviewed_at", "inquiry")},
-                **{"email": email, "phone": (review["phone"] or "").strip() or None, "notes": notes},
-                "days_since_review": (today - day).days
-                if today and day and source.is_plausible(account, day)
-                else None,
-                **{
-                    "is_contact": bool(person),
-                    "status": person.get("status"),
-                    "engagement_tier": person.get("engagement_tier"),
-                },
-                **{
-                    "message_count": len(messages),
-                    "first_message_at": min(messages, default=None),
-                    "activity_pushed_at": activity,
-                },
-                "is_waiting": notes is None and activity is None,
-            }
-        )
+        day = source.local_date(account, at)
+        row = pick(review, "account review_id reviewed_at inquiry") | {"email": email, "notes": notes}
+        row["phone"] = (review["phone"] or "").strip() or None
+        is_dated = day and source.is_plausible(account, day)
+        row["days_since_review"] = (source.today(account) - day).days if is_dated else None
+        row |= {"is_contact": bool(person), "status": person.get("status")}
+        row["engagement_tier"] = person.get("engagement_tier")
+        row |= {"message_count": len(messages), "first_message_at": min(messages, default=None)}
+        row |= {"activity_pushed_at": activity, "is_waiting": notes is None and activity is None}
+        found.append(row)
     return found

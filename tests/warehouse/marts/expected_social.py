@@ -5,7 +5,20 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, added, grouped, less, mean, once, share
+from tests.warehouse.marts.expected import (
+    Found,
+    Source,
+    added,
+    grouped,
+    known,
+    less,
+    mean,
+    once,
+    pick,
+    row_of,
+    share,
+    unknown,
+)
 from tests.warehouse.marts.expected_reputation import days_read
 
 _STOPS = ".,;:!?)]'"
@@ -18,21 +31,19 @@ def post_links(source: Source) -> dict[tuple[str, int, str], set[int]]:
     for post in source.rows("social_posts"):
         words = (post["message"] or "").replace("(", " ").split()
         ids = {urls.get((post["account"], word.rstrip(_STOPS))) for word in words} - {None}
-        found[post["account"], post["post_id"], post["network"]] = {
-            int(link_id) for link_id in ids if link_id is not None
-        }
+        found[post["account"], post["post_id"], post["network"]] = ids
     return found
 
 
 def _clicks_before(rows: Found, day: dt.date) -> int | None:
     """The last total at or before a day."""
-    known = [row for row in rows if row["observed_on"] <= day]
-    return int(max(known, key=lambda row: row["observed_on"])["click_count"]) if known else None
+    told = [row for row in rows if row["observed_on"] <= day]
+    return int(max(told, key=lambda row: row["observed_on"])["click_count"]) if told else None
 
 
 def social_link_performance(source: Source) -> Found:
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id")
-    posts = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_posts")}
+    posts = source.by("social_posts", "account", "post_id", "network", deleted=False)
     standing = post_links(source)
     found, nights = [], grouped(source.rows("social_link_clicks"), "account")
     for link in source.rows("social_links"):
@@ -40,22 +51,10 @@ def social_link_performance(source: Source) -> Found:
         last_on = max((row["observed_on"] for row in rows), default=read_completely(source, link["account"]))
         mine = [key for key, ids in standing.items() if key[0] == link["account"] and link["link_id"] in ids]
         dates = [posts[key]["scheduled_at"] for key in mine if posts[key]["scheduled_at"]]
-        row = {
-            name: link[name]
-            for name in (
-                "account",
-                "link_id",
-                "short_url",
-                "real_url",
-                "message",
-                "created_at",
-                "track_count",
-            )
-        }
+        row = pick(link, "account link_id short_url real_url message created_at track_count")
         row |= {"observed_on": last_on, "post_count": len(mine), "first_posted_at": min(dates, default=None)}
-        first_on = min(
-            (row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max
-        )
+        asked = [night["observed_on"] for night in nights.get((link["account"],), [])]
+        first_on = min(asked, default=dt.date.max)
         created_on = source.local_date(link["account"], link["created_at"])
         if created_on and last_on and not dt.date(2000, 1, 1) <= created_on <= last_on:
             created_on = None
@@ -69,11 +68,8 @@ def read_completely(source: Source, account: str) -> dt.date | None:
     scopes = [row for row in source.rows("sync.coverage") if is_table <= row.items()]
     if not scopes or any(is_table <= row.items() for row in source.rows("sync.rejected_records")):
         return None
-    return (
-        source.local_date(account, max(row["as_of"] for row in scopes))
-        if all(row["is_complete"] for row in scopes)
-        else None
-    )
+    is_whole = all(row["is_complete"] for row in scopes)
+    return source.local_date(account, max(row["as_of"] for row in scopes)) if is_whole else None
 
 
 def _link_clicks(
@@ -83,16 +79,8 @@ def _link_clicks(
     first_on: dt.date,
 ) -> dict[str, Any]:
     if last_on is None:
-        names = (
-            "click_count",
-            "click_count_7d",
-            "click_count_28d",
-            "clicks_per_day",
-            "network_count",
-            "top_network",
-            "top_network_rate",
-        )
-        return dict.fromkeys(names)
+        columns = "click_count click_count_7d click_count_28d clicks_per_day network_count"
+        return unknown(f"{columns} top_network top_network_rate")
     totals = {network: _clicks_before(rows, last_on) or 0 for (network,), rows in networks.items()}
     total = sum(totals.values())
     clicked = {network: count for network, count in totals.items() if count}
@@ -110,50 +98,35 @@ def _link_clicks(
 
 @once
 def social_post_performance(source: Source) -> Found:
-    details = {
-        (row["account"], row["post_id"], row["network"]): row for row in source.rows("social_post_details")
-    }
+    details = source.by("social_post_details", "account", "post_id", "network", deleted=False)
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id", "network")
     standing = post_links(source)
     found = []
     for post in source.rows("social_posts"):
         account, network = post["account"], post["network"]
         links = standing[account, post["post_id"], network]
-        detail = details.get((account, post["post_id"], network), {"title": None, "posted_at": None})
+        detail = details.get((account, post["post_id"], network), unknown("title posted_at"))
         published_at = detail["posted_at"] or post["scheduled_at"]
-        read_at = max(
-            row["as_of"]
-            for row in source.rows("sync.coverage")
-            if (row["account"], row["table_name"]) == (account, "social_posts")
-        )
+        coverage = source.of(account, "sync.coverage")
+        read_at = max(row["as_of"] for row in coverage if row["table_name"] == "social_posts")
         local = source.local(account, published_at)
-        known = [
+        counts = [
             _clicks_before(clicks.get((account, link_id, network), []), dt.date.max) for link_id in links
         ]
         if read_completely(source, account):
-            known = [count or 0 for count in known]
+            counts = [count or 0 for count in counts]
         others = [
             ids
             for (owner, number, place), ids in standing.items()
             if (owner, place) == (account, network) and number != post["post_id"]
         ]
-        found.append(
-            {
-                **{
-                    name: post[name]
-                    for name in ("account", "post_id", "network", "channel_name", "channel_type", "message")
-                },
-                "title": detail["title"],
-                "published_at": published_at,
-                "is_published": published_at <= read_at if published_at else None,
-                "weekday": local.strftime("%A") if local else None,
-                "hour": local.hour if local else None,
-                "has_photo": post["photo_url"] is not None,
-                "link_count": len(links),
-                "click_count": added(*known) if links else None,
-                "is_link_shared": any(links & ids for ids in others),
-            }
-        )
+        row = pick(post, "account post_id network channel_name channel_type message")
+        row |= {"title": detail["title"], "published_at": published_at}
+        row["is_published"] = published_at <= read_at if published_at else None
+        row |= {"weekday": f"{local:%A}", "hour": local.hour} if local else unknown("weekday hour")
+        row |= {"has_photo": post["photo_url"] is not None, "link_count": len(links)}
+        row["click_count"] = added(*counts) if links else None
+        found.append(row | {"is_link_shared": any(links & ids for ids in others)})
     return found
 
 
@@ -172,25 +145,18 @@ def link_changes(source: Source) -> Found:
             place = nights[account].index(row["observed_on"])
             base = last if last is not None else 0 if place else None
             since = last_on or (nights[account][place - 1] if place else None)
-            found.append(
-                {
-                    "account": account,
-                    "network": network,
-                    "day_on": row["observed_on"],
-                    "change": less(row["click_count"], base),
-                    "days_covered": (row["observed_on"] - since).days if since else None,
-                }
-            )
+            change = less(row["click_count"], base)
+            days = (row["observed_on"] - since).days if since else None
+            columns = "account network day_on change days_covered"
+            found.append(row_of(columns, account, network, row["observed_on"], change, days))
             last, last_on = row["click_count"], row["observed_on"]
     return found
 
 
 @once
 def social_daily(source: Source) -> Found:
-    mentions = {
-        (row["account"], row["network"], row["period_on"]): row["mention_count"]
-        for row in source.rows("social_media_stats")
-    }
+    stats = source.by("social_media_stats", "account", "network", "period_on", deleted=False)
+    mentions = {key: row["mention_count"] for key, row in stats.items()}
     posts: dict[tuple[Any, ...], int] = {}
     for post in social_post_performance(source):
         if post["is_published"]:
@@ -198,19 +164,16 @@ def social_daily(source: Source) -> Found:
             posts[key] = posts.get(key, 0) + 1
     clicks = grouped(link_changes(source), "account", "network", "day_on")
     found, read = [], days_read(source)
-    clicked = [key for key, rows in clicks.items() if any(row["change"] is not None for row in rows)]
+    clicked = [key for key, rows in clicks.items() if known(rows, "change")]
     for key in {**mentions, **posts, **dict.fromkeys(clicked)}:
         account, network, day = key
         if not source.is_plausible(account, day):
             continue
-        known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
-        row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
-        spans = [row["days_covered"] for row in clicks.get(key, []) if row["days_covered"] is not None]
-        row |= {
-            "post_count": posts.get(key, 0) if read.get((account, "social_posts"), {}).get(day) else None,
-            "click_change": sum(known) if known else None,
-            "click_days_covered": max(spans, default=None),
-        }
+        told, spans = (known(clicks.get(key, []), name) for name in ("change", "days_covered"))
+        row = row_of("account network day_on mention_count", *key, mentions.get(key))
+        is_read = read.get((account, "social_posts"), {}).get(day)
+        row |= {"post_count": posts.get(key, 0) if is_read else None}
+        row |= {"click_change": sum(told) if told else None, "click_days_covered": max(spans, default=None)}
         for days in (7, 28):
             window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
             row[f"mention_count_mean_{days}d"] = mean(window)

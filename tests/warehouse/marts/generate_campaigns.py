@@ -22,12 +22,8 @@ _SUBJECTS = {31: 13, 38: 12, 39: 20}
 
 def campaign_rows(made: Made) -> dict[str, list[Row]]:
     """About forty campaigns over a year; ids grow with the day of creation."""
-    rows: dict[str, list[Row]] = {
-        "campaigns": [],
-        "campaign_stats": [],
-        "campaign_links": [],
-        "campaign_clickers": [],
-    }
+    names = ("campaigns", "campaign_stats", "campaign_links", "campaign_clickers")
+    rows: dict[str, list[Row]] = {name: [] for name in names}
     for number in range(40):
         campaign = _campaign(made, number)
         rows["campaigns"].append(campaign)
@@ -40,24 +36,15 @@ def _campaign(made: Made, number: int) -> Row:
     created_at = made.moment(400 - 10 * number + made.draw.random() * 9)
     kind = "automated" if number % 9 == 4 else "standard"
     status = "automation" if kind == "automated" else made.draw.choice(["sent"] * 8 + ["draft", "scheduled"])
-    return made.row(
-        campaign_id=1000 + number,
-        status=status,
-        type=kind,
-        name=f"Name {number}" if number % 3 else None,
-        sent_at=_told(made, number),
-        # some are used twice
-        subject=f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}",
-        message="Hello",
-        created_at=None if number == 30 else created_at,
-        _deleted_at=made.moment(3) if number % 13 == 5 else None,
-    )
-
-
-def _told(made: Made, number: int) -> dt.datetime | None:
-    """Of two in three; of two with one subject at nearly the same time."""
-    days = 8.5 if number == 20 else 398 - 10 * number
-    return None if number % 3 == 1 else made.moment(days)
+    # some subjects are used twice
+    subject = f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}"
+    # told of two in three; of two with one subject at nearly the same time
+    sent_at = None if number % 3 == 1 else made.moment(8.5 if number == 20 else 398 - 10 * number)
+    times = {"sent_at": sent_at, "created_at": None if number == 30 else created_at}
+    times["_deleted_at"] = made.moment(3) if number % 13 == 5 else None
+    name = f"Name {number}" if number % 3 else None
+    columns = "campaign_id status type name subject message"
+    return made.row(columns, 1000 + number, status, kind, name, subject, "Hello", **times)
 
 
 def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
@@ -74,15 +61,10 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
             continue  # this campaign's answer was missing
         opened = min(sent, opened + made.draw.randint(-1, 12)) if sent else 0
         opened = 0 if campaign["campaign_id"] == 1022 else max(opened, 0)  # text messages
-        counts = {
-            "opened": opened,
-            "unopened": sent - opened,
-            "bounced": sent // 50,
-            "unsubscribed": min(opened, sent // 70),
-        }
-        shares = {
-            f"{name}_percent": _stated(made, count, sent + sent // 50) for name, count in counts.items()
-        }
+        counts = {"opened": opened, "unopened": sent - opened, "bounced": sent // 50}
+        counts["unsubscribed"] = min(opened, sent // 70)
+        whole = sent + sent // 50
+        shares = {f"{name}_percent": _stated(made, count, whole) for name, count in counts.items()}
         row = made.row(campaign_id=campaign["campaign_id"], observed_on=night, **shares)
         for name, count in counts.items():
             row[f"{name}_count"] = None if name in ("opened", "bounced") and made.chance(0.02) else count
@@ -91,10 +73,8 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
         _links(made, campaign["campaign_id"], night, urls, clicks, rows["campaign_links"])
     if campaign["campaign_id"] % 4:  # one in twelve says less than was opened
         told = 1 if campaign["campaign_id"] % 12 == 7 else sent
-        campaign |= {
-            "delivered_count": told,
-            "failed_count": sent // 40 if campaign["campaign_id"] % 4 == 1 else None,
-        }
+        failed = sent // 40 if campaign["campaign_id"] % 4 == 1 else None
+        campaign |= {"delivered_count": told, "failed_count": failed}
     if nights and sent:
         rows["campaign_clickers"] += _clickers(made, campaign["campaign_id"], urls, sent)
 
@@ -102,9 +82,8 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
 def _stated(made: Made, count: int, whole: int) -> float | None:
     """The percentage beside a count: rounded or cut, now and then missing, over 100 or wrong."""
     share = 100 * count / whole if whole else 0.0
-    return made.draw.choices(
-        [round(share, 2), float(int(share)), None, 366.67, share / 2], (80, 10, 5, 2, 3)
-    )[0]
+    stated = [round(share, 2), float(int(share)), None, 366.67, share / 2]
+    return made.draw.choices(stated, (80, 10, 5, 2, 3))[0]
 
 
 def _links(
@@ -116,16 +95,9 @@ def _links(
         count = clicks // (place + 1)
         # one of its addresses could not be read; now and then, and the last time
         is_unread = campaign_id % 8 == 2 and place == 1 and (made.today - night).days % 3 == 0
-        rows.append(
-            made.row(
-                campaign_id=campaign_id,
-                url=url,
-                observed_on=night,
-                message=f"Link {place}",
-                clicker_count=None if is_unread else count // 2,
-                click_count=None if is_unread else count,
-            )
-        )
+        counts = (None, None) if is_unread else (count // 2, count)
+        columns = "campaign_id url observed_on message clicker_count click_count"
+        rows.append(made.row(columns, campaign_id, url, night, f"Link {place}", *counts))
 
 
 def _clickers(made: Made, campaign_id: int, urls: list[str], sent: int) -> list[Row]:
@@ -136,7 +108,6 @@ def _clickers(made: Made, campaign_id: int, urls: list[str], sent: int) -> list[
         for _ in range(many):
             email = f"{'Person' if made.chance(0.1) else 'person'}{made.draw.randint(0, sent)}@example.com"
             gone_at = NOW if made.chance(0.05) else None
-            rows[url, email] = made.row(
-                campaign_id=campaign_id, url=url, email=email, click_count=1, _deleted_at=gone_at
-            )
+            columns = "campaign_id url email click_count _deleted_at"
+            rows[url, email] = made.row(columns, campaign_id, url, email, 1, gone_at)
     return list(rows.values())

@@ -16,34 +16,27 @@ _OTHER_KEYS = ("sms-sent", "browser-push-sent", "campaign-sent", "email-campaign
 _TAGS = {0: ("google", "cpc"), 1: (None, None), 2: (" Facebook", None), 3: ("", "Social"), 4: (None, " ")}
 _LISTS = (1, 2, 3, 4)
 _LATER_LIST = 5
+_FATES = ("comes", "goes", "moves", "moves as another", "turns into another", "returns as another")
+_FATES += ("on two, then one",)
 
 
 def contact_rows(made: Made) -> dict[str, list[Row]]:
     """Contacts on four lists; one address in twelve stands on two of them, in capitals on the second."""
     names = ("lists", "contacts", "timeline_events", "timeline_visits", "timeline_automations", "coupons")
     rows: dict[str, list[Row]] = {name: [] for name in names}
-    rows["lists"] = [
-        made.row(list_id=number, name=f"List {number}", _deleted_at=made.moment(9) if number == 4 else None)
-        for number in _LISTS
-    ]
+    for number in _LISTS:
+        gone_at = made.moment(9) if number == 4 else None
+        rows["lists"].append(made.row("list_id name _deleted_at", number, f"List {number}", gone_at))
     rows["lists"].append(made.row(list_id=_LATER_LIST, name="Came later", _first_seen_at=made.moment(12)))
     for number in range(made.contacts):
         _person(made, number, rows)
     for number in range(made.contacts // 10):
         _comer(made, 30_000 + 4 * number, rows["contacts"])
         rows["timeline_events"] += _mails(made, 30_000 + 4 * number)
-    rows["coupons"].append(
-        made.row(
-            coupon_id=1,
-            email="late@example.com",
-            is_redeemed=True,
-            redeemed_on=made.today + dt.timedelta(days=2),
-        )
-    )
+    columns, later = "coupon_id email is_redeemed redeemed_on", made.today + dt.timedelta(days=2)
+    rows["coupons"].append(made.row(columns, 1, "late@example.com", True, later))
     _wrong_dates(made, rows)
-    rows["coupons"].append(
-        made.row(coupon_id=2, email="late@example.com", is_redeemed=False, redeemed_on=made.today)
-    )
+    rows["coupons"].append(made.row(columns, 2, "late@example.com", False, made.today))
     return rows
 
 
@@ -51,19 +44,12 @@ def _wrong_dates(made: Made, rows: dict[str, list[Row]]) -> None:
     """A contact, visit, message and automation of the year 1, and ones that lie ahead."""
     for number, moment in enumerate((dt.datetime(1, 2, 1, tzinfo=dt.UTC), made.moment(-500))):
         who = {"contact_id": 90_000 + number}
-        rows["contacts"].append(
-            made.row(
-                list_id=1, email=f"odd{number}@example.com", status="active", registered_at=moment, **who
-            )
-        )
-        rows["timeline_visits"].append(
-            made.row(visit_key="odd", link="https://shop.example.com/menu", visited_at=moment, **who)
-        )
-        rows["timeline_automations"].append(
-            made.row(
-                automation_key="odd automation", name="Welcome", type="email", triggered_at=moment, **who
-            )
-        )
+        contact = {"list_id": 1, "email": f"odd{number}@example.com", "status": "active"}
+        rows["contacts"].append(made.row(registered_at=moment, **contact, **who))
+        visit = {"visit_key": "odd", "link": "https://shop.example.com/menu", "visited_at": moment}
+        rows["timeline_visits"].append(made.row(**visit, **who))
+        run = {"automation_key": "odd automation", "name": "Welcome", "type": "email"}
+        rows["timeline_automations"].append(made.row(triggered_at=moment, **run, **who))
         event = {"key": "email-campaign-sent", "snippet": "Letter 1", "occurred_at": moment}
         rows["timeline_events"].append(made.row(event_key="odd mail", **event, **who))
 
@@ -91,34 +77,14 @@ def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
         went_at = made.moment(went) if went else None
         address = email.upper() if email and made.chance(0.3) else email
         times = {"_first_seen_at": came_at, "_changed_at": went_at or came_at, "_deleted_at": went_at}
-        rows.append(
-            made.row(
-                list_id=where,
-                contact_id=number,
-                email=address,
-                status=status,
-                registered_at=registered_at,
-                **times,
-            )
-        )
+        columns = "list_id contact_id email status registered_at"
+        rows.append(made.row(columns, where, number, address, status, registered_at, **times))
 
     begun = 12 if list_id == _LATER_LIST else made.draw.choice([None, 12, 20])
-    fate = made.draw.choice(
-        [
-            "comes",
-            "goes",
-            "moves",
-            "moves as another",
-            "turns into another",
-            "returns as another",
-            "on two, then one",
-        ]
-    )
+    fate = made.draw.choice(_FATES)
     seen(list_id, contact_id, begun, None if fate == "comes" else day)
-    if fate == "moves":
-        seen(
-            target, contact_id, day - made.draw.choice([-0.001, 0, 0.001])
-        )  # lists are read one after the other
+    if fate == "moves":  # lists are read one after the other
+        seen(target, contact_id, day - made.draw.choice([-0.001, 0, 0.001]))
     if fate in ("moves as another", "on two, then one"):
         seen(target, contact_id + 1, day)
     if fate == "on two, then one":
@@ -130,34 +96,24 @@ def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
 
 
 def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
-    email = (
-        f"person{number}@{made.draw.choice(_DOMAINS)}"
-        if number % 500
-        else made.draw.choice([None, "no address"])
-    )
+    email = f"person{number}@{made.draw.choice(_DOMAINS)}" if number % 500 else None
+    if email is None:
+        email = made.draw.choice([None, "no address"])
     registered_at = made.moment(made.draw.random() * 400)
     entries = [(made.draw.choice(_LISTS), 10_000 + 2 * number, email)]
     if number % 12 == 0 and email:
         entries.append((entries[0][0] % 4 + 1, 10_001 + 2 * number, email.upper()))
     for _, contact_id, _ in entries:
         _timeline(made, contact_id, registered_at, rows)
-    if number % 50 == 1:
-        entries.append(
-            (entries[0][0] % 4 + 1, *entries[0][1:])
-        )  # moved between the readings of the two lists
+    if number % 50 == 1:  # moved between the readings of the two lists
+        entries.append((entries[0][0] % 4 + 1, *entries[0][1:]))
     for list_id, contact_id, address in entries:
         code = made.draw.choices((0, 1, 2, 3), (4, 84, 8, 4))[0]
-        rows["contacts"].append(
-            made.row(
-                list_id=list_id,
-                contact_id=contact_id,
-                email=address,
-                status=_STATUS[code],
-                status_code=code,
-                registered_at=None if made.chance(0.01) else registered_at,
-                _deleted_at=made.moment(made.draw.random() * 30) if made.chance(0.03) else None,
-            )
-        )
+        at = None if made.chance(0.01) else registered_at
+        gone_at = made.moment(made.draw.random() * 30) if made.chance(0.03) else None
+        columns = "list_id contact_id email status status_code registered_at _deleted_at"
+        values = (list_id, contact_id, address, _STATUS[code], code, at, gone_at)
+        rows["contacts"].append(made.row(columns, *values))
     if email and made.chance(0.3):
         _coupon(made, number, email, rows["coupons"])
 
@@ -169,19 +125,13 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
         sent_at = made.moment(made.draw.random() * since)
         rows["timeline_events"].append(_sent(made, contact_id, number, f"Letter {campaign}", sent_at))
         if made.chance(0.2):
-            rows["timeline_visits"].append(
-                _visit(
-                    made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200)
-                )
-            )
+            at = sent_at + dt.timedelta(hours=made.draw.random() * 200)
+            rows["timeline_visits"].append(_visit(made, contact_id, number, campaign, at))
     by_text = contact_id % 40 in (6, 7)  # hardly mailed, but sent many text messages
     for number in range(made.draw.randint(3, 9) if by_text else made.chance(0.3)):
         triggered_at = made.moment(made.draw.random() * since)
-        kind = (
-            "sms"
-            if by_text
-            else made.draw.choice(["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None])
-        )
+        kinds = ["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None]
+        kind = "sms" if by_text else made.draw.choice(kinds)
         rows["timeline_automations"].append(_automation(made, contact_id, number, kind, triggered_at))
 
 
@@ -193,22 +143,15 @@ def _automation(made: Made, contact_id: int, number: int, kind: str | None, trig
     dates = {"send-date": triggered_at, "open-date": opened_at, "click-date": clicked_at}
     is_text = "sms" in (kind or "").lower()
     if is_text:
-        dates = {
-            name: moment
-            for name, moment in dates.items()
-            if name == "send-date" or (name == "click-date" and made.chance(0.4))
-        }
+        dates = {"send-date": triggered_at} | ({"click-date": clicked_at} if made.chance(0.4) else {})
     title, numbers = ("message", [13, 22]) if is_text else ("subject", [4, 13, 31])
     details = [{"key": title, "value": f"Letter {made.draw.choice(numbers)}"}]
     details += [{"key": key, "value": _shown(made, moment)} for key, moment in dates.items()]
-    return made.row(
-        contact_id=contact_id,
-        automation_key=f"a{contact_id}-{number}",
-        name=made.draw.choice(["Welcome", "Birthday"]),
-        type=kind,
-        triggered_at=None if made.chance(0.05) else triggered_at,
-        details=None if made.chance(0.05) else json.dumps(details),
-    )
+    name = made.draw.choice(["Welcome", "Birthday"])
+    at = None if made.chance(0.05) else triggered_at
+    told = None if made.chance(0.05) else json.dumps(details)
+    columns = "contact_id automation_key name type triggered_at details"
+    return made.row(columns, contact_id, f"a{contact_id}-{number}", name, kind, at, told)
 
 
 def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.datetime) -> Row:
@@ -216,64 +159,43 @@ def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.da
     minutes = made.draw.choice([0, 1, *(made.draw.randint(1, 5000) for _ in range(8))])
     opened_at = sent_at + dt.timedelta(minutes=minutes) if made.chance(0.4) else None
     clicks = made.draw.choice([0, "0", "1", 2, "3"]) if opened_at else made.draw.choice(["0"] * 30 + ["1"])
+    title = f" {subject.upper()}" if made.chance(0.1) else subject
     details = [
-        {
-            "key": "subject",
-            "label": "Subject",
-            "value": f" {subject.upper()}" if made.chance(0.1) else subject,
-        },
+        {"key": "subject", "label": "Subject", "value": title},
         {"key": "send-date", "label": "Send Date", "value": _shown(made, sent_at)},
         {"key": "open-date", "label": "Open Date", "value": _shown(made, opened_at)},
         {"key": "links-clicked", "label": "Links Clicked", "value": clicks},
     ]
-    return made.row(
-        contact_id=contact_id,
-        event_key=f"{contact_id}-{number}",
-        key=made.draw.choice(
-            ["email-campaign-sent"] * 16 + ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]
-        ),
-        snippet=subject,
-        occurred_at=sent_at,
-        details=None if made.chance(0.03) else json.dumps(details),
-    )
+    odd = ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]
+    key = made.draw.choice(["email-campaign-sent"] * 16 + odd)
+    told = None if made.chance(0.03) else json.dumps(details)
+    columns = "contact_id event_key key snippet occurred_at details"
+    return made.row(columns, contact_id, f"{contact_id}-{number}", key, subject, sent_at, told)
 
 
 def _shown(made: Made, moment: dt.datetime | None) -> str:
     """In one of the service's forms, on the account's clock."""
     if moment is None:
         return made.draw.choice(["N/A", "-", ""])
-    form = made.draw.choice(
-        ["%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M%p", "%m/%d/%Y %H:%M", "%d-%m-%Y %I:%M %p", ""]
-    )
+    forms = ["%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M%p", "%m/%d/%Y %H:%M", "%d-%m-%Y %I:%M %p", ""]
+    form = made.draw.choice(forms)
     return moment.astimezone(made.zone).strftime(form) if form else str(int(moment.timestamp()))
 
 
 def _visit(made: Made, contact_id: int, number: int, campaign: int, visited_at: dt.datetime) -> Row:
     """Mostly of mails; some of other sources, some of none that is told."""
     source, medium = _TAGS.get((contact_id + number) % 11, ("newsletter", "email"))
-    return made.row(
-        contact_id=contact_id,
-        visit_key=f"{contact_id}-{number}",
-        link="https://shop.example.com/book"
-        if contact_id % 5 == 0 and number % 2
-        else "https://shop.example.com/menu",
-        utm_campaign=f"c{1000 + campaign}-letter" if made.chance(0.8) else made.draw.choice([None, "spring"]),
-        utm_source=source,
-        utm_medium=medium,
-        visited_at=visited_at,
-    )
+    page = "book" if contact_id % 5 == 0 and number % 2 else "menu"
+    tag = f"c{1000 + campaign}-letter" if made.chance(0.8) else made.draw.choice([None, "spring"])
+    utm = {"utm_campaign": tag, "utm_source": source, "utm_medium": medium}
+    visit = {"visit_key": f"{contact_id}-{number}", "link": f"https://shop.example.com/{page}"}
+    return made.row(contact_id=contact_id, **visit, **utm, visited_at=visited_at)
 
 
 def _coupon(made: Made, number: int, email: str, rows: list[Row]) -> None:
     is_redeemed = made.chance(0.3)
-    rows.append(
-        made.row(
-            coupon_id=500_000 + number,
-            email=email,
-            coupon_code=f"C-{number}",
-            is_redeemed=is_redeemed,
-            redeemed_on=made.today - dt.timedelta(days=made.draw.randint(0, 90)) if is_redeemed else None,
-            _first_seen_at=made.moment(made.draw.choice([45, 45, 40, 20, 1])),
-            _deleted_at=made.moment(0.5) if number % 11 == 0 else None,
-        )
-    )
+    on = made.today - dt.timedelta(days=made.draw.randint(0, 90)) if is_redeemed else None
+    seen_at = made.moment(made.draw.choice([45, 45, 40, 20, 1]))
+    times = {"_first_seen_at": seen_at, "_deleted_at": made.moment(0.5) if number % 11 == 0 else None}
+    columns = "coupon_id email coupon_code is_redeemed redeemed_on"
+    rows.append(made.row(columns, 500_000 + number, email, f"C-{number}", is_redeemed, on, **times))

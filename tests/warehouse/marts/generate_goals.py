@@ -6,58 +6,24 @@ from tests.warehouse.marts.made import Made
 from tests.warehouse.marts.rows import Row
 
 _MENU, _BOOK = "https://shop.example.com/menu", "https://shop.example.com/book"
+_THANKS, _GIFT = "https://shop.example.com/thanks", "http://www.shop.example.com/gift"
 _ANY, _ALL = "Any of the links is clicked", "All of the links are clicked"
 
 
 def goal_rows(made: Made) -> dict[str, list[Row]]:
     """Reached by one link, by all of several (in other spellings), by none, and by what is no link."""
     clicked = {"type": "Event Triggered", "event_type": "Link(s) Clicked"}
-    some: list[Row] = [
-        {
-            "name": "Menu",
-            "value_type": "Fixed",
-            "value": 2,
-            "links": [_MENU],
-            "event_link_rule": _ANY,
-            **clicked,
-        },
-        {
-            "name": "Booked",
-            "value_type": "Fixed",
-            "value": 80,
-            "links": [f"{_BOOK}?a=1", _MENU.upper()],
-            "event_link_rule": _ALL,
-            **clicked,
-        },
-        {
-            "name": "Either",
-            "value_type": "Variable",
-            "value": 0,
-            "links": ["http://www.shop.example.com/gift/", _BOOK],
-            **clicked,
-        },
-        {
-            "name": "Twice",
-            "value_type": "Fixed",
-            "links": [_MENU, f"{_MENU}/#top"],
-            "event_link_rule": _ALL,
-            **clicked,
-        },
-        {
-            "name": "Nobody",
-            "value_type": "Fixed",
-            "value": 5,
-            "type": "Destination URL",
-            "links": ["https://shop.example.com/thanks"],
-        },
-        {
-            "name": "Video",
-            "value_type": "Fixed",
-            "value": 5,
-            "event_type": "Video(s) Watched",
-            "links": [_MENU],
-        },
-        {"name": "Pages", "value_type": "Fixed", "value": 5, "type": "Pages per Visit", "links": []},
-        {"name": "Gone", "value_type": "Fixed", "value": 5, "links": [_MENU], "_deleted_at": made.moment(2)},
+    fixed, columns = {"value_type": "Fixed"}, "name value links"
+    some = [
+        made.row(columns, "Menu", 2, [_MENU], event_link_rule=_ANY, **fixed, **clicked),
+        made.row(
+            columns, "Booked", 80, [f"{_BOOK}?a=1", _MENU.upper()], event_link_rule=_ALL, **fixed, **clicked
+        ),
+        made.row(columns, "Either", 0, [f"{_GIFT}/", _BOOK], value_type="Variable", **clicked),
+        made.row("name links", "Twice", [_MENU, f"{_MENU}/#top"], event_link_rule=_ALL, **fixed, **clicked),
+        made.row(columns, "Nobody", 5, [_THANKS], type="Destination URL", **fixed),
+        made.row(columns, "Video", 5, [_MENU], event_type="Video(s) Watched", **fixed),
+        made.row(columns, "Pages", 5, [], type="Pages per Visit", **fixed),
+        made.row(columns, "Gone", 5, [_MENU], _deleted_at=made.moment(2), **fixed),
     ]
-    return {"goals": [made.row(goal_id=number, **goal) for number, goal in enumerate(some, start=1)]}
+    return {"goals": [{**goal, "goal_id": number} for number, goal in enumerate(some, start=1)]}

@@ -15,16 +15,13 @@ def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
     coverage = [
         row for table in TABLES.values() for row in _table(made, table.name, isinstance(table.load, Window))
     ]
+    rejected = {"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}
     return {
         "sync.coverage": coverage,
-        "sync.readings": list(_readings(made))
-        if made.account == "harbor"
-        else [],  # the other home is older than they are
+        # the other home is older than they are
+        "sync.readings": list(_readings(made)) if made.account == "harbor" else [],
         "sync.contact_coverage": _contacts(made, rows),
-        "sync.rejected_records": [
-            {"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}
-        ]
-        * 3,
+        "sync.rejected_records": [rejected] * 3,
         "sync.writebacks": list(_pushed(made)),
     }
 
@@ -35,21 +32,10 @@ def _pushed(made: Made) -> Iterator[Row]:
         contact_id, told = 30_000 + 4 * (number // 2), made.moment(number * 4)
         who = {"contact_id": contact_id} if number % 3 else {"email": f"Comer{contact_id}@example.com"}
         state = ("verified", "applied", "rejected")[number % 5 % 3]
-        yield {
-            **{
-                "account": made.account,
-                "outbox_begun_at": NOW,
-                "item_id": number,
-                "kind": "tags" if number % 7 == 0 else "activities",
-                "effect": "tags" if number % 7 == 0 else "notes",
-            },
-            **{
-                "state": state,
-                "sent_at": told,
-                "done_at": None if number % 4 == 0 else told + dt.timedelta(minutes=1),
-                **who,
-            },
-        }
+        kind, effect = ("tags", "tags") if number % 7 == 0 else ("activities", "notes")
+        done_at = None if number % 4 == 0 else told + dt.timedelta(minutes=1)
+        row = {"account": made.account, "outbox_begun_at": NOW, "item_id": number, "kind": kind}
+        yield row | {"effect": effect, "state": state, "sent_at": told, "done_at": done_at, **who}
 
 
 def _table(made: Made, name: str, is_range: bool) -> list[Row]:
@@ -57,21 +43,15 @@ def _table(made: Made, name: str, is_range: bool) -> list[Row]:
         return []
     if is_range:
         return [_range(made, name, back) for back in range(0, 130, 6)]
-    if (
-        name == "social_link_clicks"
-    ):  # one account's silence about a link tells that nobody clicked it, the other's tells nothing
+    if name == "social_link_clicks":
+        # one account's silence about a link tells that nobody clicked it, the other's tells nothing
         return [_row(made, name, "all", NOW, is_complete=made.account == "harbor")]
     scopes = [f"list_id={number}" for number in (1, 2, 3, 4)] if name == "contacts" else ["all"]
-    return [
-        _row(
-            made,
-            name,
-            scope,
-            NOW - dt.timedelta(hours=made.draw.randint(0, 60)),
-            is_complete=made.chance(0.8),
-        )
-        for scope in scopes[: 1 if name == "lists" else None]
-    ]
+    rows = []
+    for scope in scopes:
+        as_of = NOW - dt.timedelta(hours=made.draw.randint(0, 60))
+        rows.append(_row(made, name, scope, as_of, is_complete=made.chance(0.8)))
+    return rows
 
 
 def _range(made: Made, name: str, back: int) -> Row:
@@ -87,14 +67,10 @@ def _readings(made: Made) -> Iterator[Row]:
     for back in [NIGHTS, *(night for night in range(NIGHTS - 1, -1, -1) if made.chance(0.9))]:
         for list_id in (1, 2, 3, 4, 5):
             if list_id < 5 or back <= 12:
-                yield {
-                    "account": made.account,
-                    "table_name": "contacts",
-                    "scope": f"list_id={list_id}",
-                    "as_of": made.moment(back),
-                    "timezone": "America/New_York" if back > 30 else str(made.zone),
-                    "is_complete": back < 42 if list_id == 3 else made.chance(0.95) or back == NIGHTS,
-                }
+                zone = "America/New_York" if back > 30 else str(made.zone)
+                is_complete = back < 42 if list_id == 3 else made.chance(0.95) or back == NIGHTS
+                row = {"account": made.account, "table_name": "contacts", "scope": f"list_id={list_id}"}
+                yield row | {"as_of": made.moment(back), "timezone": zone, "is_complete": is_complete}
 
 
 def _row(made: Made, name: str, scope: str, as_of: dt.datetime, *, is_complete: bool) -> Row:

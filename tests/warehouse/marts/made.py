@@ -25,15 +25,12 @@ class Made:
     draw: random.Random
     contacts: int
 
-    def row(self, **values: object) -> Row:
+    def row(self, columns: str = "", *values: object, **named: object) -> Row:
         """A row of the account with the times of loading: first seen when the nights began."""
         began = NOW - dt.timedelta(days=NIGHTS)
-        return {
-            "account": self.account,
-            "_first_seen_at": began,
-            "_changed_at": values.get("_deleted_at") or began,
-            **values,
-        }
+        told = dict(zip(columns.split(), values, strict=True)) | named
+        times = {"_first_seen_at": began, "_changed_at": told.get("_deleted_at") or began}
+        return {"account": self.account, **times, **told}
 
     def local_date(self, moment: dt.datetime) -> dt.date:
         return moment.astimezone(self.zone).date()

@@ -23,7 +23,8 @@ from home.formatting import (
     format_share,
     short_day,
 )
-from report.queries import AccountData, Row, Rows
+from report.queries import AccountData
+from report.row_types import Campaign, RefusedListing, Row, Rows, Subject
 
 #: The age up to which a campaign is news, and the least difference in its open rate worth
 #: mentioning.
@@ -206,7 +207,7 @@ def find_empty_sections(account: AccountData) -> dict[str, str]:
     }
 
 
-def find_newest_campaign(account: AccountData) -> Row | None:
+def find_newest_campaign(account: AccountData) -> Campaign | None:
     """The campaign that was sent last."""
     return next(
         (row for row in account.rows["campaigns"] if row["type"] != "automated" and row["sent_at"]),
@@ -228,8 +229,8 @@ def describe_refusals(account: AccountData) -> str:
     )
 
 
-def _name_listing(row: Row) -> str:
-    name = str(row["table_name"]).replace("_", " ")
+def _name_listing(row: RefusedListing) -> str:
+    name = row["table_name"].replace("_", " ")
     return f"{name} of “{cut_text(row['list_name'], 60)}”" if row["list_name"] else name
 
 
@@ -323,25 +324,25 @@ def key_figures(account: AccountData) -> list[Figure]:
 
 
 def _make_contacts_figure(account: AccountData) -> Figure:
-    days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
-    first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
-    trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
-    before = next(
-        (row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None
-    )
-    now = days[-1]["active_member_count"] if days else None
-    compared = f"{change_of(now - before['active_member_count'])} in 7 days" if before else ""
-    of_all = (
-        f"of {format_number(days[-1]['member_count'])}, on {format_day(days[-1]['day_on'])}"
-        if days
-        else ""
-    )
-    trend_name = f"since {format_day(max(first, days[0]['day_on']))}" if days else ""
     name = "Active contacts"
+    counts: dict[dt.date, int] = {}
+    member_count = None
+    for row in account.rows["days"]:
+        if row["active_member_count"] is not None:
+            counts[row["day_on"]] = row["active_member_count"]
+            member_count = row["member_count"]
+    if not counts:
+        return Figure(name, UNKNOWN, "")
+    last_day = max(counts)
+    first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
+    trend = tuple(count for day, count in counts.items() if day >= first)
+    before = counts.get(account.today - dt.timedelta(days=7))
+    compared = f"{change_of(counts[last_day] - before)} in 7 days" if before is not None else ""
+    trend_name = f"since {format_day(max(first, min(counts)))}"
     return Figure(
         name,
-        format_number(now),
-        of_all,
+        format_number(counts[last_day]),
+        f"of {format_number(member_count)}, on {format_day(last_day)}",
         compared,
         trend,
         trend_name,
@@ -407,12 +408,12 @@ def count_tiers(account: AccountData) -> dict[str, int]:
     return {tier: counts.get(tier, 0) for tier in [*tiers, *counts]} if counts else {}
 
 
-def is_lacking(row: Row) -> bool:
+def is_lacking(row: Subject) -> bool:
     """Whether a subject's data is incomplete, rejected, late, or has impossible dates."""
     flaws = (row["rejected_count"], row["is_overdue"], row["odd_date_count"])
     return (row["coverage_rate"] or 0) < 1 or any(flaws)
 
 
-def is_mostly_unread(row: Row) -> bool:
+def is_mostly_unread(row: Subject) -> bool:
     """Whether less than half of a subject was read."""
     return (row["coverage_rate"] or 0) < 0.5

@@ -3,7 +3,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,11 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from marketing_api.address import mask_addresses
+from report.row_types import ReportRows, Row, Rows
 from warehouse.errors import NothingPublished
 from warehouse.policies import PersonalData
 from warehouse.publish import Published, open_published, read_published_facts
 from warehouse.sql import fetch_records, fetch_rows, quote_text
-
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
 
 #: Name → the query for the rows of one `$account`. The variables `today` and `zone` are its date
 #: and time zone.
@@ -41,7 +39,7 @@ class AccountData:
     as_of: dt.datetime | None
     today: dt.date
     zone: str
-    rows: Mapping[str, Rows]
+    rows: ReportRows
     made_at: dt.datetime
     has_texts: bool = True
     is_namesake: bool = False
@@ -114,7 +112,7 @@ def _read_account(
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
     fetch_rows(connection, f"set variable today = date '{today}'")
     fetch_rows(connection, f"set variable zone = {quote_text(zone)}")
-    rows = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
+    rows: Any = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
     has_texts = published.personal_data is PersonalData.KEEP
     return AccountData(name, as_of, today, zone, rows, now, has_texts)
 
@@ -129,14 +127,11 @@ def drop_personal(report: ReportData) -> ReportData:
         }
         return masked | dict.fromkeys(_PERSONAL & row.keys())
 
-    accounts = [
-        replace(
-            account,
-            has_texts=False,
-            rows={key: [*map(clean_row, rows)] for key, rows in account.rows.items()},
-        )
-        for account in report.accounts
-    ]
+    accounts = []
+    for account in report.accounts:
+        rows: Any = account.rows
+        cleaned: Any = {name: list(map(clean_row, found)) for name, found in rows.items()}
+        accounts.append(replace(account, has_texts=False, rows=cleaned))
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 

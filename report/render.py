@@ -33,7 +33,8 @@ from home.freshness import describe_standstill
 from home.progress import begin_stage
 from marketing_api.clock import utc_now
 from report import charts, figures
-from report.queries import AccountData, ReportData, Row, Rows, read_report
+from report.queries import AccountData, ReportData, read_report
+from report.row_types import Campaign, Row, Rows
 from warehouse.disk import create_file, move_into_place, no_folder, open_scratch
 from warehouse.policies import FRESH_FOR
 from warehouse.publish import published_path
@@ -237,11 +238,11 @@ def _draw_growth(account: AccountData) -> Markup:
     """Contacts once a week, for a year up to today."""
     weekly = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0]
     days = weekly[-53:]
+    members = [(row["day_on"], row["member_count"]) for row in days]
+    active = [(row["day_on"], row["active_member_count"]) for row in days]
     series = [
-        charts.Series(
-            name, [(row["day_on"], row[column]) for row in days if row[column] is not None]
-        )
-        for name, column in (("all contacts", "member_count"), ("active", "active_member_count"))
+        charts.Series(name, [(day, count) for day, count in counts if count is not None])
+        for name, counts in (("all contacts", members), ("active", active))
     ]
     return charts.draw_lines("Contacts, once a week", series, format_value=format_number)
 
@@ -305,7 +306,7 @@ def _draw_rates(account: AccountData) -> Markup:
     )
 
 
-def draw_campaign_charts(account: AccountData, campaign: Row) -> list[Markup]:
+def draw_campaign_charts(account: AccountData, campaign: Campaign) -> list[Markup]:
     """The outcome of a campaign's messages, and how its openings grew."""
     days = [
         row

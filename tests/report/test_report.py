@@ -12,7 +12,7 @@ import sys
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +26,7 @@ from report.charts import draw_sparkline
 from report.figures import explain_unknown, key_figures, list_changes, write_headline
 from report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_report
 from report.render import drop_unreadable, load_environment, render_preview, render_report
+from report.row_types import ReportRows, Rows
 from tests.fixtures import Command
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
@@ -600,11 +601,18 @@ def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None
     assert "a whole `marketing-sync sync` publishes it" in ran.err
 
 
+def named_columns(query: str) -> set[str]:
+    """The columns of the query that Python names."""
+    (row_type,) = get_args(ReportRows.__annotations__.get(query, Rows))
+    return set(getattr(row_type, "__annotations__", ()))
+
+
 def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
     path: Path = rough_night.home / "published" / "marketing.duckdb"
     with duckdb.connect(str(path), read_only=True) as connection:
-        for sql in QUERIES.values():
-            connection.execute(sql, {"account": "main"}).fetchall()
+        for name, sql in QUERIES.items():
+            found = connection.execute(sql, {"account": "main"})
+            assert named_columns(name) <= {column[0] for column in found.description}
     report = read_report(path, dt.datetime.now(dt.UTC))
     assert [one.name for one in report.accounts] == ["main"]
     assert [name for name, rows in report.accounts[0].rows.items() if not rows] == ["refused"]

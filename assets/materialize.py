@@ -101,30 +101,38 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
     def step(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-        run = context.resources.reader
-        reader: Reader = run.reader_of(context)
-        failed: dict[str, str] = {}
-        try:
-            for asset in reader.as_loaded():
-                results = reader.results_of(asset)
-                _log_results(context, asset, results)
-                reason = _describe_failure(results)
-                if reason:
-                    failed[asset.name] = reason
-                settled = run.find_settled(context)
-                made = _materialize_tables(reader, asset, results, settled)
-                yield from _select_tables(context, made)
-                if asset.is_daily:
-                    days = _read_by_all(reader, asset, partitions)
-                    run.note_days(context.instance, asset.tables, days)
-        except Stopped as stopped:
-            raise dg.Failure(str(stopped)) from None
-        if failed:
-            raise dg.Failure("\n".join(reader.list_missing_lines(failed)), metadata=failed)
-        if len(reader.chosen) == len(SOURCE_ASSETS):
-            context.log_event(dg.AssetMaterialization(READINGS_KEY, "every table was read"))
+        yield from _report_loaded(context, partitions)
 
     return step
+
+
+def _report_loaded(
+    context: dg.AssetExecutionContext, partitions: dg.DailyPartitionsDefinition
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    """The tables of each asset as it is loaded, with their checks. The step fails in the end if an
+    asset could not be read."""
+    run = context.resources.reader
+    reader: Reader = run.reader_of(context)
+    failed: dict[str, str] = {}
+    try:
+        for asset in reader.as_loaded():
+            results = reader.results_of(asset)
+            _log_results(context, asset, results)
+            reason = _describe_failure(results)
+            if reason:
+                failed[asset.name] = reason
+            settled = run.find_settled(context)
+            made = _materialize_tables(reader, asset, results, settled)
+            yield from _select_tables(context, made)
+            if asset.is_daily:
+                days = _read_by_all(reader, asset, partitions)
+                run.note_days(context.instance, asset.tables, days)
+    except Stopped as stopped:
+        raise dg.Failure(str(stopped)) from None
+    if failed:
+        raise dg.Failure("\n".join(reader.list_missing_lines(failed)), metadata=failed)
+    if len(reader.chosen) == len(SOURCE_ASSETS):
+        context.log_event(dg.AssetMaterialization(READINGS_KEY, "every table was read"))
 
 
 def chosen_assets(context: dg.AssetExecutionContext) -> list[SourceAsset]:

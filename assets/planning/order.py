@@ -101,12 +101,31 @@ def order_requests(
     Every candidate costs one request, so requesting by falling probability finds the most changes
     per request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable
     near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches."""
-    count = len(requested)
     is_new = np.isnan(requested)
     is_due = deadline - now < HALF_DAY_S
     is_open = is_new | (now - requested >= HALF_DAY_S) | rules.requests_all
     is_worth = is_open & (is_new | (chance >= WORTH))
-    done = count - int(is_open.sum())  # by an earlier run of this night
+    needed, size, turns = _share_night(is_new, is_due, is_open, is_worth, rules)
+    oldest = _sort_by(deadline, is_open & ~is_worth)[:turns]
+    is_open[oldest] = False
+    picked = _sort_by(-chance, is_open)[: size - len(oldest)]
+    positions = np.concatenate([oldest, picked])
+    reasons = np.where(is_worth, why, _ROOM)
+    reasons[is_new] = REASONS.index(Reason.NEW)
+    reasons[oldest] = REASONS.index(Reason.DUE)
+    is_left = np.ones(len(requested), bool)
+    is_left[positions] = False
+    is_late = is_left & is_due & ~is_new
+    return Order(positions, reasons[positions], needed, is_late, is_left & is_new)
+
+
+def _share_night(
+    is_new: Flags, is_due: Flags, is_open: Flags, is_worth: Flags, rules: Rules
+) -> tuple[int, int, int]:
+    """How many requests the night needs, how many it has, and how many of these are for the oldest
+    candidates."""
+    open_count = int(is_open.sum())
+    done = len(is_open) - open_count  # by an earlier run of this night
 
     def count_turns(candidates: Flags) -> int:
         """How many of these are requested tonight for their age."""
@@ -116,26 +135,14 @@ def order_requests(
     needed = int(is_new.sum()) + count_turns(is_open & ~is_new)
     turns = count_turns(is_open & ~is_worth)
     worth = int(is_worth.sum())
-    room = count if rules.requests_all else int(min(rules.room, count)) - done
+    room = open_count if rules.requests_all else int(min(rules.room, len(is_open))) - done
     size = max(worth + turns, room)
     if rules.limit is not None and rules.limit < size:
         size = rules.limit
         turns = min(turns, size)
         if size < needed:
             turns = max(int(size * OLDEST_SHARE), size - worth)
-    if size >= count - done:
-        turns = 0
-    oldest = _sort_by(deadline, is_open & ~is_worth)[:turns]
-    is_open[oldest] = False
-    picked = _sort_by(-chance, is_open)[: size - len(oldest)]
-    positions = np.concatenate([oldest, picked])
-    reasons = np.where(is_worth, why, _ROOM)
-    reasons[is_new] = REASONS.index(Reason.NEW)
-    reasons[oldest] = REASONS.index(Reason.DUE)
-    is_left = np.ones(count, bool)
-    is_left[positions] = False
-    is_late = is_left & is_due & ~is_new
-    return Order(positions, reasons[positions], needed, is_late, is_left & is_new)
+    return needed, size, 0 if size >= open_count else turns
 
 
 def _sort_by(values: Floats, among: Flags) -> Ints:

@@ -212,8 +212,8 @@ class Reader:
         """Whether the run ended before everything was tried."""
         results = self.results.values()
         has_ended = any(isinstance(result.error, BudgetSpent | Stopped) for result in results)
-        tried = sum(result.is_finished for result in results)
-        return self._is_stopping or has_ended or tried < self._planned_count
+        finished_count = sum(result.is_finished for result in results)
+        return self._is_stopping or has_ended or finished_count < self._planned_count
 
     @property
     def _planned_count(self) -> int:

@@ -52,18 +52,18 @@ class Listing:
         """Every page that held something new, and the first in any case. Raises what `fetch`
         raises."""
         is_paged = self.operation.is_paged
-        limit = 0
+        page_size = 0
         if is_paged:
-            limit = int(self.params.get("limit") or PAGE_SIZE)
+            page_size = int(self.params.get("limit") or PAGE_SIZE)
         before: int | None = None
         while not self.is_over:
             place = {}
             if is_paged:
-                place = {"limit": limit, "page": self.pages_read + 1}
+                place = {"limit": page_size, "page": self.pages_read + 1}
             call = self.operation.bind(**self.params | place)
             response = fetch(call)
             served, new = self._count_page(response)
-            self.is_over = not is_paged or self._is_last(served, new, before, limit)
+            self.is_over = not is_paged or self._is_last(served, new, before, page_size)
             before = served
             if new or self.pages_read == 1:
                 yield response
@@ -83,12 +83,12 @@ class Listing:
                 self._total = total
         return len(keys), new
 
-    def _is_last(self, served: int, new: int, before: int | None, limit: int) -> bool:
+    def _is_last(self, served: int, new: int, before: int | None, page_size: int) -> bool:
         """Whether this page is the last one. If the service announces more entries, only a page
         without anything new is."""
         if not new:
             return True
         if self.missing or self.operation.is_grouped:
             return False
-        is_unpaged = served > limit
+        is_unpaged = served > page_size
         return is_unpaged or (before is not None and served < before)

@@ -64,7 +64,7 @@ class WorkerPool:
             lane.jobs.append(job)
             if len(lane.jobs) == 1:
                 bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
-            self._call_thread()
+            self._wake_or_start_thread()
 
     def drop_jobs(self, lane: Lane) -> int:
         """Forget the lane's jobs that have not begun; returns how many."""
@@ -86,7 +86,7 @@ class WorkerPool:
             if thread is not threading.current_thread() and thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _call_thread(self) -> None:
+    def _wake_or_start_thread(self) -> None:
         """Have a thread look for the next job. Called with `_changed` held."""
         if self._is_closed:
             self._changed.notify_all()
@@ -112,7 +112,7 @@ class WorkerPool:
     def _end_entering(self) -> None:
         with self._changed:
             self._is_entering = False
-            self._call_thread()
+            self._wake_or_start_thread()
 
     def _next_job(self) -> Job | None:
         with self._changed:

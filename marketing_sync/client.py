@@ -121,12 +121,12 @@ class Client:
     def timezone(self) -> dt.tzinfo:
         """The account's time zone, which its times without a zone are in. Sends one request at
         most."""
-        name = self._client.connection.timezone
-        if name is None:
+        zone_name = self._client.connection.timezone
+        if zone_name is None:
             business = business_of(self._client.fetch(account.ME.bind()))
-            name = business.timezone if business else None
+            zone_name = business.timezone if business else None
         with suppress(ZoneInfoNotFoundError, ValueError):
-            return ZoneInfo(name or "UTC")
+            return ZoneInfo(zone_name or "UTC")
         return dt.UTC
 
     @property

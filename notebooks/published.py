@@ -30,7 +30,7 @@ from report.figures import write_headline
 from report.queries import read_accounts
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.publish import Published, read_facts
-from warehouse.sealed_query import SEAL, bounded_memory
+from warehouse.sealed_query import SEAL, limit_memory
 from warehouse.sql import fetch_value, not_one_select
 
 _PROJECT = Path(__file__).parent.parent
@@ -460,7 +460,7 @@ def ask(
 ) -> pd.DataFrame | str:
     """The first rows of one SELECT (one more than is displayed), or a sentence that says why there are none."""
     own = con.cursor()  # the time limit only interrupts this query
-    with bounded_memory(_QUERY_BYTES), time_limit(own, seconds) as is_over:
+    with limit_memory(_QUERY_BYTES), time_limit(own, seconds) as is_over:
         try:
             if reason := not_one_select(own, sql):
                 return f"The query {reason}."

@@ -98,7 +98,7 @@ def limit_query(
     timer = threading.Timer(limits.seconds, connection.interrupt)
     timer.start()
     try:
-        with bounded_memory(limits.memory_bytes + OVERHEAD_BYTES):
+        with limit_memory(limits.memory_bytes + OVERHEAD_BYTES):
             reason = not_one_select(connection, sql)
             if reason:
                 raise QueryFailed(f"the query {reason}")
@@ -128,16 +128,16 @@ def _describe_memory(limits: QueryLimits) -> str:
     )
 
 
-_BOUNDING = threading.Lock()
+_LIMITING = threading.Lock()
 
 
 @contextmanager
-def bounded_memory(more: int) -> Iterator[None]:
+def limit_memory(more: int) -> Iterator[None]:
     """Let the process use `more` bytes than it has now; on Linux only. One caller at a time.
 
     DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB,
     and could not be interrupted."""
-    with _BOUNDING:
+    with _LIMITING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
         with suppress(OSError):  # if the system does not report it

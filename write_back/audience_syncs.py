@@ -324,10 +324,10 @@ def _find_columns(sync: AudienceSync, people: Rows) -> list[str]:
 def _make_tag_columns(changes: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
     """Columns of a tag push: the person by address or contact id, the tag, and the action."""
     columns: dict[str, list[Cell]] = {"email": [], "contact_id": [], "tag": [], "action": []}
-    for name, tag, action in changes:
-        text = text_of(name) or ""
+    for person, tag, action in changes:
+        text = text_of(person) or ""
         is_id = text.isdecimal()
-        row = (None, name, tag, action) if is_id else (name, None, tag, action)
+        row = (None, person, tag, action) if is_id else (person, None, tag, action)
         for column, cell in zip(columns.values(), row, strict=True):
             column.append(cell)
     return columns

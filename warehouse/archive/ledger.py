@@ -48,8 +48,8 @@ _COLUMNS = (
 _WAIT_S = 60.0
 #: Bytes of SQLite's own log that are kept for the next transactions.
 _LOG_BYTES = 8 << 20
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NO_ROOM_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Row).decode
@@ -125,9 +125,9 @@ class Ledger:
                 return self._run_once(work, begin)
             except sqlite3.DatabaseError as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-                if code in _NO_ROOM:
+                if code in _NO_ROOM_CODES:
                     raise ArchiveFull(self._path, str(error)) from error
-                if code not in _DAMAGE:
+                if code not in _DAMAGE_CODES:
                     raise ArchiveError(f"{self._path} cannot be used: {error}") from error
                 raise ArchiveDamaged(
                     f"{self._path} is damaged ({error}): restore the last backup with "

@@ -203,15 +203,15 @@ class ContactsPlanning(Planning):
             everywhere += self._same.get(member.contact_id, [member])
         if not everywhere:
             gone = self._gone.get(row.key, ())
-            everywhere = [one for one in gone if one.status in REFUSING]
-        found: dict[int, str] = {}
-        for one in everywhere:
-            if one.list_id == list_id or not one.status:
+            everywhere = [member for member in gone if member.status in REFUSING]
+        status_by_list: dict[int, str] = {}
+        for member in everywhere:
+            if member.list_id == list_id or not member.status:
                 continue
-            other = found.get(one.list_id)
-            if other is None or is_raised(one.status, other):
-                found[one.list_id] = one.status
-        return found
+            other = status_by_list.get(member.list_id)
+            if other is None or is_raised(member.status, other):
+                status_by_list[member.list_id] = member.status
+        return status_by_list
 
     def _decide_status(
         self,

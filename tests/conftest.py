@@ -89,6 +89,14 @@ def empty_tables(once: Once) -> Path:
     return once("empty", make) / "warehouse.duckdb"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """All workers of pytest-xdist have one process that forks commands."""
+    if config.getoption("dist", "no") != "no":
+        from tests.warm import launch
+
+        launch()
+
+
 #: Modules and tests stay until the end: looking through them for garbage again and again takes a tenth of the time.
 gc.disable()
 

@@ -1,9 +1,10 @@
 """Commands in processes that have their imports behind them: importing Dagster takes seconds, forking does
 not.
 
-A process of its own imports everything once and forks a child for each command; the child is a whole process
-with arguments, environment, folder and streams of its own, which can be signalled and killed. It ends as a
-program ends. Not for what happens while a program starts: that takes a real one."""
+A process of its own imports everything once, for all workers of pytest-xdist, and forks a child for each
+command; the child is a whole process with arguments, environment, folder and streams of its own, which can be
+signalled and killed. It ends as a program ends. Not for what happens while a program starts: that takes a real
+one."""
 
 from __future__ import annotations
 
@@ -47,6 +48,8 @@ _LATE = (
 )
 #: In the words of a command: the id of the process that it is a child of.
 PARENT = "{parent}"
+#: An environment variable: where the process that forks listens.
+ADDRESS = "TESTS_WARM_ADDRESS"
 
 
 class Command:
@@ -143,12 +146,15 @@ def sandbox(*arguments: str) -> Command:
     return Command("tests.dialects.server", ["--parent", PARENT, *arguments], Path.cwd(), os.environ)
 
 
-@cache
-def _server() -> socket.socket:
-    """A connection to the process that forks, which ends when the connection does."""
+def launch() -> None:
+    """Start the process that forks, for this process and all that it starts. It ends with this process, and
+    imports everything when the first of them connects."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        command = [sys.executable, "-W", "ignore", "-m", "tests.warm", str(theirs.fileno())]
+    with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind("")  # Linux chooses an address, which is no file
+        listener.listen()
+        os.environ[ADDRESS] = listener.getsockname()[1:].decode()
+        passed = (theirs.fileno(), listener.fileno())
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -156,10 +162,10 @@ def _server() -> socket.socket:
         }
         nowhere = subprocess.DEVNULL
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-W", "ignore", "-m", "tests.warm", *map(str, passed)],
             cwd=ROOT,
             env=kept,
-            pass_fds=[theirs.fileno()],
+            pass_fds=passed,
             stdin=nowhere,
             stdout=nowhere,
             start_new_session=True,
@@ -170,27 +176,47 @@ def _server() -> socket.socket:
         process.wait()
 
     atexit.register(end)
-    return ours
+
+
+@cache
+def _server() -> socket.socket:
+    """A connection of this process to the one that forks."""
+    if ADDRESS not in os.environ:
+        launch()
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(b"\0" + os.environ[ADDRESS].encode())
+    atexit.register(connection.close)
+    return connection
 
 
 # -- the process that forks
 
 
-def _serve(connection: socket.socket) -> dict[str, Any]:
-    """Fork a child for each request; returns in the child, with the request."""
+def _serve(control: socket.socket, listener: socket.socket) -> dict[str, Any]:
+    """Fork a child for each request, until `control` ends; returns in the child, with the request."""
+    opened = [control, listener]
     while True:
-        content, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 4)
-        if not content:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            os.killpg(0, signal.SIGTERM)  # whatever runs still
+        for ready in select.select(opened, [], [])[0]:
+            if ready is listener:
+                _import_everything()
+                opened.append(listener.accept()[0])
+                continue
+            content, descriptors, _, _ = socket.recv_fds(ready, 1 << 20, 4)
+            if content and not os.fork():
+                for connection in opened:
+                    connection.close()
+                _fork_watched(descriptors)
+                return dict(json.loads(content))
+            _close(descriptors)
             _reap()
-            os._exit(0)
-        if not os.fork():
-            connection.close()
-            _fork_watched(descriptors)
-            return dict(json.loads(content))
-        _close(descriptors)
-        _reap()
+            if ready is control:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                os.killpg(0, signal.SIGTERM)  # whatever runs still
+                _reap()
+                os._exit(0)
+            if not content:
+                opened.remove(ready)
+                ready.close()
 
 
 def _fork_watched(descriptors: list[int]) -> None:
@@ -221,6 +247,7 @@ def _reap() -> None:
             pass
 
 
+@cache
 def _import_everything() -> None:
     for package in _OURS:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
@@ -257,6 +284,5 @@ def _become(request: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    control = socket.socket(fileno=int(sys.argv[1]))
-    _import_everything()
-    _become(_serve(control))
+    control, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    _become(_serve(control, listener))

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import pytest
 
 from assets.sources import SOURCE_ASSETS
-from home.folder import prepare_home
+from home.folder import dagster_home, prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_sync import cli
@@ -87,50 +87,41 @@ UNMISTAKABLE = "unmistakable-key-7d41c9"
 
 
 @pytest.fixture(scope="session")
-def nights(once: Once) -> tuple[Night, Night]:
-    """Two nights of the same account: the reads of one that nothing disturbed, and one with all faults, a key
-    of its own and every log line. Nobody writes to their homes afterwards."""
-    folder = once("nights", _live_two_nights)
-    calm, rough = pickle.loads((folder / "nights").read_bytes())
-    return calm, rough
+def calm_night(once: Once) -> Night:
+    """The reads of an undisturbed night, which other nights are compared with. Don't write to its home."""
+    return _read_night(once("calm", _live_calm_night))
 
 
-def _live_two_nights(folder: Path) -> None:
-    """Both at once."""
-    account = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
+@pytest.fixture(scope="session")
+def rough_night(once: Once) -> Night:
+    """A whole night of that account, with all faults, its own key and every log line. Don't write to its home."""
+    return _read_night(once("rough", _live_rough_night))
+
+
+_ACCOUNT = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
+
+
+def _live_calm_night(folder: Path) -> None:
+    with spawned(*_ACCOUNT) as url:
+        _live_night(folder, url, "sync", "--reads-only", module="tests.pipelines.unrecorded")
+
+
+def _live_rough_night(folder: Path) -> None:
     faults = [word for name, chance in FAULTS.items() for word in (f"--fault-{name}", str(chance))]
-    with (
-        spawned(*account) as calm_url,
-        spawned(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url,
-    ):
-        calm, rough = Sandbox(calm_url), Sandbox(rough_url)
-        homes = [folder / name / "home" for name in ("calm", "rough")]
-        for home in homes:
-            home.parent.mkdir()
-        processes = [
-            start(homes[0], calm, "sync", "--reads-only", module="tests.pipelines.unrecorded"),
-            start(homes[1], rough, "sync", MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"),
-        ]
-        ended = [finish(process) for process in processes]
-        for ran in ended:
-            assert ran.code == 0, ran.text[-2000:]
-        made = [
-            Night(home, ran, service.asked())
-            for home, ran, service in zip(homes, ended, (calm, rough), strict=True)
-        ]
-    (folder / "nights").write_bytes(pickle.dumps(made))
+    with spawned(*_ACCOUNT, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as url:
+        _live_night(folder, url, "sync", MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG")
 
 
-@pytest.fixture
-def calm_night(nights: tuple[Night, Night]) -> Night:
-    """What other nights of the account are compared with; nothing but the reads."""
-    return nights[0]
+def _live_night(folder: Path, url: str, *words: str, **settings: str) -> None:
+    home, service = folder / "home", Sandbox(url)
+    ran = finish(start(home, service, *words, **settings))
+    assert ran.code == 0, ran.text[-2000:]
+    (folder / "night").write_bytes(pickle.dumps(Night(home, ran, service.asked())))
 
 
-@pytest.fixture
-def rough_night(nights: tuple[Night, Night]) -> Night:
-    """The same account through a service that fails now and then."""
-    return nights[1]
+def _read_night(folder: Path) -> Night:
+    night: Night = pickle.loads((folder / "night").read_bytes())
+    return night
 
 
 @pytest.fixture(scope="module")
@@ -192,12 +183,26 @@ def unrecorded() -> Iterator[None]:
 
 @contextmanager
 def no_report() -> Iterator[None]:
-    """Runs write no report: drawing takes longer than reading. Those of `nights` do."""
+    """Runs write no report: drawing takes longer than reading. That of `rough_night` does."""
     with patch(
         "report.mail.write_report",
         lambda home: (published_path(home), SimpleNamespace(accounts=())),
     ):
         yield
+
+
+@pytest.fixture(scope="session")
+def dagster_history(once: Once) -> Path:
+    """Dagster's folder with its databases, to be copied: creating them takes longer than most tests."""
+
+    def make(folder: Path) -> None:
+        from pipelines.dagster_internals import open_run_instance
+
+        home = prepare_home(folder / "home")
+        with dagster_home(home), open_run_instance(home):
+            pass
+
+    return once("history", make) / "home" / "dagster"
 
 
 @pytest.fixture(scope="session")
@@ -229,14 +234,14 @@ def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="session")
-def told(once: Once, nights: tuple[Night, Night]) -> Callable[[str], Told]:
+def told(once: Once, rough_night: Night) -> Callable[[str], Told]:
     """Call it with a page: what its blocks printed, and the home that they left. Nobody writes to it
     afterwards."""
     from tests.pipelines.pages import carry_out
 
     def tell(page: str) -> Told:
         def make(folder: Path) -> None:
-            (folder / "told").write_bytes(pickle.dumps(carry_out(page, nights[1], folder)))
+            (folder / "told").write_bytes(pickle.dumps(carry_out(page, rough_night, folder)))
 
         found: Told = pickle.loads((once(f"page-{page.replace('/', '-')}", make) / "told").read_bytes())
         return found

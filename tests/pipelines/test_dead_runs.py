@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -44,9 +45,10 @@ def a_job() -> None:
 
 
 @pytest.fixture
-def instance(home: Path) -> Iterator[dg.DagsterInstance]:
+def instance(home: Path, dagster_history: Path) -> Iterator[dg.DagsterInstance]:
+    shutil.copytree(dagster_history, prepare_home(home) / "dagster", dirs_exist_ok=True)
     with (
-        dagster_home(prepare_home(home)),
+        dagster_home(home),
         warnings.catch_warnings(),
         open_run_instance(home) as opened,
     ):

@@ -27,9 +27,7 @@ RATE = 100  # so that a run takes long enough to be killed in the middle
 
 
 @pytest.fixture(scope="module")
-def killed(
-    tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]
-) -> Iterator[tuple[Night, Sandbox]]:
+def killed(tmp_path_factory: pytest.TempPathFactory, calm_night: Night) -> Iterator[tuple[Night, Sandbox]]:
     """A night of the same account, killed every few dozen requests after it resumed."""
     home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
@@ -37,7 +35,7 @@ def killed(
         service = Sandbox(url)
         for _ in range(KILLS):
             process = start(home, service, "sync", "--reads-only")
-            count = service.count + moments.randrange(1, 2 * len(nights[0].asked) // KILLS)
+            count = service.count + moments.randrange(1, 2 * len(calm_night.asked) // KILLS)
             _wait(service, count, process)
             time.sleep(moments.uniform(0, 0.5))
             process.kill()

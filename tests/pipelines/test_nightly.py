@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import signal
 import threading
 import time
@@ -41,9 +42,12 @@ USERS, MANAGERS = SOURCE_ASSETS["users"], SOURCE_ASSETS["managers"]
 
 
 @pytest.fixture
-def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+def instance(
+    home: Path, dagster_history: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dg.DagsterInstance]:
     """Dagster's history in the home, as the UI has it."""
-    monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
+    history = shutil.copytree(dagster_history, prepare_home(home) / "dagster", dirs_exist_ok=True)
+    monkeypatch.setenv("DAGSTER_HOME", str(history))
     with dg.DagsterInstance.get() as instance:
         yield instance
 

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def filled(home: Path, nights: tuple[Night, Night]) -> Path:
+def filled(home: Path, rough_night: Night) -> Path:
     """A home of a whole night, which tests may change."""
-    shutil.copytree(nights[1].home, home)
+    shutil.copytree(rough_night.home, home)
     return home
 
 

@@ -24,10 +24,10 @@ ABOUT = (
 
 
 @pytest.fixture
-def filled(home: Path, nights: tuple[Night, Night]) -> Path:
+def filled(home: Path, rough_night: Night) -> Path:
     """A home of a whole night, which tests may change."""
     home.mkdir()
-    shutil.copy(nights[1].home / "warehouse.duckdb", home)
+    shutil.copy(rough_night.home / "warehouse.duckdb", home)
     return home
 
 

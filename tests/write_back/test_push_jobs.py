@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,9 +35,12 @@ RunJob = Callable[..., dg.ExecuteInProcessResult]
 
 
 @pytest.fixture
-def instance(home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+def instance(
+    home: Path, dagster_history: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dg.DagsterInstance]:
     """Dagster's history in the home."""
-    monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
+    history = shutil.copytree(dagster_history, prepare_home(home) / "dagster", dirs_exist_ok=True)
+    monkeypatch.setenv("DAGSTER_HOME", str(history))
     with dg.DagsterInstance.get() as instance:
         yield instance
 

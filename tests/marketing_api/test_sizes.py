@@ -6,6 +6,7 @@ import gzip
 import itertools
 import socket
 import zlib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def _received(tmp_path: Path, response: bytes, most_bytes: int = BODY_LIMIT) -> 
             transport.close()
 
 
+@cache
 def _packed(size: int, wbits: int) -> bytes:
     packer = zlib.compressobj(wbits=wbits)
     return packer.compress(bytes(size)) + packer.flush()

@@ -87,15 +87,19 @@ def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night)
     assert len({text for text in people if "@" not in text}) > 100
     people |= {json.dumps(text)[1:-1] for text in people}
     kept = {
-        where: content.decode(errors="replace")
+        where: content
         for where, content in contents(rough_night.home)
         if where.startswith(("dagster/", "logs/"))
     }
-    assert "Call(emailmarketing/getcoupon: email)" in "".join(kept.values()), (
+    assert any(b"Call(emailmarketing/getcoupon: email)" in content for content in kept.values()), (
         "nothing was logged: this proves nothing"
     )
     assert [text for text in people if text in rough_night.ran.text] == []
-    assert [(where, text) for where, content in kept.items() for text in people if text in content] == []
+    # Tens of megabytes, of few different words: only what these contain is looked for in all of it.
+    words = b"\n".join({word for content in kept.values() for word in content.split()})
+    spelled = [text.encode() for text in people]
+    possible = [text for text in spelled if max(text.split(), key=len) in words]
+    assert [(where, text) for where, content in kept.items() for text in possible if text in content] == []
 
 
 def test_the_home_is_its_owners_alone(rough_night: Night) -> None:

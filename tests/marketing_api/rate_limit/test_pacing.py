@@ -32,7 +32,9 @@ def test_fixed_windows_are_filled_to_the_brim(seed: int) -> None:
         pytest.param(lambda: Grid(drift=2e-4), 0.99, id="the service's clock drifts"),
         pytest.param(lambda: Grid(limit=10), 0.99, id="another limit"),
         pytest.param(lambda: Grid(limit=60), 0.99, id="a high limit"),
-        pytest.param(lambda: Grid(limit=400), 0.95, id="a limit too high for windows"),
+        pytest.param(
+            lambda: Grid(limit=400), 0.95, id="a limit too high for windows", marks=pytest.mark.slow
+        ),
         pytest.param(FromFirst, 0.94, id="windows begin with a request"),
         pytest.param(Sliding, 0.90, id="sliding window"),
         pytest.param(Bucket, 0.96, id="token bucket"),

@@ -303,10 +303,15 @@ def test_default_is_the_first_case() -> None:
 
 
 @cache
+def _params() -> dict[str, dict[str, Any]]:
+    return params_for(asking())
+
+
+@cache
 def _answers(**switches: str) -> list[tuple[int, bytes]]:
     """To every operation, one after another."""
-    ask, params = asking(switches=switches), params_for(asking())
-    replies = (ask.reply(name, **asked) for name, asked in params.items())
+    ask = asking(switches=switches)
+    replies = (ask.reply(name, **asked) for name, asked in _params().items())
     return [(reply.status, content(reply)) for reply in replies]
 
 

@@ -22,7 +22,7 @@ from marketing_api.operations import account, contacts, lists
 from marketing_api.worker_pool import Lane, WorkerPool
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
-from tests.waiting import HANGS_S
+from tests.waiting import HANGS_S, wait_until
 
 CONTACT = {"contact": {"id": "1", "email": "ann@example.com"}}
 ME = {"business": {"businessName": "Harbor"}}
@@ -95,14 +95,20 @@ def test_questions_are_pulled_as_needed(bench: MakeBench) -> None:
 
 
 def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
-    at = bench(ok(CONTACT), ok(CONTACT, limit=20), workers=4)
+    may_answer = threading.Event()
+
+    def response(asked: Asked) -> Reply:
+        assert may_answer.wait(HANGS_S)
+        return ok(CONTACT)
+
+    at = bench(ok(CONTACT), response, workers=4)
     responses = at.client.fetch_many(map(contact, range(1, 1000)))
-    for _ in range(5):
-        next(responses)
+    next(responses)
+    wait_until(lambda: len(at.asked) == 1 + 4)  # every worker has one under way, and more are queued
     responses.close()  # type: ignore[attr-defined]
-    asked = len(at.asked)
-    time.sleep(0.3)
-    assert len(at.asked) <= asked + 1
+    may_answer.set()
+    assert len(list(at.client.fetch_many(map(contact, range(1001, 1011))))) == 10
+    assert len(at.asked) == 1 + 4 + 10
 
 
 def test_what_is_there_already_is_not_asked(bench: MakeBench) -> None:
@@ -199,24 +205,19 @@ def test_a_budget_is_shared(bench: MakeBench) -> None:
 
 
 def test_several_callers_share_the_pool(bench: MakeBench) -> None:
-    def response(asked: Asked) -> Reply:
-        time.sleep(0.02)
-        return ok(CONTACT)
-
-    at = bench(ok(CONTACT), response, workers=2)
-    at.client.fetch(contact(1))
-    finished: dict[str, float] = {}
-
-    def caller(name: str, count: int) -> None:
-        list(at.client.fetch_many(map(contact, range(1, count + 1))))
-        finished[name] = time.monotonic()
-
-    long = threading.Thread(target=caller, args=("long", 100))
-    long.start()
-    time.sleep(0.1)
-    caller("short", 10)
-    long.join(HANGS_S)
-    assert finished["short"] < finished["long"]
+    at = bench(ok(CONTACT), workers=2)
+    is_enough = threading.Event()
+    endless = itertools.takewhile(lambda _: not is_enough.is_set(), map(contact, itertools.count(1)))
+    responses = at.client.fetch_many(endless)
+    next(responses)
+    other = threading.Thread(target=list, args=(responses,))
+    other.start()
+    try:
+        assert len(list(at.client.fetch_many(map(contact, range(1, 11))))) == 10
+        assert other.is_alive()
+    finally:
+        is_enough.set()
+        other.join(HANGS_S)
 
 
 def test_a_mistake_in_a_worker_reaches_the_caller(bench: MakeBench) -> None:

@@ -405,6 +405,13 @@ def test_accounts_that_need_attention_come_first_and_are_told_apart() -> None:
     assert "Not updated" in overview
 
 
+@pytest.mark.parametrize(
+    ("business_name", "title"), [("Hill & Co", "Hill & Co"), ("", "hill"), (None, "hill")]
+)
+def test_an_account_without_a_business_name_has_its_own(business_name: str | None, title: str) -> None:
+    assert account("hill", business=[{"business_name": business_name}]).title == title
+
+
 def test_why_something_is_not_known_is_said() -> None:
     found = explain_unknown([])
     assert any(line.startswith("Known for weeks after the first sync: contacts joined") for line in found)

@@ -247,6 +247,12 @@ def test_good_and_bad_reviews_per_day_equal_the_reviews() -> None:
     assert all(review["date"][:2] in ("03", "04", "05", "06") for review in reviews)
 
 
+def test_short_links_with_clicks_are_in_the_messages_of_their_posts() -> None:
+    links = asking().data("socialmedia/stats")["stats"]["items"]
+    assert links
+    assert all(link["shortenurl"] and link["shortenurl"] in link["message"] for link in links)
+
+
 def test_date_ranges_join_without_gap_or_overlap() -> None:
     ask = asking(contacts=2000)
     whole = ask.data("reputation/direct", filter="date", from_="2026-01-01", to="2026-01-31")["reviews"][

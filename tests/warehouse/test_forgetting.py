@@ -25,6 +25,10 @@ PERSON = Person((ANN,), (("main", 7),))
 WHO = Forgotten(b"a key", frozenset(Forgotten(b"a key").fingerprints_of(PERSON)))
 
 
+def test_fingerprints_are_those_that_homes_have_stored() -> None:
+    assert WHO.fingerprints == {"9fe182f9ddad8b9be4c43723664c3c60", "5a945462c7dc96873bacc09d178d79dc"}
+
+
 def contact(number: int, email: str, **more: Any) -> dict[str, Any]:
     return {"id": number, "email": email, "status": 1, "fields": {"1": f"name of {email}"}} | more
 

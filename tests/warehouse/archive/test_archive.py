@@ -8,10 +8,13 @@ import json
 import logging
 import stat
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,8 +25,10 @@ from marketing_api.operations import find
 from tests.depth import examples
 from tests.warehouse.exchanges import ALWAYS, NOON, bodies, envelope, exchange, files, question, record, rows
 from warehouse.archive.archive import Archive
-from warehouse.archive.sealed import HEAD_SCHEMA
-from warehouse.errors import ArchiveError, NotArchived
+from warehouse.archive.file_store import Files
+from warehouse.archive.sealed import HEAD_SCHEMA, SCHEMA, write_sealed
+from warehouse.disk import Workspace
+from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 bodies_received = st.one_of(
     st.binary(max_size=200),
@@ -246,6 +251,18 @@ def test_exchanges_come_file_by_file_without_those_already_known(root: Path) -> 
         archive.seal_requests()
         ((_, table),) = archive.list_exchanges({name})
         assert table["request_id"].to_pylist() == [second]
+
+
+def test_a_file_that_could_not_be_completed_takes_no_space(root: Path) -> None:
+    def break_off() -> Iterator[pa.Table]:
+        yield SCHEMA.empty_table()
+        raise ArchiveDamaged("cut")
+
+    with closing(Workspace(root)) as workspace:
+        with pytest.raises(ArchiveDamaged):
+            write_sealed(break_off(), Files(root), "date=2026-11-20/one.parquet", workspace)
+        assert [path for path in workspace.open_folder().iterdir() if path.suffix == ".parquet"] == []
+    assert not list(root.glob("requests/**/*.parquet"))
 
 
 def test_a_damaged_file_is_left_out_and_said(root: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -154,6 +154,18 @@ def test_unknown_fields_are_noted_when_they_first_come(home: Home) -> None:
     assert home.values(tables.AUDIENCES, "extra") == ['{"colour":"blue","size":3}']
 
 
+def test_a_field_is_missing_when_no_entry_has_it_any_more(home: Home) -> None:
+    def load_entries(days: int, *entries: dict[str, str]) -> None:
+        items = [{"id": place, "name": "A", **entry} for place, entry in enumerate(entries)]
+        answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": items}}, days * 24 * 60)
+        home.load([answer], tables.AUDIENCES)
+
+    whole = {"colour": "red", "size": "3"}
+    load_entries(0, whole, whole)
+    load_entries(8, {"colour": "red"}, {})  # the first week is learned
+    assert home.values("sync.schema_changes", "field", "change = 'field missing'") == ["size"]
+
+
 def test_a_field_of_any_name_is_announced_once_and_for_good(home: Home) -> None:
     names = [
         "ann@example.com",

@@ -297,6 +297,12 @@ def test_coupons_go_with_the_last_contact_of_their_address_and_are_asked_for_whe
     assert _night(home, 10) == ["ann"]
 
 
+def test_coupons_go_when_no_list_has_their_address_any_more(home: Home) -> None:
+    _with_coupons(home)
+    _members(home, 3, 2, "bob")
+    assert _night(home, 4) == ["ann", "bob"]
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_list_that_is_not_read_completely_protects_coupons(home: Home, is_known: bool) -> None:
     _with_coupons(home)

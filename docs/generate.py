@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, takewhile
 from pathlib import Path
@@ -248,17 +248,16 @@ def marts() -> str:
         if test.is_test and test.key
     }
     history = described("history")
-    models = {
-        "marts": described("marts"),
-        "history": [table for table in history if "valid_from" not in table.columns],
-        "versions": [table for table in history if "valid_from" in table.columns],
-        "keys": keys,
-        "grain": grain,
-        "is_personal": is_personal,
-        "is_link": is_link,
-    }
+    models = [*described("marts"), *history]
     return _render(
-        "marts.md", **models, definitions=definitions(), metrics=list(metrics().values())
+        "marts.md",
+        marts=described("marts"),
+        history=[table for table in history if "valid_from" not in table.columns],
+        versions=[table for table in history if "valid_from" in table.columns],
+        rows=describe_columns(models, keys),
+        describe=describe_model,
+        definitions=definitions(),
+        metrics=list(metrics().values()),
     )
 
 
@@ -280,16 +279,65 @@ def definitions() -> dict[str, str]:
     }
 
 
-def link_definition(description: str, texts: Mapping[str, str]) -> str:
-    """The description, with a link instead of the definition that it begins with."""
-    for name, text in texts.items():
-        if description.startswith(text):
-            return f"[{name}](#rate-definitions){description.removeprefix(text)}"
-    return description
-
-
+#: Descriptions of marts with more words than this are written once, and other marts link to them.
+_FEW_WORDS = 5
 #: Ending of a column → the ending of the column that means the same over another time.
 _TWINS = {"_28d": "_7d", "_year_before": "_before"}
+_DAY = "Day in the account's time zone."
+_MACHINES = "machine opens: see “Gaps in the data” in docs/marts.md"
+
+#: Columns as written on the page, and their description.
+Rows = list[tuple[list[str], str]]
+
+
+def describe_columns(
+    models: Iterable[Node], keys: Mapping[str, Collection[str]]
+) -> dict[str, Rows]:
+    """The rows of each relation, without the account: neighbours with the same description
+    together, and a description that an earlier relation has as a link to it."""
+    first: dict[tuple[str, str], Node] = {}
+    rows = {}
+    for model in models:
+        columns = list_columns(model.columns)
+        texts = {}
+        for name, _, text in columns:
+            shown = _shorten_description(name, text)
+            earlier = first.setdefault((name, text), model)
+            if earlier is not model and _is_long(shown):
+                shown = f"As in [{earlier.table}](#{earlier.schema}{earlier.table})."
+            personal = " *Personal.*" * is_personal(model.schema, model.table, name)
+            link = " *Link.*" * is_link(model.schema, model.table, name)
+            texts[name] = f"{shown}{personal}{link}".strip()
+        names = {
+            name: (f"**{name}**" if name in keys.get(model.relation, ()) else name)
+            + (f", {twin}" if twin else "")
+            for name, twin, _ in columns
+        }
+        rows[model.relation] = [
+            ([names[name] for name in members], text)
+            for text, members in groupby(texts, key=texts.__getitem__)
+        ]
+    return rows
+
+
+def _is_long(text: str) -> bool:
+    """Whether a link is shorter. Columns named in the text are those of its own mart."""
+    return len(text.split()) > _FEW_WORDS and "NULL like" not in text
+
+
+def _shorten_description(name: str, text: str) -> str:
+    """Without what the page says once: definitions, time zones, and what an id or a day is."""
+    if text in (_DAY, f"Id of the {name.removesuffix('_id')} at the service."):
+        return ""
+    for definition in definitions().values():
+        if text.startswith(definition):
+            return f"[Rate](#rate-definitions).{text.removeprefix(definition)}"
+    return link_gaps(shorten(text))
+
+
+def link_gaps(text: str) -> str:
+    """With a link to the section that explains opens by machines."""
+    return text.replace(_MACHINES, "[machine opens](#gaps-in-the-data)")
 
 
 def list_columns(columns: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -309,8 +357,14 @@ def list_columns(columns: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 def grain(model: Node) -> str:
     """The sentence of its description that begins with "One row per"."""
-    found = re.search(r"(?:^|(?<= ))One row per [^.]+\.", model.description)
+    found = re.search(r"(?:^|(?<=\s))One row per [^.]+\.", model.description)
     return found[0] if found else ""
+
+
+def describe_model(model: Node) -> str:
+    """The description, with that sentence in italics."""
+    text = link_gaps(model.description)
+    return text.replace(grain(model), f"*{grain(model)}*")
 
 
 def configuration() -> str:
@@ -362,9 +416,8 @@ def _render(template: str, **values: object) -> str:
         )
     )
     environment.filters |= {
-        "linked": link_definition,
         "grouped": group_fields,
-        "listed": list_columns,
+        "gaps": link_gaps,
         "code": lambda text: f"`{text}`",
         "cell": lambda text: text.replace("|", "\\|").replace("\n", " "),
     }

@@ -242,7 +242,7 @@ def _node(node: Any, relations: Mapping[str, str], first: str, later: str) -> No
         kind=config.materialized,
         model=about.rpartition(".")[2],
         relation=relations[about],
-        description=_in_a_line(node.description),
+        description=_without_wrapping(node.description),
         sql=_without_database(first),
         needs=tuple(
             dict.fromkeys(relations[needed] for needed in getattr(node.depends_on, "nodes", ()))
@@ -267,6 +267,11 @@ def _proved_key(test: Any) -> list[str]:
 
 def _in_a_line(description: str) -> str:
     return " ".join(description.split())
+
+
+def _without_wrapping(description: str) -> str:
+    """Markdown with each paragraph and each entry of a list in one line."""
+    return "\n".join(_in_a_line(line) for line in description.strip().splitlines())
 
 
 def _without_database(sql: str) -> str:

@@ -399,7 +399,7 @@ def _archived_columns() -> Iterator[Column]:
 
 REQUESTS = SyncTable(
     "requests",
-    "Every request that was sent, with what came back: the archive without its bodies.",
+    "Every request that was sent, and its outcome. The response bodies are only in the archive.",
     tuple(_archived_columns()),
     key=("request_id",),
 )

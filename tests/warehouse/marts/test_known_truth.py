@@ -147,6 +147,12 @@ def test_attribution_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
     ]
 
 
+def test_only_clicks_of_unknown_times_are_counted_beside_outcomes(known: duckdb.DuckDBPyConnection) -> None:
+    counts = "select outcome_key, untimed_click_count from marts.attribution"
+    others = known.execute(f"{counts} where untimed_click_count is distinct from 0").fetchall()
+    assert others == [("5/2", None)], "the time of Bob's outcome is unknown, and all other clicks have theirs"
+
+
 def test_goals_are_counted_once_by_each_kind_of_credit(known: duckdb.DuckDBPyConnection) -> None:
     columns = (
         "credited_to, source, first_touch_count, last_touch_count, round(linear_touch_count, 3), "

@@ -33,6 +33,15 @@ def today_in(zone: str | ZoneInfo, moment: dt.datetime) -> dt.date:
     return moment.astimezone(zone).date()
 
 
+def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
+    """The next time that a clock in the zone shows `at`."""
+    local = now.astimezone(ZoneInfo(zone))
+    moment = dt.datetime.combine(local, at, local.tzinfo)
+    if moment.astimezone(dt.UTC) <= now:
+        moment += dt.timedelta(days=1)
+    return moment.astimezone(dt.UTC)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class DateRange:
     """Whole days in the account's time zone, including both ends; empty if the first is after the

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple, Self
 
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
-from assets.days import ChosenDays
+from assets.days import ChosenDays, next_moment
 from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import (
     COUPONS,
     TIMELINES,
     Planner,
     find_allowance,
-    next_moment,
     share_night,
 )
 from assets.planning.order import Rules

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -59,15 +58,6 @@ def find_allowance(
         seconds = max((until - now).total_seconds(), 0.0)
         limits.append(int(seconds * rate * USABLE))
     return min(limits, default=None)
-
-
-def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
-    """The next time that a clock in the zone shows `at`."""
-    local = now.astimezone(ZoneInfo(zone))
-    moment = dt.datetime.combine(local, at, local.tzinfo)
-    if moment.astimezone(dt.UTC) <= now:
-        moment += dt.timedelta(days=1)
-    return moment.astimezone(dt.UTC)
 
 
 def share_night(

@@ -53,9 +53,9 @@ class Logged(NamedTuple):
 
 class App:
     """The account that the options name, with everything repeated that its journal holds;
-    `more_paths` are control paths beside those of `control`."""
+    `control_paths` replace those of `control`, if there are any."""
 
-    more_paths: Mapping[str, Callable[..., Any]] = {}
+    control_paths: Mapping[str, Callable[..., Any]] = {}
 
     def __init__(self, options: Options) -> None:
         self.options = options

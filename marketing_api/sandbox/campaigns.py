@@ -35,18 +35,18 @@ def campaigns(call: CheckedCall) -> Thing:
     (assumed)."""
     group = call["filter"] or "all"
     (first, end) = call.between()
-    found: list[tuple[int, Campaign]] = []
-    for campaign in call.world.find_campaigns(call.now).values():
-        its_group = campaign.group(call.now)
-        if group in ("all", its_group.lower()) and first <= campaign.created_at < end:
-            found.append((GROUPS.index(its_group), campaign))
-    found.sort(key=lambda pair: pair[0])
+    found = [
+        campaign
+        for campaign in call.world.find_campaigns(call.now).values()
+        if group in ("all", campaign.group(call.now).lower()) and first <= campaign.created_at < end
+    ]
+    found.sort(key=lambda campaign: GROUPS.index(campaign.group(call.now)))
     count, page = call.page(found, 10)
     if call.observes("campaign-groups"):
-        return {"count": count, "items": [_show(call, campaign) for _, campaign in page]}
+        return {"count": count, "items": [_show(call, campaign) for campaign in page]}
     groups: dict[str, Thing] = {}
-    for number, campaign in page:
-        entries = groups.setdefault(GROUPS[number], {"data": []})["data"]
+    for campaign in page:
+        entries = groups.setdefault(campaign.group(call.now), {"data": []})["data"]
         entries.append(_show(call, campaign))
     return {"count": count, "items": groups}
 

@@ -115,14 +115,13 @@ def getcoupon(call: CheckedCall) -> list[Thing]:
 
 
 def _show_coupon(call: CheckedCall, mail: Mail) -> Thing:
-    is_redeemed = mail.redeemed_at <= call.now
     coupon_id = mail.contact.contact_id * 10_000 + mail.campaign.campaign_id % 10_000
     return {
         "id": str(coupon_id),
         "email": call["email"],
         "couponcode": f"{coupon_id:X}",
-        "couponredeemed": str(int(is_redeemed)),
-        "couponredeemedon": call.moments.text(mail.redeemed_at, "day") if is_redeemed else "N/A",
+        "couponredeemed": str(int(mail.redeemed_at <= call.now)),
+        "couponredeemedon": call.show_past(mail.redeemed_at, "day"),
     }
 
 

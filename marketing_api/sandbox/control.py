@@ -4,7 +4,7 @@ They lie outside `/1`, need no key and count towards no limit. Responses are pla
 envelope."""
 
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.json import encode
@@ -69,7 +69,7 @@ def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path; `real` is its time
     in unix seconds."""
     params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
-    paths: dict[str, Callable[..., Any]] = {**PATHS, **app.more_paths}
+    paths: Mapping[str, Callable[..., Any]] = app.control_paths or PATHS
     handle = paths.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
         return Response(

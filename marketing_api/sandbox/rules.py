@@ -157,6 +157,10 @@ class CheckedCall:
             return self.page(entries, 100)
         return (len(entries), entries)
 
+    def show_past(self, at: int, form: str = "iso-12h") -> str:
+        """The moment as text if it is over."""
+        return self.moments.text(at, form) if at <= self.now else "N/A"
+
     def done(self, what: str, verb: str, new: int = 0) -> Thing:
         """The response to a write (observation 7): a sentence, and where it is declared the new
         id."""

@@ -7,8 +7,6 @@ from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import WORDS, Thing
 from marketing_api.sandbox.subscribers import Mail
 
-_FORM = "iso-12h"
-
 
 def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
@@ -36,7 +34,7 @@ def timeline(call: CheckedCall) -> Thing:
 
 
 def _stamp(call: CheckedCall, at: int, entry: Thing) -> Thing:
-    return entry | {"timestamp": at, "datetime": call.moments.text(at, _FORM)}
+    return entry | {"timestamp": at, "datetime": call.moments.text(at, "iso-12h")}
 
 
 def _make_entry(key: str, snippet: str, **details: Any) -> Thing:
@@ -45,12 +43,6 @@ def _make_entry(key: str, snippet: str, **details: Any) -> Thing:
         for name, value in details.items()
     ]
     return {"key": key, "snippet": snippet, "details": labelled}
-
-
-def _show_date(call: CheckedCall, at: int) -> str:
-    if at <= call.now:
-        return call.moments.text(at, _FORM)
-    return "N/A"
 
 
 def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
@@ -66,8 +58,8 @@ def _show_mail(call: CheckedCall, mail: Mail) -> Thing:
         "email-campaign-sent",
         campaign.subject,
         subject=campaign.subject,
-        send_date=_show_date(call, mail.sent_at),
-        open_date=_show_date(call, mail.opened_at),
+        send_date=call.show_past(mail.sent_at),
+        open_date=call.show_past(mail.opened_at),
         links_clicked=str(clicks),
     )
 
@@ -78,11 +70,11 @@ def _show_automated(call: CheckedCall, mail: Mail) -> Thing:
     subject_key = "message" if kind == "sms" else "subject"
     values = {
         subject_key: mail.campaign.subject,
-        "send-date": _show_date(call, mail.sent_at),
+        "send-date": call.show_past(mail.sent_at),
     }
     if kind != "sms":
-        values["open-date"] = _show_date(call, mail.opened_at)
-        values["click-date"] = _show_date(call, mail.clicked_at)
+        values["open-date"] = call.show_past(mail.opened_at)
+        values["click-date"] = call.show_past(mail.clicked_at)
     entry = {
         "name": mail.campaign.name,
         "type": kind,

@@ -20,6 +20,7 @@ from assets.days import (
     first_missing,
     join_ranges,
     last_missing,
+    next_moment,
     prove_days,
     today_in,
 )
@@ -319,3 +320,10 @@ def test_no_day_that_the_service_left_out_is_proven_empty_and_all_the_others_are
     for there, shown in zip(truth, served, strict=True):
         assert not found.days or not (set(there) & each(found.days)) - shown
         assert {day for day in there if day not in shown and day <= SERIES_TODAY - NOT_YET} <= again
+
+
+def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:
+    now = dt.datetime(2026, 11, 22, 2, tzinfo=dt.UTC)
+    assert next_moment(dt.time(6), "UTC", now) == now.replace(hour=6)
+    assert next_moment(dt.time(1), "UTC", now) == now.replace(hour=1) + dt.timedelta(days=1)
+    assert next_moment(dt.time(6), "America/New_York", now) == now.replace(hour=11)

@@ -71,7 +71,7 @@ class RoughApp(App):
     """`App` in every dialect; built of the `Options` of this module. Other accounts are apps of their own."""
 
     world: RoughWorld
-    more_paths: Mapping[str, Callable[..., Any]] = PATHS
+    control_paths: Mapping[str, Callable[..., Any]] = PATHS
 
     def __init__(self, chosen: options.Options) -> None:
         accounts = getattr(chosen, "accounts", ())

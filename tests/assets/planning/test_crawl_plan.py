@@ -15,7 +15,6 @@ from assets.planning.crawl_plan import (
     TIMELINES,
     ContactPlan,
     find_allowance,
-    next_moment,
     plan_contacts,
     share_night,
 )
@@ -92,12 +91,6 @@ def test_the_time_that_is_left_limits_the_requests() -> None:
     assert find_allowance(1000, None, NOW, 15.0, accounts=4) == 245
     assert find_allowance(0, None, NOW, 15.0) == 0
     assert find_allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0) == 0
-
-
-def test_until_is_the_next_time_that_the_clock_of_the_zone_shows_it() -> None:
-    assert next_moment(dt.time(6), "UTC", NOW) == NOW.replace(hour=6)
-    assert next_moment(dt.time(1), "UTC", NOW) == NOW.replace(hour=1) + dt.timedelta(days=1)
-    assert next_moment(dt.time(6), "America/New_York", NOW) == NOW.replace(hour=11)
 
 
 def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come() -> None:

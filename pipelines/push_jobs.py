@@ -110,10 +110,13 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             lines = plan_lines(planned, is_discreet=True)
             context.log.info("\n".join(lines))
             counts = counts_of(planned)
-            told = counts | {"plan": dg.MetadataValue.md(markdown_block(lines))}
+            metadata: dict[str, Any] = {
+                **counts,
+                "plan": dg.MetadataValue.md(markdown_block(lines)),
+            }
             if planned.refusal:
-                raise _make_failure(f"nothing was sent: {planned.refusal}", told)
-        yield dg.Output(counts, "plan", metadata=told)
+                raise _make_failure(f"nothing was sent: {planned.refusal}", metadata)
+        yield dg.Output(counts, "plan", metadata=metadata)
         if picked["dry_run"]:
             context.log.info(
                 "nothing was sent: this is a dry run; to send it, set `dry_run: false` and "
@@ -170,11 +173,11 @@ def _report_results(
     context.log.info(
         "\n".join(line for result in results for line in result_lines(result, is_discreet=True))
     )
-    told = result_metadata(results[0])
+    metadata = result_metadata(results[0])
     failed = [result for result in results if result.shortfall]
     if failed or is_stopped:
-        raise _make_failure("; ".join(map(write_headline, failed or results[:1])), told)
-    context.add_output_metadata(told)
+        raise _make_failure("; ".join(map(write_headline, failed or results[:1])), metadata)
+    context.add_output_metadata(metadata)
 
 
 def _make_failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure:
@@ -202,7 +205,7 @@ def explain_failures(*raised: type[Exception]) -> Iterator[None]:
 # ---- metadata in the UI
 
 
-def counts_of(planned: Planned) -> dict[str, Any]:
+def counts_of(planned: Planned) -> dict[str, int]:
     """Numbers of rows by outcome, and of requests."""
     plan = planned.plan
     refused = sum(bad.by_service for bad in plan.bad)

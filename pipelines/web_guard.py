@@ -7,7 +7,6 @@ what the UI may, without a browser's headers."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -44,7 +43,7 @@ _POLICY_VIOLATION = 1008
 _NOT_FOUND = 404
 
 
-def find_objection(scope: Mapping[str, Any], port: int) -> str | None:
+def find_objection(scope: Scope, port: int) -> str | None:
     """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to
     do; None when it is accepted."""
     lines = [
@@ -71,7 +70,7 @@ def _allowed_hosts(port: int) -> set[str]:
     return with_port | names if port == 80 else with_port  # browsers leave out port 80
 
 
-def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: str) -> str | None:
+def _foreign_page(scope: Scope, headers: Mapping[str, str], host: str) -> str | None:
     """Why the request is of another page; None when it isn't. Browsers always send where a request
     comes from: all send Origin, and since 2023 all send Sec-Fetch-Site."""
     origin = headers.get("origin")
@@ -88,7 +87,7 @@ def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: st
     )
 
 
-def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+def _is_page_load(scope: Scope, headers: Mapping[str, str]) -> bool:
     """Whether the user follows a link to the UI. A query string isn't allowed, since it could fill
     in a form of the UI."""
     is_page = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
@@ -98,7 +97,7 @@ def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
     return is_page and scope.get("method") == "GET" and not scope.get("query_string")
 
 
-def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+def _unsafe_form(scope: Scope, headers: Mapping[str, str]) -> str | None:
     """Why the request is refused by its method and content type; None when it isn't. Only a POST of
     JSON may change something: no form can send it, and a page of another origin needs a preflight
     request."""

@@ -25,7 +25,7 @@ from home.progress import begin_stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from warehouse.archive.suppression import add_people
-from warehouse.bookkeeping import load_requests, write_erasures
+from warehouse.bookkeeping import ErasedPlace, load_requests, write_erasures
 from warehouse.connection import copy_database
 from warehouse.disk import move_into_place, open_scratch, remove_path, sweep_home, write_file
 from warehouse.errors import WarehouseError
@@ -139,10 +139,13 @@ def forget_people(
         done = list(work.places)
         for name, step in afterwards.items():
             done.append(_run_step(name, step))
-        erasure = {"erasure_id": work.erasure_id, "erased_at": utc_now()}
-        erasure_rows = [erasure | msgspec.structs.asdict(place) for place in done]
+        erased_at = utc_now()
+        erased = [
+            ErasedPlace(work.erasure_id, erased_at, place.place, place.rows, place.outcome)
+            for place in done
+        ]
         with open_tables(settings) as connection:
-            write_erasures(connection, erasure_rows)
+            write_erasures(connection, erased)
         if all(place.is_reached for place in done):
             work_list(home).unlink()
     return done

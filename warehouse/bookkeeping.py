@@ -173,17 +173,28 @@ def write_changes(
     return written
 
 
-def write_erasures(
-    connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]
-) -> None:
+@dataclass(frozen=True)
+class ErasedPlace:
+    """A row of `sync.erasures`."""
+
+    erasure_id: str
+    erased_at: dt.datetime
+    place: str
+    rows: int
+    outcome: str
+
+
+def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[ErasedPlace]) -> None:
     """Add the receipt of an erasure, or replace what an interrupted erasure wrote."""
     with transaction(connection):
         for place in places:
             fetch_rows(
                 connection,
                 "delete from sync.erasures where erasure_id = ? and place = ?",
-                [place["erasure_id"], place["place"]],
+                [place.erasure_id, place.place],
             )
             fetch_rows(
-                connection, "insert into sync.erasures by name select unnest($row)", {"row": place}
+                connection,
+                "insert into sync.erasures by name select unnest($row)",
+                {"row": asdict(place)},
             )

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
@@ -55,9 +55,9 @@ def status(settings: Settings, json: bool) -> int:
             "runs": _QUERIES["runs"].format(died=died_condition(list_running(settings.home))),
         }
         rows = {name: fetch_records(connection, sql) for name, sql in queries.items()}
-    by_account = {row["account"]: row for row in rows.pop("accounts")}
+    read = {row.pop("account"): _Reading(**row) for row in rows.pop("accounts")}
     found = msgspec.convert(rows, Status)
-    found.accounts = list(_list_accounts(settings, by_account))
+    found.accounts = list(_list_accounts(settings, read))
     found.home = _measure_parts(settings.home)
     found.holds = plain(str(identity_of(settings.home)))
     if not found.tables:
@@ -74,19 +74,22 @@ def status(settings: Settings, json: bool) -> int:
     return exits.DONE
 
 
-def _list_accounts(
-    settings: Settings, rows: Mapping[str, Mapping[str, Any]]
-) -> Iterator[output.Account]:
-    """The configured accounts and the home's other ones. `rows`: the rows of the query, by
-    account."""
+class _Reading(NamedTuple):
+    """What the query has about an account."""
+
+    read_at: dt.datetime | None = None
+    incomplete: int = 0
+
+
+def _list_accounts(settings: Settings, read: Mapping[str, _Reading]) -> Iterator[output.Account]:
+    """The configured accounts and the home's other ones. `read`: by account."""
     known = identity_of(settings.home).accounts
     addresses = {connection.account: connection.url for connection in settings.accounts}
     for name in dict.fromkeys([*addresses, *known]):
         owner = known.get(name, Owner())
-        row = rows.get(name, {})
         address = plain(addresses.get(name) or owner.address or "")
         business = plain(owner.business_name or "")
-        yield output.Account(name, address, business, row.get("read_at"), row.get("incomplete", 0))
+        yield output.Account(name, address, business, *read.get(name, _Reading()))
 
 
 def _count_query() -> str:

@@ -53,9 +53,9 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
 def make_other_business_error(what: str) -> OtherBusiness:
     """The error of listings without any known row; `what` names the known rows."""
     return OtherBusiness(
-        f"none of the {what}: key or address are another account's, or all of them were replaced "
-        "there. Nothing of it was loaded. If it is right, `marketing-sync sync --accept-shrink` "
-        "loads it"
+        f"none of the {what}: the key or address belongs to another account, or all of them were "
+        "replaced at the service. Nothing of it was loaded. If it is right, `marketing-sync sync "
+        "--accept-shrink` loads it"
     )
 
 

@@ -55,8 +55,8 @@ RETRY_AFTER_S = 30.0
 
 #: When a batch is read again, unless it names another time.
 _A_NIGHT = dt.timedelta(days=1)
-_STOPPED = "the run was stopped; the next one goes on from there"
-_READ_BEFORE = "read whole by the run that this one resumes"
+_STOPPED = "the run was stopped; the next one resumes"
+_READ_BEFORE = "read completely by the run that this one resumes"
 
 _Key = tuple[str, str]  # asset, account
 
@@ -222,7 +222,7 @@ class Reader:
     def _make_run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
         reasons = self.list_missing_lines()
         if is_cut_short:
-            reasons.append("it ended before everything was read; the next run goes on from there")
+            reasons.append("it ended before everything was read; the next run resumes")
         outcome = "partial" if reasons else "done"
         if reasons and all(result.error is not None for result in self.results.values()):
             outcome = "failed"

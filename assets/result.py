@@ -159,7 +159,7 @@ class AccountResult:
         """What a person should know although no row is missing."""
         lines = []
         for report in self.reports:
-            lines += [f"newer responses were loaded already of {line}" for line in report.stale]
+            lines += [f"newer responses were already loaded for {line}" for line in report.stale]
         for table, count in self._count_rows("flawed").items():
             rows = f"{count:,} rows of {table} were loaded without a value that could not be read"
             lines.append(f"{rows}: see sync.rejected_records")

@@ -48,7 +48,7 @@ class DeclaredAccount:
 
 def make_unreadable_error(path: Path, error: Exception) -> SettingsError:
     if isinstance(error, UnicodeDecodeError):
-        return SettingsError(f"{path.name} is not text in UTF-8: save it as that")
+        return SettingsError(f"{path.name} is not text in UTF-8: save it as UTF-8")
     why = error.strerror if isinstance(error, OSError) else error
     return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
 
@@ -86,16 +86,18 @@ def declared_tables(
     one = group.removesuffix("s")
     if content:
         raise SettingsError(
-            f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]"
+            f"{path.name}: {next(iter(content))} is not a known table; write [{group}.NAME]"
         )
     if not tables or not isinstance(tables, dict):
         raise SettingsError(
-            f"{path.name} names no {one}; write [{group}.NAME] with {' and '.join(needed)}"
+            f"{path.name} has no {one}; write [{group}.NAME] with {' and '.join(needed)}"
         )
     for name, table in tables.items():
         where = f"{path.name}, [{group}.{name}]"
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-            raise SettingsError(f"{where}: the name of an {one} has letters, digits, - and _ only")
+            raise SettingsError(
+                f"{where}: the name of an {one} can only have letters, digits, - and _"
+            )
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: write it as a table with {' and '.join(needed)}")
         _check_table(where, table, takes, needed)
@@ -107,7 +109,7 @@ def _check_table(
 ) -> None:
     for key, value in table.items():
         if key not in takes:
-            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(takes)}")
+            raise SettingsError(f"{where}: {key} is not a known key; use {', '.join(takes)}")
         kind, words = takes[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise SettingsError(f"{where}: {key} is {words}")
@@ -138,8 +140,8 @@ def _check_shards(path: Path, accounts: Sequence[DeclaredAccount]) -> None:
         shard = account.shard or ""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _RESERVED_SHARDS:
             raise SettingsError(
-                f"{path.name}, [accounts.{account.name}]: shard is a name of letters, digits, - "
-                f"and _ but none of {', '.join(_RESERVED_SHARDS)}, for all accounts or for none"
+                f"{path.name}, [accounts.{account.name}]: shard needs letters, digits, - and _, and "
+                f"can't be {', '.join(_RESERVED_SHARDS)}; set it for all accounts or for none"
             )
 
 
@@ -151,8 +153,8 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
         other = names.setdefault((urlsplit(url).netloc, key), name)
         if other != name:
             raise SettingsError(
-                f"accounts.toml: {other} and {name} have the same key; a key is one account: keep "
-                "one of the names"
+                f"accounts.toml: {other} and {name} have the same key, so they are one account: "
+                "remove one of them"
             )
 
 
@@ -227,15 +229,15 @@ def _key_of(where: str, account: DeclaredAccount, values: Mapping[str, str]) -> 
     variable = account.key_env
     if (variable is None) == (account.key_file is None):
         raise SettingsError(
-            f"{where}: either key_env (an environment variable) or key_file (a file) says where "
-            "its key is"
+            f"{where}: set either key_env (an environment variable with the key) or key_file (a "
+            "file with the key)"
         )
     if variable is None:
         return _key_of_file(f"{where}: key_file", account.key_file or "")
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not displayed: it may be the key itself
         raise SettingsError(
-            f"{where}: key_env is the name of an environment variable in capitals, like "
-            "HARBOR_KEY, that contains the key"
+            f"{where}: key_env has to be the name of the environment variable with the key, in "
+            "capitals like HARBOR_KEY"
         )
     key = values.get(variable, "").strip()
     if not key:

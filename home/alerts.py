@@ -34,8 +34,7 @@ def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
         status = getattr(getattr(error, "response", None), "status_code", None)
         why = f"HTTP {status}" if status else type(error).__name__
         log.warning(
-            "the alert could not be posted to MARKETING_ALERT_URL (%s): see that the address is "
-            "right",
+            "the alert could not be posted to MARKETING_ALERT_URL (%s): check the address",
             why,
         )
         return type(error).__name__ == "ReadTimeout"

@@ -68,8 +68,8 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
             raise
         raise HomeError(
             f"the home {home} cannot be written ({error.filename or home}: {error.strerror}): "
-            f"give its files back to their user (sudo chown -R USER {home}), or set MARKETING_HOME "
-            "to a folder of yours"
+            f"change the owner of its files (sudo chown -R USER {home}), or set MARKETING_HOME to "
+            "another folder"
         ) from None
     return home
 

@@ -92,9 +92,9 @@ def find_difference(known: Owner, found: Owner) -> str:
     if known == Owner():
         return ""
     if known.address is None:
-        return "this home doesn't say at which address its data was read"
+        return "the home doesn't record from which address its data was read"
     if known.address != found.address:
-        return "the address is another one than before"
+        return "the address has changed"
     if None not in (known.business_id, found.business_id):
         is_same = known.business_id == found.business_id
     else:
@@ -175,10 +175,10 @@ class Recognition:
         why = find_difference(known, self._found)
         if why:
             raise OtherBusiness(
-                f"{why}: under the name {account} this home holds the data of {known}, and "
+                f"{why}: the account {account} of this home has the data of {known}, but "
                 f"{self._found} responds. Nothing was loaded or sent. Set the key and address of "
                 f"{known.business_name or 'the first one'}, or another MARKETING_HOME; if the "
-                "change is meant, confirm it with `marketing-sync doctor --accept-business "
+                "change is intended, confirm it with `marketing-sync doctor --accept-business "
                 f"{account}`"
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):

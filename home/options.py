@@ -256,7 +256,7 @@ IF_PLAN = Option(
 PUSH = (
     Option(
         "map",
-        "use the input's column THEIRS as our column OURS, like email=E-Mail",
+        "read the column OURS from the input's column THEIRS, like email=Customer",
         list,
         _read_pair,
         metavar="OURS=THEIRS",
@@ -337,7 +337,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         Option("fill_only", "send a custom field only if it was empty at the last sync"),
         Option(
             "keep",
-            "which of several contradicting rows about a person to send (default: none)",
+            "which row to send if rows about a person contradict each other (default: none)",
             str,
             default="none",
             choices=("none", "last"),

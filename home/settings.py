@@ -401,8 +401,8 @@ def _check_home(settings: Settings) -> None:
         raise SettingsError(
             f"the home {home} is on a network file system ({kind}), where two machines would not "
             "see each other's locks and could damage the warehouse: set MARKETING_HOME to a "
-            "folder on a disk of this machine, and copy what is published from there; or set "
-            "MARKETING_NETWORK_HOME=on if no other machine ever uses this home"
+            "folder on a disk of this machine, or set MARKETING_NETWORK_HOME=on if no other "
+            "machine ever uses this home"
         )
 
 
@@ -416,7 +416,7 @@ def check_apart(settings: Settings, folder: str = "") -> None:
     for home in map(Path.resolve, settings.homes.values()):
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise SettingsError(
-                f"the backup folder {place} and the home {home} contain one another: set "
+                f"one of the backup folder {place} and the home {home} is inside the other: set "
                 "MARKETING_BACKUP_DIR to a folder outside the home"
             )
 

@@ -109,7 +109,10 @@ zone = _make_reader(
     lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin"
 )
 switch = _make_reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
-kept = _make_reader(Kept.from_text, f"days are needed, or ever, of what to change of {Kept()}")
+kept = _make_reader(
+    Kept.from_text,
+    f"write what to change, with days or ever, like bodies=ever,logs=30; the defaults are {Kept()}",
+)
 personal_data = _one_of(*PersonalData)
 tags = _make_reader(
     lambda text: json.dumps(dict(json.loads(text))),
@@ -145,7 +148,7 @@ log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _make_secret_reader(
     _PERSONAL_KEY.fullmatch,
-    f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
+    f"MARKETING_PERSONAL_KEY is too short: use at least {LEAST_KEY} characters",
 )
 service_address = normalize_address
 redis_url = _make_secret_reader(

@@ -55,9 +55,9 @@ def check_not_newer(home: Path) -> None:
     }
     if newer:
         raise HomeError(
-            f"the home {home} is of a newer version of marketing-sync than this one "
+            f"the home {home} was written by a newer version of marketing-sync "
             f"({_in_words(newer)}; known here: {_in_words(VERSIONS)}): upgrade this installation. "
-            f"If it never was, {version_file(home)} is damaged: move it away"
+            f"If no newer version used it, {version_file(home)} is damaged: move it away"
         )
 
 

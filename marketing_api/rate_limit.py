@@ -170,7 +170,7 @@ class RequestBudget:
     def take_request(self) -> None:
         """Raises BudgetSpent if no request is left, or if the run must end now."""
         if self.until is not None and self._now() >= self.until:
-            raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
+            raise BudgetSpent(f"it is {self.until:%H:%M} UTC, the time limit of the run")
         with self._lock:
             if self.left is None:
                 return
@@ -268,7 +268,7 @@ def private_folder() -> Path:
         temporary = Path(tempfile.gettempdir())
     except FileNotFoundError:
         raise LimitNotShared(
-            "no temporary directory can be written, in which programs share the rate limit: set "
+            "programs share the rate limit in a temporary directory, but none can be written: set "
             "TMPDIR to a folder of yours"
         ) from None
     folder = temporary / f"marketing-sync-{os.getuid()}"
@@ -422,8 +422,8 @@ class RedisStore:
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
         except Exception as error:  # an option in the address may cause any error
             text = (
-                f"the Redis at {self._server.name} cannot be used ({error}): see that it is up, "
-                "and address and password are right"
+                f"the Redis at {self._server.name} cannot be used ({error}): check that it is "
+                "running, and its address and password"
             )
             raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
         self._times_set = self._server.clock.times_set

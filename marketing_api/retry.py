@@ -93,7 +93,7 @@ class Silence:
     def raise_if_over(self) -> None:
         if self.is_over:
             raise GivenUp(
-                f"no whole response for {_PATIENCE} ({self._why}); this run sends no more "
+                f"no complete response for {_PATIENCE} ({self._why}); this run sends no more "
                 "requests to the account"
             )
 

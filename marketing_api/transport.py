@@ -334,10 +334,10 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
 
 def _describe_slowness(under_way: UnderWay, timeout: float) -> str:
     if not under_way.is_sent:
-        return f"the connection was not agreed on within {BEGUN * timeout:g} s"
+        return f"the connection was not established within {BEGUN * timeout:g} s"
     if time.monotonic() < under_way.end:
         return "the response came too slowly"
-    return f"the response was not whole after {WHOLE * timeout:g} s"
+    return f"the response was not complete after {WHOLE * timeout:g} s"
 
 
 def _explain_error(error: Exception, what: str, status: int | None, timeout: float) -> Transient:

@@ -115,8 +115,8 @@ def _make_status_error(operation: Operation, status: int, flaw: str) -> Marketin
     what = flaw or "JSON without an envelope"
     if 300 <= status < 400:
         what = (
-            "a redirect (never followed, the key would go with it; is the address of the service "
-            "right?)"
+            "a redirect (not followed, because the key would go with it; is the address of the "
+            "service right?)"
         )
     return BrokenResponse(f"{name}: HTTP {status} with {what} instead of a response")
 

@@ -52,7 +52,7 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
                 "address, or drop them with `marketing-sync push cancel`"
             )
     print(
-        f"{connection.account}: {difference}: the home holds the data of {known}, and {found} "
+        f"{connection.account}: {difference}: the home has the data of {known}, but {found} "
         "responds",
         file=sys.stderr,
     )
@@ -63,7 +63,7 @@ def accept_business(settings: Settings, account_name: str, *, is_agreed: bool) -
     with open_archive(settings.home) as archive:
         Checkpoints(archive).end_assets(SOURCE_ASSETS)  # a sync of the other one is not resumed
     note_owner(settings, connection.account, found)
-    print(f"{connection.account}: is {found} from now on")
+    print(f"{connection.account}: from now on, this is {found}")
     return exits.DONE
 
 

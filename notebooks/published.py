@@ -471,9 +471,9 @@ def ask(
             return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
         except (duckdb.Error, MemoryError) as problem:
             if is_over():
-                return f"The query takes longer than {seconds:g} seconds: let it do less."
+                return f"The query takes longer than {seconds:g} seconds: simplify it."
             if is_out_of_memory(problem):
-                return f"The query takes more than {_MEMORY} of memory: let it do less."
+                return f"The query takes more than {_MEMORY} of memory: simplify it."
             return f"The query cannot be run: {plain(explain_query_error(problem, may_quote=True))}"
         finally:
             own.close()

@@ -52,7 +52,7 @@ def find_objection(scope: Scope, port: int) -> str | None:
     ]
     headers = {name: value for name, value in lines if name in _CHECKED_HEADERS}
     if len(headers) < sum(name in _CHECKED_HEADERS for name, _ in lines):
-        return "a header that can stand once stands twice; send it once"
+        return "a header that may occur once occurs twice; send it once"
     host = headers.get("host", "").lower()
     if host not in _allowed_hosts(port):
         return (
@@ -105,14 +105,14 @@ def _unsafe_form(scope: Scope, headers: Mapping[str, str]) -> str | None:
         return None
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         if scope["path"].rstrip("/") == "/graphql" and scope.get("query_string"):
-            return "queries are not taken from an address; POST them as application/json"
+            return "queries are not accepted in an address; POST them as application/json"
         return None
     if scope["method"] != "POST":
         return "only GET, HEAD, OPTIONS and POST are accepted"
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "application/json":
         return None
-    return "only JSON is taken; POST it with the header content-type: application/json"
+    return "only JSON is accepted; POST it with the header content-type: application/json"
 
 
 class Guard:

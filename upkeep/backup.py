@@ -97,8 +97,8 @@ def read_snapshot(place: Path) -> Snapshot | None:
         return None
     except OSError as error:
         raise WarehouseError(
-            f"the backup in {place} cannot be read ({error.strerror}): see that the folder is "
-            "there and yours"
+            f"the backup in {place} cannot be read ({error.strerror}): check that the folder "
+            "exists and that you can read it"
         ) from error
     except msgspec.DecodeError as error:
         raise WarehouseError(
@@ -115,8 +115,8 @@ def check_place(settings: Settings, place: Path) -> Snapshot | None:
     if is_other:
         what = "the backup of another home" if before else "files that are no backup"
         raise ForeignFolder(
-            f"{place} holds {what}: set another MARKETING_BACKUP_DIR for this home, or bring that "
-            "one back into an empty MARKETING_HOME with `marketing-sync restore`"
+            f"{place} contains {what}: set another MARKETING_BACKUP_DIR for this home, or restore "
+            "that backup into an empty MARKETING_HOME with `marketing-sync restore`"
         )
     return before
 
@@ -292,8 +292,8 @@ def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) 
 
 def _make_damage_error(path: Path, damage: object) -> WarehouseError:
     return WarehouseError(
-        f"{path} is damaged ({str(damage).splitlines()[0]}), so the backup stays as it was: bring "
-        "the home back from it with `marketing-sync restore` into an empty MARKETING_HOME"
+        f"{path} is damaged ({str(damage).splitlines()[0]}), so the backup was not replaced: "
+        "restore it into an empty MARKETING_HOME with `marketing-sync restore`"
     )
 
 
@@ -344,8 +344,8 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
         used := [name for name in _IN_USE if (home / name).exists()]
     ):
         raise ForeignFolder(
-            f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name "
-            "one with MARKETING_HOME"
+            f"{home} is in use ({', '.join(used)}): a backup can only be restored into an empty "
+            "home; set MARKETING_HOME to one"
         )
     _finish_swap(place)
     (make_folder(home) / RESTORING).touch(mode=0o600)

@@ -123,8 +123,7 @@ def limit_query(
 def _describe_memory(limits: QueryLimits) -> str:
     more = f", or allow more with {limits.memory_setting}" if limits.memory_setting else ""
     return (
-        f"the query cannot be run: it takes more than {limits.memory} of memory: let it do "
-        f"less{more}"
+        f"the query cannot be run: it takes more than {limits.memory} of memory: simplify it{more}"
     )
 
 

@@ -93,8 +93,8 @@ class Lists:
         digits = text.replace(",", "")
         if _GROUPED.fullmatch(text) and int(digits) in self.names:
             raise BadValue(
-                f"{show_name(text)} may be one id or several: write it without commas, or put ; "
-                "between"
+                f"{show_name(text)} may be one id or several: write one id without commas, or put "
+                "; between several"
             )
         sign = ";" if ";" in text else ","
         found: dict[int, None] = {}
@@ -117,7 +117,7 @@ class Lists:
         if len(found) > 1:
             ids = " or ".join(map(str, found))
             raise BadValue(
-                f"{len(found)} lists are called {show_name(word)}: name the list by its id, {ids}"
+                f"{len(found)} lists are called {show_name(word)}: use the id of the list, {ids}"
             )
         return found[0] if found else None
 
@@ -280,7 +280,7 @@ def load_known(settings: Settings, account: str) -> Known:
     if not business:
         raise InputError(
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only "
-            "business lists contacts` first, or let the sync that runs get so far"
+            "business lists contacts` first, or wait until the running sync has read them"
         )
     read_at: dict[int, float] = {}
     as_of: dict[int, float] = {}

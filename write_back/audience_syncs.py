@@ -287,7 +287,7 @@ def _find_disagreeing(
         for key, cell in zip(keys, column, strict=True):
             first_cell = column[places[key]]
             if first_cell != cell:
-                found[key] = f"{what}: let the query say one value"
+                found[key] = f"{what}: change the query to return one value"
     return found
 
 
@@ -298,7 +298,8 @@ def _read_sync_tags(sync: AudienceSync) -> Sequence[str]:
     if len(found) > 1:
         names = ", ".join(map(show_name, found))
         raise InputError(
-            f"its tag would be {len(found)} tags, {names}: write an entry for each of them"
+            f"its tag has a separator in it and would be {len(found)} tags, {names}: write an "
+            "entry for each"
         )
     return found
 
@@ -359,9 +360,9 @@ def _check_shrink(settings: Settings, found: Audience) -> None:
     is_many = lost > FEW or not now
     if is_many and lost > limit * len(before):
         raise InputError(
-            f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the "
-            f"last one, more than {100 * limit:g} %: nothing was pushed. Look at the query and the "
-            f"data; if it is right, run `marketing-sync push activations {found.sync.name} "
+            f"its result has {len(now):,} people, but {lost:,} of the last {len(before):,} are "
+            f"missing, more than {100 * limit:g} %: nothing was pushed. Check the query and the "
+            f"data; if the result is right, run `marketing-sync push activations {found.sync.name} "
             "--accept-shrink --apply` (in the launchpad: accept_shrink)"
         )
 

@@ -356,7 +356,7 @@ def bind_parameters(operation: Operation, **values: Any) -> Mapping[str, str]:
         params = operation.bind(**values).params
     except InvalidCall as error:
         name = error.parameter or "a value"
-        raise BadValue(f"the service would not take it: {name} is not allowed") from None
+        raise BadValue(f"the service would refuse it: {name} is not allowed") from None
     if lacks_id:
         return {name: value for name, value in params.items() if name != "id"}
     return params

@@ -148,8 +148,8 @@ def _make_plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> 
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
     if options.if_plan and plan.request_count and plan.plan_id not in options.if_plan:
         raise InputError(
-            f"nothing was sent: it is not plan {' or '.join(options.if_plan)} any more, but plan "
-            f"{plan.plan_id}: look at that without --apply and --if-plan, then send it"
+            f"nothing was sent: plan {' or '.join(options.if_plan)} has changed to plan "
+            f"{plan.plan_id}: run the command without --apply and --if-plan to see it, then send it"
         )
     rate = estimated_rate(settings, order.account)
     return Planned(order, rows, plan, revision, forgotten, rate)

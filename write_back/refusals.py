@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """A known refusal. `name` has none of the service's words; `remedy` is what a person does.
+    """A known refusal. `name` has none of the service's words; `remedy` is what a person does about
+    a row of a push, `remedy_of_call` about a request of `marketing-sync call`.
 
     `is_permanent`: the same request is always refused, whatever changes in the account, so its row
     has to change."""
@@ -21,6 +22,7 @@ class Refusal(NamedTuple):
     name: str
     is_permanent: bool
     remedy: str
+    remedy_of_call: str = ""
 
 
 _DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

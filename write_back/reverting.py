@@ -24,7 +24,7 @@ from write_back.outbox.outbox import Entry, Outbox, Push
 from write_back.tag_claims import SOURCE, split_subject
 
 _MOST_LISTED = 20
-_CHANGED = "changed after the push, and left: "
+_CHANGED = "changed after the push, so not reverted: "
 
 
 @dataclass
@@ -139,7 +139,7 @@ def _revert_contact(
 ) -> None:
     before = entry.expected.before.get(list_id)
     if before is None:
-        revert.notes["contacts whose values before the push aren't known: left"] += 1
+        revert.notes["contacts whose values before the push are unknown: not reverted"] += 1
         return
     if not before.exists:
         text = (
@@ -155,7 +155,9 @@ def _revert_contact(
         pushed = value.strip()
         is_changed = now not in (None, pushed)
         if old is None:
-            revert.notes["values whose value before the push isn't known: left"] += 1
+            revert.notes[
+                "values that were different before the push, but unknown: not reverted"
+            ] += 1
         elif old == pushed:
             continue
         elif is_changed:
@@ -225,7 +227,7 @@ def _revert_tag(
         contact = entry.email or entry.contact_id
         revert.kept.append(f"tag {shown_tag} of {contact}")
     elif is_added and was_given:
-        revert.notes["tags that an earlier push had given already: left"] += 1
+        revert.notes["tags that an earlier push had already given: not reverted"] += 1
     elif with_tags:
         action = REMOVE if is_added else ADD
         cells: dict[str, Cell] = {"tag": tag, "action": action}

@@ -291,7 +291,9 @@ class Sending:
         self._schedule_look(task, self._now())
         count = self._in_row[OutcomeUnknown]
         if count >= self._policy.unknown_in_row:
-            self._stop_sending(f"{count} requests in a row had no whole answer; the last: {error}")
+            self._stop_sending(
+                f"{count} requests in a row had no complete response; the last: {error}"
+            )
 
     def _on_refused(self, task: _Task, error: Refused) -> None:
         if says_absent(str(error)) and self._is_early(task.entry):
@@ -330,7 +332,7 @@ class Sending:
     def _on_found(self, task: _Task, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
             self._settle_task(
-                task, State.REJECTED, message=f"its address was not looked up: {found}"
+                task, State.REJECTED, message=f"its address could not be looked up: {found}"
             )
         elif isinstance(found, MarketingApiError):
             self._stop_sending(_describe_stop(found))
@@ -388,7 +390,7 @@ class Sending:
             message = f"the contact is not there any more: {looked}"
             self._settle_task(task, State.REJECTED, message=message)
         else:
-            self._give_up(task, f"it could not be looked for: {looked}")
+            self._give_up(task, f"its outcome could not be looked up: {looked}")
 
     def _judge_presence(self, task: _Task, presence: Presence, began: float) -> None:
         """Act on the result of a look that began at `began`."""
@@ -405,7 +407,7 @@ class Sending:
     def _resend(self, task: _Task) -> None:
         attempts = task.entry.attempts
         if attempts >= self._policy.attempts:
-            self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
+            self._give_up(task, f"sent {attempts} times without a complete response")
             return
         del self._unknown[task]
         self._outbox.settle_item(task.item_id, State.PLANNED)

@@ -25,8 +25,8 @@ class Presence(Enum):
     THERE = "found in the timeline after its response was lost"
     ABSENT = "not in the timeline"
     HIDDEN = (
-        "the service does not show the contact's timeline as far back: it is unknown whether the "
-        "activity arrived"
+        "the service does not show the contact's timeline that far back: it is unknown whether "
+        "the activity arrived"
     )
 
 

@@ -73,7 +73,8 @@ def call(
                 return _print_response(client, call)
             except MarketingApiError as error:
                 refusal = None if call.operation.is_read else find_refusal(str(error))
-                remedy = f"\nto do: {refusal.remedy}" if refusal else ""
+                advice = refusal.remedy_of_call if refusal else ""
+                remedy = f"\nto do: {advice}" if advice else ""
                 return print_error(
                     f"{explain_refusal(connection, error)}{remedy}",
                     explain_error(error)[1],

@@ -136,7 +136,7 @@ def _check_home(settings: Settings) -> Iterator[Finding]:
     except HomeError as error:
         yield Finding("home", False, str(error))
         return
-    yield Finding("home", True, f"{settings.home}, for you alone")
+    yield Finding("home", True, f"{settings.home}, readable only by you")
     erasure = unfinished_erasure(settings.home)
     if erasure:
         yield Finding("forgetting", False, erasure)
@@ -161,7 +161,7 @@ def _check_warehouse(settings: Settings) -> Iterator[Finding]:
             is_dead = died_condition(list_running(settings.home))
             dead = fetch_rows(connection, f"from sync.runs select started_at where {is_dead}")
     except WarehouseLocked as error:
-        yield Finding("warehouse", True, f"in use by {error.holder}, which others wait for")
+        yield Finding("warehouse", True, f"in use by {error.holder}; other programs wait for it")
         return
     except WarehouseError as error:
         yield Finding("warehouse", False, str(error))
@@ -240,7 +240,9 @@ def _check_accounts(settings: Settings) -> Iterator[Finding]:
             yield found
             if skew:
                 differs = f"this machine's clock differs from the service's by {abs(skew)}"
-                yield Finding("clock", False, f"{differs}: set it right, or let the system keep it")
+                yield Finding(
+                    "clock", False, f"{differs}: correct it, or turn on time synchronization"
+                )
 
 
 _CHECKS = (

@@ -21,7 +21,7 @@ from warehouse.archive.suppression import lift_person
 from warehouse.forgetting import Person
 
 _NOT_REACHED = (
-    "not reached, delete them there yourself: the service, backups in other folders, files that "
+    "not searched; delete people there yourself: the service, backups in other folders, files that "
     "you exported or pushed, and outputs of notebooks"
 )
 

@@ -68,7 +68,9 @@ def init(settings: Settings, url: str | None) -> int:
     _write_values(
         file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()}
     )
-    print(f"{file}: address and key, for you alone to read; keep it out of version control")
+    print(
+        f"{file}: has the address and the key, readable only by you; keep it out of version control"
+    )
     folder, program = (
         shlex.quote(str(path))
         for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync"))

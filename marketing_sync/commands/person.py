@@ -31,9 +31,7 @@ def person(
     """Prints the rows with one of the person's contact ids or addresses, from every table. Texts in
     the rows of other people are not searched."""
     if (address is None) == (contact_id is None):
-        raise click.UsageError(
-            "no person is given, or two; add either an e-mail address or --contact-id"
-        )
+        raise click.UsageError("name one person: add either an e-mail address or --contact-id")
     if address is not None:
         check_address(address)
     chosen = account and account_of(settings, account)

@@ -56,7 +56,7 @@ REBUILD = ("rebuild",)
 RESTORE, RELEASE = ("restore",), ("restore", "--release")
 RESTORES = "restore the last backup with `marketing-sync restore`"
 #: What a backup says where the run has begun a file again that was lost.
-BEGUN_AGAIN = "has a new log of loads), so the backup stays as it was: bring the home back from it"
+BEGUN_AGAIN = "has a new log of loads), so the backup was not replaced: restore it"
 #: A night without models and a published copy, which take a minute.
 READ = ("sync", "--reads-only")
 

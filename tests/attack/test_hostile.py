@@ -32,7 +32,7 @@ def met(name: str, folder: Path, *, was_answered: bool = True) -> Met:
     [
         ("accepts and says nothing", "no byte came"),
         ("headers, a byte in 10 s", "too slowly"),
-        ("endless body, 20 kB a second", "not whole after"),
+        ("endless body, 20 kB a second", "not complete after"),
         ("endless trailers", "too slowly"),
         ("100 Continue for ever", "too slowly"),
     ],

@@ -207,7 +207,7 @@ def test_the_next_version_and_back_and_on_again(
     # back: one sentence, nothing changed and nothing sent
     for words in (("status",), ("sync",), ("push", "retry"), TAGS, ("rebuild",)):
         ran = command(*words, sandbox=sandbox)
-        assert (ran.code, "of a newer version of marketing-sync" in ran.err) == (2, True), ran.text
+        assert (ran.code, "by a newer version of marketing-sync" in ran.err) == (2, True), ran.text
     assert sandbox.count == asked
     # and back by the backup, as docs/versions.md says
     restored = {"MARKETING_HOME": str(tmp_path / "restored")} | backup

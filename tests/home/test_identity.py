@@ -64,14 +64,14 @@ HARBOR = Owner(1, "Harbor Coffee", "harbor", HERE)
     ("known", "found", "why"),
     [
         (HARBOR, replace_struct(HARBOR, business_name="Harbor Tea", service_name="tea"), ""),
-        (HARBOR, replace_struct(HARBOR, address="http://api.example.com/1"), "the address is another one"),
+        (HARBOR, replace_struct(HARBOR, address="http://api.example.com/1"), "the address has changed"),
         (HARBOR, replace_struct(HARBOR, address="https://api.example.com:8443/1"), "the address"),
         (HARBOR, replace_struct(HARBOR, address="https://api.example.com/north/1"), "the address"),
         (HARBOR, replace_struct(HARBOR, address="https://api.example.org/1"), "the address"),
         (HARBOR, replace_struct(HARBOR, business_id=2), "another business"),
         (HARBOR, replace_struct(HARBOR, business_id=None), ""),
         (HARBOR, Owner(address=HERE), "another business"),
-        (replace_struct(HARBOR, address=None), HARBOR, "doesn't say at which address"),
+        (replace_struct(HARBOR, address=None), HARBOR, "doesn't record from which address"),
         (Owner(), HARBOR, ""),
         (Owner(address=HERE), HARBOR, ""),
         (Owner(None, "Harbor Coffee", None, HERE), Owner(None, "Harbor Coffee", "harbor", HERE), ""),
@@ -218,7 +218,7 @@ def test_a_home_takes_nothing_of_another_business(
     ) == [(1,)]
     assert command("push", "cancel").code == 0
     if way == "of before":
-        assert "doesn't say at which address" in command(*READ, **ours.settings).err
+        assert "doesn't record from which address" in command(*READ, **ours.settings).err
         assert command("doctor", "--accept-business", "main", "--yes", **ours.settings).code == 0
     assert command(*READ, **ours.settings).code == 0, "its own key is as good as before"
     assert command(*TAGS, "--apply", **ours.settings).code == 0
@@ -362,7 +362,7 @@ def test_another_address_is_refused_until_a_person_confirms_it(
         assert command(*READ, **ours.settings | respelled).code == 0, "the same address"
         accept = ("doctor", "--accept-business", "main")
         asked_for = command(*accept, **theirs.settings)
-        assert (asked_for.code, "the address is another one" in asked_for.err) == (2, True), asked_for.text
+        assert (asked_for.code, "the address has changed" in asked_for.err) == (2, True), asked_for.text
         assert command(*accept, "--yes", **theirs.settings).code == 0
         assert command("call", "app/me", **theirs.settings).code == 0
         writes = theirs.writes

@@ -118,7 +118,7 @@ def test_a_newer_home_is_refused_and_left_alone(
     for words in COMMANDS:
         ran = command(*words, sandbox=sandbox)
         assert ran.code == 2, f"{words}: {ran.text}"
-        assert "of a newer version of marketing-sync" in ran.err
+        assert "by a newer version of marketing-sync" in ran.err
         assert "upgrade this installation" in ran.err
     assert files(made) == before
     assert sandbox.count == asked

@@ -130,7 +130,7 @@ def test_a_key_in_the_wrong_place_is_not_shown(command: Command, settings: dict[
 def test_a_key_in_accounts_toml_is_not_shown(command: Command, folder: Path) -> None:
     (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "k-123456"\n')
     ran = command("call", "app/me")
-    says(ran, 2, "name of an environment variable")
+    says(ran, 2, "name of the environment variable")
     assert "k-123456" not in ran.text
 
 
@@ -224,7 +224,7 @@ def test_a_known_refusal_of_a_write_by_hand_says_what_to_do(command: Command) ->
             command(*add, sandbox=Sandbox(url)),
             1,
             "The contact already exists",
-            "to do: nothing, or change it",
+            "to do: nothing; to change the contact, call `emailmarketing/synccontact`",
         )
 
 
@@ -259,7 +259,12 @@ def test_without_a_temporary_directory_it_says_what_to_set(
         raise FileNotFoundError("No usable temporary directory found")
 
     monkeypatch.setattr("tempfile.gettempdir", find_none)
-    says(command("call", "app/me", sandbox=sandbox), 2, "no temporary directory", "set TMPDIR")
+    says(
+        command("call", "app/me", sandbox=sandbox),
+        2,
+        "in a temporary directory, but none can be written",
+        "set TMPDIR",
+    )
 
 
 def test_a_stream_of_another_encoding_is_written_in_utf8(monkeypatch: pytest.MonkeyPatch) -> None:

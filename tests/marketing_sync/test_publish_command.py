@@ -97,7 +97,7 @@ def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, w
         ),
         (
             {"MARKETING_PERSONAL_KEY": "short"},
-            "MARKETING_PERSONAL_KEY is too short to be a key: 16 characters are the least",
+            "MARKETING_PERSONAL_KEY is too short: use at least 16 characters",
         ),
     ],
 )

@@ -321,7 +321,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     stopped = command(*TAGS, "--apply", sandbox=service)
     assert stopped.code == 1
-    assert "still open: the same command again resumes" in stopped.out
+    assert "still open: run the same command again to resume" in stopped.out
     service.control("faults", off=1)
     planned = command(*TAGS, sandbox=service).out
     assert (
@@ -410,7 +410,7 @@ def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox,
     stopped = finish(process)
     assert stopped.code == 130, stopped.text
     (count,) = re.findall(r"stopped; (\d+) requests? still open", stopped.err)
-    assert "The same command again resumes" in stopped.err
+    assert "Run the same command again to resume" in stopped.err
     service.control("faults", **{"rate-limit": 0})
     ran = run(home, service, *TAGS, "--apply")
     assert ran.code == 0, ran.text

@@ -59,12 +59,12 @@ def test_drift_is_not_done_until_it_is_retried(
     assert ran.code == 1, ran.text
     assert "contact: 3 requests" in ran.out
     assert "3 rows not done" in ran.out
-    assert "`marketing-sync push retry 1` sends once more" in ran.out
+    assert "`marketing-sync push retry 1` sends again" in ran.out
     before = service.count
     again = command(*words, sandbox=service)
     assert (again.code, service.count) == (1, before), again.text
     assert "this was sent before, with a mismatch on read-back" in again.out
-    assert "`marketing-sync push retry` sends once more" in again.out
+    assert "`marketing-sync push retry` sends again" in again.out
     assert query(
         home,
         "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 "

@@ -200,8 +200,8 @@ WORDS = {
         "addcontact: … (This email is already on the list)",
         "addcontact: … (This email is already subscribed)",
     ),
-    ("an odd response", True): ("addtag: the response is HTTP 302; is the address right?",),
-    ("the operation is not open to the account", True): (
+    ("an unexpected response", True): ("addtag: the response is HTTP 302; is the address right?",),
+    ("the operation is not available to the account", True): (
         "addtag: … errorCode 1002 (…): not available to this account",
     ),
 }
@@ -231,7 +231,7 @@ def test_retry_leaves_what_would_be_refused_again_and_says_what_to_do(
     before = service.count
     left = command("push", "retry", sandbox=service)
     assert left.code == 1, "two rows are not done"
-    assert "2 requests left, which would be refused again; `--permanent`" in left.out
+    assert "2 requests not sent, because they would be refused again; `--permanent`" in left.out
     assert "to do: run `marketing-sync sync --only lists`" in left.out
     assert service.count == before
     document = msgspec.json.decode(command("push", "retry", "--json", sandbox=service).out, type=output.Push)
@@ -270,8 +270,8 @@ def test_what_needs_a_person_is_posted_once_without_anything_personal(
     assert (body["push"], body["job"], body["account"]) == (1, "push_tags", "main")
     assert body["needs_person"] == {"rejected": 2}
     text = body["text"]
-    assert "1 row: … is no action: it is add or remove" in text
-    assert "1 row: there is no such contact; to do: sync first" in text
+    assert "1 row: … is not an action: write add or remove" in text
+    assert "1 row: there is no such contact; to do: run `marketing-sync sync`" in text
     assert "push status 1 --rejected" in text
     assert [word for word in ("@", "maybe", "vip", KEY) if word in str(body)] == []
     push(name, "--ignore", "tag")

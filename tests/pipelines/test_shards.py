@@ -79,10 +79,10 @@ def test_a_base_folder_that_is_a_sandbox_home_keeps_no_shard_from_its_accounts(d
         (
             ACCOUNTS.replace('shard = "south"', ""),
             "north",
-            r"\[accounts.meadow\]: shard is .* for all accounts or for none",
+            r"\[accounts.meadow\]: shard needs .* for all accounts or for none",
         ),
-        (ACCOUNTS.replace('"south"', '"dagster"'), "north", r"\[accounts.meadow\]: shard is"),
-        (ACCOUNTS.replace('"south"', '"../south"'), "north", r"\[accounts.meadow\]: shard is"),
+        (ACCOUNTS.replace('"south"', '"dagster"'), "north", r"\[accounts.meadow\]: shard needs"),
+        (ACCOUNTS.replace('"south"', '"../south"'), "north", r"\[accounts.meadow\]: shard needs"),
         (ACCOUNTS.replace("key_env", 'key_file = "x"\nkey_env'), "north", "either key_env"),
         (ACCOUNTS.replace('"{folder}/meadow.key"', '"absent"'), "south", "key_file: absent cannot be read"),
     ],

@@ -119,7 +119,7 @@ def test_lists_are_named_by_id_or_name_one_or_several(cell: str, ids: tuple[int,
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("Twins", "2 lists are called “Twins”: name the list by its id, 4 or 5"),
+        ("Twins", "2 lists are called “Twins”: use the id of the list, 4 or 5"),
         ("99", "no list “99”"),
         (",", "missing"),
     ],

@@ -86,7 +86,7 @@ def claimed(home: Path) -> int:
         ('[activations.vip]\nquery = "select 1"\ntag = 7', "tag is a text in quotation marks"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nenabled = "yes"', "enabled is true or false"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nverify = "some"', "verify is one of"),
-        ('[activations.vip]\nquery = "select 1"\ntags = "x"', "tags is not known; it takes query, tag"),
+        ('[activations.vip]\nquery = "select 1"\ntags = "x"', "tags is not a known key; use query, tag"),
     ],
 )
 def test_a_malformed_file_is_explained(tmp_path: Path, text: str, said: str) -> None:
@@ -130,7 +130,7 @@ def test_who_enters_is_tagged_and_who_leaves_is_untagged(
 
     segment(6, start=1)
     turned = command("push", "activations", "--apply", sandbox=service)
-    assert "1 tag to be taken away: no entry wants it any more" in turned.out
+    assert "1 tag to be removed: no entry gives it any more" in turned.out
     assert (tagged(service), claimed(home)) == (6, 6)
     assert set(sent(service, before)) == {"app/me", "addtag", "removetag"}
 
@@ -275,7 +275,7 @@ def test_a_renamed_tag_follows_by_itself(push: Push, segment: Segment, service: 
     segment(3)
     push(entry("vip"))
     said, operations = push(entry("vip", "gold"))
-    assert "3 tags to be taken away" in said
+    assert "3 tags to be removed" in said
     assert sorted(set(operations)) == ["addtag", "removetag"]
     assert list(tags(service).values()) == [{"gold"}] * 3
     assert push(entry("vip", "gold"))[1] == []
@@ -335,7 +335,7 @@ def test_only_the_plan_that_was_looked_at_is_sent(
     segment(3)
     refused = command("push", "activations", "--apply", "--if-plan", seen, sandbox=service)
     assert refused.code == 2
-    assert f"nothing was sent: it is not plan {seen} any more, but plan " in refused.err
+    assert f"nothing was sent: plan {seen} has changed to plan " in refused.err
     assert service.count == 0
     segment(2)
     sent_now = command("push", "activations", "--apply", "--if-plan", seen, sandbox=service)
@@ -370,7 +370,10 @@ def test_a_changed_value_follows_by_itself(push: Push, segment: Segment, service
 def test_a_tag_with_a_comma_is_refused(push: Push, segment: Segment) -> None:
     segment(1)
     said, operations = push(entry("vip", "Portland, Oregon"), code=2)
-    assert "its tag would be 2 tags, “Portland”, “Oregon”: write an entry for each of them" in said
+    assert (
+        "its tag has a separator in it and would be 2 tags, “Portland”, “Oregon”: write an entry for each"
+        in said
+    )
     assert operations == []
 
 
@@ -425,7 +428,7 @@ def test_rows_of_one_person_that_disagree_are_rejected(
     segment(1, columns="'ann@example.com' as email, unnest(['Rome', 'Oslo']) as city")
     at = '[activations.at]\nquery = "from source.segment"\nlist = "Corporate catering"'
     said, operations = push(at, words=("--reject-limit", "1"), code=1)
-    assert "rows of this person disagree about “city”: let the query say one value" in said
+    assert "rows of this person disagree about “city”: change the query to return one value" in said
     assert operations == []
 
 
@@ -502,4 +505,4 @@ def test_a_night_runs_them_and_says_what_came_of_each(
     assert activations.problems == []
     segment(0)
     activations.run_syncs()
-    assert "its result has 0 people, and lacks 3 of the 3 of the last one" in activations.problems[0]
+    assert "its result has 0 people, but 3 of the last 3 are missing" in activations.problems[0]

@@ -79,5 +79,5 @@ def test_one_contact_with_two_addresses_is_one_person(known: Known) -> None:
 
 @pytest.mark.parametrize("contact_id", [7, None])
 def test_a_value_that_the_operation_refuses_is_a_bad_row(contact_id: int | None) -> None:
-    with pytest.raises(BadValue, match="the service would not take it: status is not allowed"):
+    with pytest.raises(BadValue, match="the service would refuse it: status is not allowed"):
         bind_parameters(contacts.EDITCONTACT, id=contact_id, status="Sleeping")

@@ -190,7 +190,7 @@ def test_no_log_and_no_event_quotes_a_cell_in_a_reason(push: RunJob, home: Path)
     assert failures(result).keys() == {"report_push"}
     shown = "\n".join(map(str, result.all_events))
     assert "0170" not in shown
-    assert shown.count("19 more: … is no action: it is add or remove") > 1
+    assert shown.count("19 more: … is not an action: write add or remove") > 1
     assert "0170 “55” 12" in (home / "pushes" / "1" / "rejected.csv").read_text()
 
 

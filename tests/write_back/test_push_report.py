@@ -62,7 +62,7 @@ def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_ab
     ]
     text = "\n".join(result_lines(stuck))
     assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
-    assert "`marketing-sync push retry` finds out" in text
+    assert "`marketing-sync push retry` looks up the unknown outcomes" in text
     assert "`marketing-sync push cancel 2 --unknown`" in text
 
 

@@ -203,7 +203,7 @@ def test_what_a_later_push_changed_is_left_and_listed(known: Known, outbox: Outb
         service.deliver(outbox)
     _, plan = plan_revert(known, outbox, 1)
     assert not plan.items
-    assert plan.warnings[-1] == "changed after the push, and left: “City” of ann@example.com on list 1"
+    assert plan.warnings[-1] == "changed after the push, so not reverted: “City” of ann@example.com on list 1"
     _, plan = plan_revert(known, outbox, 2)
     assert [dict(item.params) for item in plan.items] == [{"fields[11]": "Bonn"}]
 
@@ -228,7 +228,7 @@ def test_tags_that_an_earlier_push_gave_stay(known: Known, outbox: Outbox) -> No
         (ed, "emailmarketing/addtag", "old"),
         (ed, "emailmarketing/removetag", "vip"),
     ]
-    assert "1 tags that an earlier push had given already: left" in plan.warnings
+    assert "1 tags that an earlier push had already given: not reverted" in plan.warnings
 
 
 @pytest.mark.parametrize(("source", "is_warned"), [("activation regulars", True), ("rows.csv", False)])

@@ -185,8 +185,8 @@ def _map_titles(
         if name is None:
             suggestion = suggest_names(column, names.all)
             raise InputError(
-                f"--map {column}=…: there is no column {show_name(column)}{suggestion}; it is "
-                "--map ours=theirs"
+                f"--map {column}=…: there is no column {show_name(column)}{suggestion}; write "
+                "--map OURS=THEIRS"
             )
         mapped_title = _find_title(titles, title, "--map")
         yield mapped_title, name

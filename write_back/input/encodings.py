@@ -34,7 +34,7 @@ def decode_text(name: str, content: bytes, encoding: str | None = None) -> str:
     if chosen == _UTF_8 and b"\0" in content:
         raise InputError(
             f"{name} is not text: give a CSV, TSV, Parquet or Excel (.xlsx) file; if it is UTF-16 "
-            "without a byte-order mark, say --encoding utf-16-le or utf-16-be"
+            "without a byte-order mark, add --encoding utf-16-le or utf-16-be"
         )
     try:
         return content.decode(chosen).lstrip(_MARK)  # some programs write the mark twice

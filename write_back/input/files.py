@@ -64,9 +64,9 @@ class InputBudget:
         """Raises InputError when the input has more than its limit."""
         self._size += size
         self._cells += cells
-        advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
+        advice = "split it, or raise MARKETING_INPUT_LIMIT"
         if self._size > self.limit:
-            raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
+            raise InputError(f"{self._name} has more than {self.limit:,} bytes; {advice}")
         if self._cells * _CELL_BYTES > self.limit:
             raise InputError(
                 f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}"
@@ -105,7 +105,7 @@ def read_file(
             f"{name} is an old or protected Excel file: save it as .xlsx, without a password"
         )
     if sheet is not None:
-        raise InputError(f"{name} is no Excel workbook and has no sheets: leave --sheet out")
+        raise InputError(f"{name} is not an Excel workbook and has no sheets: leave --sheet out")
     if content.startswith(_PARQUET):
         return _read_parquet(name, content, budget)
     _check_is_text(name, path.suffix.lower(), content)
@@ -117,10 +117,10 @@ def _check_is_text(name: str, suffix: str, content: bytes) -> None:
     begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
     if begins.startswith(_NO_TABLE):
         raise InputError(
-            f"{name} is a web page, XML, JSON or a PDF, whatever its name says: give .xlsx or CSV"
+            f"{name} contains a web page, XML, JSON or a PDF: push an .xlsx or CSV file"
         )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
-        raise InputError(f"{name} is not a whole {suffix} file: export it again, or as CSV")
+        raise InputError(f"{name} is not a complete {suffix} file: export it again, or as CSV")
 
 
 def _read_content(path: Path, limit: int) -> bytes:
@@ -214,8 +214,8 @@ def _read_excel(name: str, content: bytes, budget: InputBudget, title: str | Non
 def _describe_hidden(numbers: list[int]) -> str:
     which = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
     return (
-        f"{count_of(len(numbers), 'hidden row')} left out (row {which}): show them in the sheet if "
-        "they are meant, too"
+        f"{count_of(len(numbers), 'hidden row')} left out (row {which}): unhide them to push "
+        "them, too"
     )
 
 
@@ -294,6 +294,5 @@ def _convert_value(scalar: pa.Scalar) -> Any:
         return scalar.as_py()
     except _NO_VALUE:
         return CannotBeSent(
-            "it cannot be sent, being neither a text nor a date that calendars have (infinity? a "
-            "year after 9999?)"
+            "this value is neither text nor a valid date (infinity, or a year after 9999?)"
         )

@@ -194,7 +194,7 @@ def cell_of(value: Any) -> Cell:
     if type(value) is str:
         text = value.strip()
         if text[:2] == '="':
-            raise CannotBeSent(f"it is the formula {show_name(text)}: write the text that it shows")
+            raise CannotBeSent(f"it is the formula {show_name(text)}: write its result")
         if text in _FAILED:
             raise CannotBeSent("the cell shows an error like #N/A")
         is_defused = text[:1] == "'" and text[1:2] in FORMULA_SIGNS
@@ -358,7 +358,7 @@ def _clean_columns(
         most_common = nothing.most_common(5)
         counts = [f"{show_name(mark)} ({times:,})" for mark, times in most_common]
         marks = ", ".join(counts)
-        notes.append(f"cells that say that there is nothing count as empty: {marks}")
+        notes.append(f"these values count as empty: {marks}")
     return cleaned
 
 

@@ -48,7 +48,7 @@ def read_address(cell: Cell) -> str:
     if text is None:
         raise BadValue("the e-mail address is missing")
     if text.strip(_AROUND) != text:
-        raise BadValue("the e-mail address has quotes around it: take them away")
+        raise BadValue("the e-mail address has quotes around it: remove them")
     if text.endswith(">") and " <" in text:
         raise BadValue(
             "the cell has a name and an e-mail address: leave only what is between < and >"
@@ -95,7 +95,7 @@ def read_status(text: str) -> str:
     word = STATUS_WORDS.get(text.lower())
     if word is None:
         raise BadValue(
-            f"{show_name(text)} is no status: it is active, unsubscribed, bounced or unconfirmed"
+            f"{show_name(text)} is not a status: write active, unsubscribed, bounced or unconfirmed"
         )
     return word
 
@@ -105,7 +105,7 @@ def ip_address(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         raise BadValue(
-            "the IP address cannot be one: it looks like 203.0.113.7 or 2001:db8::7"
+            "this is not an IP address: it looks like 203.0.113.7 or 2001:db8::7"
         ) from None
 
 
@@ -136,17 +136,17 @@ def check_text(text: str, what: str, limit: int) -> str:
     if not text.isprintable() and _CONTROL.search(text):  # the former takes a third of the time
         raise BadValue(f"{what} has a control character in it")
     if _LOST in text:
-        raise BadValue(f"{what} has {_LOST}, by which programs replace a letter: write it again")
+        raise BadValue(f"{what} has {_LOST} in place of a letter: write it again")
     return text
 
 
 def read_action(cell: Cell) -> str:
     text = text_of(cell)
     if text is None:
-        raise BadValue("the action is missing, which other rows have: write add or remove")
+        raise BadValue("the action is missing, but other rows have one: write add or remove")
     word = text.lower()
     if word not in ("add", "remove"):
-        raise BadValue(f"{show_name(text)} is no action: it is add or remove")
+        raise BadValue(f"{show_name(text)} is not an action: write add or remove")
     return word
 
 
@@ -162,11 +162,10 @@ def read_tags(text: str) -> tuple[str, ...]:
         raise BadValue("a tag has a line break in it: put commas between tags")
     if _ENTITY.search(text):
         raise BadValue(
-            f"{show_name(text)} has a sign in it as web pages write it, like &amp;: write the sign "
-            "itself"
+            f"{show_name(text)} has an HTML code in it, like &amp;: write the character itself"
         )
     if len(set(_SIGNS.findall(text))) > 1:
-        raise BadValue("there are several kinds of signs between the tags: put commas between them")
+        raise BadValue("the tags have several kinds of separators: put commas between them")
     parts = map(as_seen, _SIGNS.split(text))
     found = tuple(dict.fromkeys(filter(None, parts)))
     if not found:
@@ -175,12 +174,11 @@ def read_tags(text: str) -> tuple[str, ...]:
         check_text(tag, "a tag", MAX_TAG)
         if tag in MARKS:
             raise BadValue(
-                f"the tag {show_name(tag)} is how programs write that there is none: leave it out"
+                f"the tag {show_name(tag)} means that there is none in many programs: leave it out"
             )
         if tag[0] in _QUOTES:
             raise BadValue(
-                f"it is open where the tag {show_name(tag)} ends: put commas between tags, nothing "
-                "around"
+                f"it is unclear where the tag {show_name(tag)} ends: put only commas between tags"
             )
         if len(tag.split(" #")) > 1 and tag[0] == "#":
             raise BadValue(f"{show_name(tag)} looks like several tags: put commas between them")
@@ -236,7 +234,7 @@ def parse_moment(cell: Cell, zone: ZoneInfo) -> Moment:
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
     if first != second:
-        raise BadValue(f"the clocks of {zone.key} show this time twice: give another")
+        raise BadValue(f"this time occurs twice in {zone.key}: the clocks go back then")
     return Moment(wall, first)
 
 
@@ -257,5 +255,5 @@ def _parse_aware(text: str, zone: ZoneInfo) -> dt.datetime:
     # mistake
     local = found.astimezone(zone).replace(tzinfo=None)
     if found != in_utc and local != in_utc.replace(tzinfo=None):
-        raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
+        raise BadValue(f"this time doesn't exist in {zone.key}: the clocks go forward then")
     return found

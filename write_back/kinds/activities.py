@@ -39,7 +39,7 @@ from write_back.unknown_outcomes import (
 from write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
-_CUT = "the service does not show the timeline as far back, so it may have the activity already"
+_CUT = "the service does not show the timeline that far back, so it may have the activity already"
 _SEVERAL = (
     "the address has several contacts; the activity goes to one of them, active ones first, then "
     "the oldest"
@@ -185,7 +185,7 @@ def _read_back(reading: ReadBack, entries: list[Entry]) -> Readings:
 _READ: Mapping[Presence, Compared | Unread] = {
     Presence.THERE: Compared(),
     Presence.ABSENT: Compared({"activity": ("there", "not there")}),
-    Presence.HIDDEN: Unread("the service does not show the timeline as far back"),
+    Presence.HIDDEN: Unread("the service does not show the timeline that far back"),
 }
 
 

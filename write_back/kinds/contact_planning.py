@@ -21,7 +21,7 @@ RESUBSCRIBED = (
     "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
 )
 ADDED_AGAIN = (
-    "was taken off the list before: added again, which starts the list's automations once more"
+    "was removed from the list before: adding it again starts the list's automations again"
 )
 _CODES = {word: code for code, word in STATUSES.items()}
 

@@ -23,8 +23,8 @@ from write_back.planning import UNCHANGED
 
 #: Why a revert leaves a contact unchanged.
 CHANGED_SINCE = (
-    "it was changed at the service after the push: run `marketing-sync sync` and revert again, "
-    "which leaves only what was changed"
+    "it was changed at the service after the push: run `marketing-sync sync`, then revert again: "
+    "changed values stay"
 )
 _VALUES = ("fields[", "ipaddress")
 

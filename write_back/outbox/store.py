@@ -286,12 +286,12 @@ def describe_damage(path: Path, text: str) -> str:
     error = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return (
-            f"{error}, and there is no copy. Move it away to begin a new one; what was sent is "
+            f"{error}, and there is no copy. Move it away to start a new one; earlier pushes are "
             "then only known from sync.writebacks"
         )
     return (
-        f"{error}. `marketing-sync rebuild` resumes with its copy, and what may have been sent "
-        "since is looked for before it is sent"
+        f"{error}. `marketing-sync rebuild` replaces it with its copy; requests that may have "
+        "been sent since are looked up before they are sent again"
     )
 
 
@@ -390,9 +390,8 @@ def hold_open_items(
     unknown, and nothing is sent until a person decides."""
     describe_hold(path).write_text(
         f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} "
-        "UTC, and what was pushed later is not known to it: pushing it again would send it "
-        "twice. See what arrived (`marketing-sync sync`, the service itself), then "
-        "`marketing-sync restore --release` lets pushes go on",
+        "UTC and lacks later pushes, which could be sent twice. Run `marketing-sync sync` to read "
+        "what arrived, then `marketing-sync restore --release` to allow pushes again",
         encoding="utf-8",
     )
     if path.exists():

@@ -146,7 +146,7 @@ def test_a_heading_may_have_line_breaks(delimiter: str) -> None:
 def test_a_page_that_is_called_a_table_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / "people.xls").write_text(text)
     with pytest.raises(
-        InputError, match=r"people\.xls is a web page, XML, JSON or a PDF.*give \.xlsx or CSV"
+        InputError, match=r"people\.xls contains a web page, XML, JSON or a PDF.*\.xlsx or CSV"
     ):
         read_file(tmp_path / "people.xls")
 
@@ -219,7 +219,7 @@ def test_marks_for_nothing_are_empty_and_counted_in_every_form(tmp_path: Path, m
     ]
     for rows in forms:
         assert rows.cells["tag"] == [None]
-        assert rows.warnings == (f"cells that say that there is nothing count as empty: “{mark}” (1)",)
+        assert rows.warnings == (f"these values count as empty: “{mark}” (1)",)
 
 
 def test_a_cell_that_shows_an_error_is_a_fault_of_its_row() -> None:

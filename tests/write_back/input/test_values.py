@@ -125,17 +125,17 @@ def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('"Portland, Oregon"', "nothing around"),
-        ('["vip", "news"]', "nothing around"),
+        ('"Portland, Oregon"', "put only commas"),
+        ('["vip", "news"]', "put only commas"),
         ("vip\nnews", "has a line break in it"),
-        ("a;b,c", "several kinds of signs"),
-        ("R&amp;D", "write the sign itself"),
-        ("NULL,vip", "“NULL” is how programs write that there is none"),
-        ("“vip”", "nothing around"),
+        ("a;b,c", "several kinds of separators"),
+        ("R&amp;D", "write the character itself"),
+        ("NULL,vip", "“NULL” means that there is none"),
+        ("“vip”", "put only commas"),
         ("#a #b", "looks like several tags"),
         ("\u200b", "the tag is missing"),
         ("caf\x8e", "has a control character in it"),
-        ("caf\ufffd", "by which programs replace a letter"),
+        ("caf\ufffd", "in place of a letter"),
     ],
 )
 def test_tags_that_may_be_others_are_rejected(text: str, said: str) -> None:

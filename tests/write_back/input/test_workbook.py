@@ -84,7 +84,7 @@ def test_an_id_is_what_the_cell_holds_whatever_it_shows() -> None:
 def test_rows_that_are_hidden_are_left_out_and_counted() -> None:
     rows = reading(book(("email", "tag"), ("a@b.co", "x"), ("c@d.co", "x"), (), ("e@f.co", "x"), rows=[3, 4]))
     assert (rows.cells["email"], rows.numbers) == (["a@b.co", "e@f.co"], [2, 5])
-    assert rows.warnings == ("1 hidden row left out (row 3): show them in the sheet if they are meant, too",)
+    assert rows.warnings == ("1 hidden row left out (row 3): unhide them to push them, too",)
 
 
 # -- sheets

@@ -74,7 +74,7 @@ def test_rows_that_contradict_each_other_are_both_bad(plan: Planner) -> None:
 
 
 def test_an_empty_action_means_add_only_where_no_row_has_one(plan: Planner) -> None:
-    missing = "bad: the action is missing, which other rows have: write add or remove"
+    missing = "bad: the action is missing, but other rows have one: write add or remove"
     rows = [row("ann@example.com", "a", "remove"), row("ed@example.com", "a", None)]
     assert fates(plan(*rows)) == {2: "sent", 3: missing}
     (item,) = plan(rows[1]).items

@@ -197,7 +197,7 @@ class AccountSession:
             self.zone = ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError):
             log.warning(
-                "account %s names a time zone that is not known; %s is used",
+                "account %s has an unknown time zone; %s is used",
                 self.account,
                 self.zone,
             )

@@ -140,8 +140,8 @@ def _check_shards(path: Path, accounts: Sequence[DeclaredAccount]) -> None:
         shard = account.shard or ""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _RESERVED_SHARDS:
             raise SettingsError(
-                f"{path.name}, [accounts.{account.name}]: shard needs letters, digits, - and _, and "
-                f"can't be {', '.join(_RESERVED_SHARDS)}; set it for all accounts or for none"
+                f"{path.name}, [accounts.{account.name}]: shard needs letters, digits, - and _, "
+                f"and can't be {', '.join(_RESERVED_SHARDS)}; set it for all accounts or for none"
             )
 
 

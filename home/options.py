@@ -166,7 +166,7 @@ _PARTITIONS = "the partitions of the run: choose a range of days when you launch
 _SELECTION = "the selection of the run: choose assets when you launch it"
 ONLY = Option(
     "only",
-    "read only these assets or tables, and unread ones that they need",
+    "read only these assets or tables; unread ones that they need are read first",
     list,
     metavar="ASSET",
     in_ui=_SELECTION,
@@ -436,7 +436,7 @@ REJECTED = Option(
 )
 OUT = Option(
     "out",
-    "with --rejected: the file (default: one in the home; in a pipe, or with -, standard output)",
+    "with --rejected: the file to write, or - for standard output (default: a file in the home)",
     str,
     Path,
     metavar="FILE",
@@ -445,6 +445,6 @@ OUT = Option(
 PERMANENT = Option("permanent", "also resend permanently refused requests", in_ui=_MAINTENANCE)
 UNKNOWN = Option(
     "unknown",
-    "also close unknown outcomes; check first whether they took effect",
+    "also close requests of unknown outcome; check first whether they took effect",
     in_ui=_MAINTENANCE,
 )

@@ -262,7 +262,7 @@ def find_shortage(response: Response) -> str:
     try:
         count = _read_count(response) or 0
     except ValueError:
-        return f"{operation.name}: its count is no number"
+        return f"{operation.name}: its count is not a number"
     listed = count
     if not operation.is_paged:
         listed = len(set(item_keys(response)))

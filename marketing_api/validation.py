@@ -243,7 +243,7 @@ def _check_value(operation: Operation, name: str, value: Any) -> None:
         text = f"{operation.name}: the service answered in words ({_mask_words(value)})"
         raise Refused(text, detail={name: value})
     if operation.records or value not in (None, ""):
-        raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
+        raise BrokenResponse(f"{operation.name}: `{name}` is not an object or a list")
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:

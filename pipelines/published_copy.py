@@ -26,7 +26,7 @@ def describe_current_copy(settings: Settings, now: dt.datetime) -> str:
     except PublishedLocked as error:
         return str(error)
     if published is None:
-        return "nothing yet; a whole `marketing-sync sync` publishes"
+        return "nothing yet; `marketing-sync sync` publishes"
     return describe_published(published, now)
 
 

@@ -133,10 +133,7 @@ class CustomBuild:
                     circle = " → ".join(
                         f"{SCHEMA}.{step}" for step in (*path[path.index(other) :], other)
                     )
-                    return (
-                        f"these tables read one another: {circle}; let one of them read something "
-                        "else"
-                    )
+                    return f"these tables read one another: {circle}; change one of them"
                 reason = self.build_table(other, path)
                 if reason:
                     return f"it reads {SCHEMA}.{other}, which could not be made: {reason}"

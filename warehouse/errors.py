@@ -56,7 +56,7 @@ class NothingPublished(WarehouseError):
     """There is no published file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"there is no {path} yet: a whole `marketing-sync sync` publishes it")
+        super().__init__(f"there is no {path} yet: run `marketing-sync sync` to publish it")
 
 
 class PublishedLocked(WarehouseError):

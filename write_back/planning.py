@@ -35,9 +35,7 @@ SENT_BEFORE = "sent before"
 QUEUED = "already queued"
 FORGOTTEN = "the person of this row asked to be forgotten: leave the row out"
 #: The warning for rows that put people on a list (observation 52).
-REACHES_PEOPLE = (
-    "adding people to a list sends them the mails of automations that start there, immediately"
-)
+REACHES_PEOPLE = "adding people to a list starts its automations, which send mails immediately"
 
 
 class Superseded(BadValue):
@@ -136,7 +134,7 @@ class Planning(ABC):
             if needs_address and email is None:
                 raise BadValue(
                     f"the address of contact {contact_id} is not known, and {needs_address} "
-                    "needs it: give it in a column email"
+                    "needs it: add a column email"
                 )
             return Person(who, members, [contact_id], email, normal_form(email or ""))
 

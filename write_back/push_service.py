@@ -70,7 +70,7 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
     if len(mapping) < len(typed["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     if typed["sql"] is not None and (typed["encoding"] or typed["sheet"]):
-        raise SettingsError("--encoding and --sheet are for files: leave them out beside --sql")
+        raise SettingsError("--encoding and --sheet are for files: leave them out with --sql")
     own = {option.name: typed[option.name] for option in fields(Options) if option.name in typed}
     own |= {"mapping": mapping, "ignore": tuple(typed["ignore"]), "send_all": typed["all"]}
     return Order(

@@ -104,8 +104,8 @@ def make_command(run: Callable[[Options, int | None], int], epilog: str = "") ->
             ),
         ],
         callback=start,
-        help="Run a simulated service on this machine. A fault takes a probability, and operations "
-        "if it is not for all, like 0.02@goal/show.",
+        help="Run a simulated service on this machine. Each fault takes a probability, and "
+        "optionally the operations that it affects, like 0.02@goal/show.",
         epilog=epilog,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",

@@ -32,7 +32,7 @@ _BROKEN_PIPE = 128 + signal.SIGPIPE
 _VERBOSE = click.Option(
     ["-v", "--verbose"],
     is_flag=True,
-    help="log to standard error what is done, with every request (as MARKETING_LOG=DEBUG does)",
+    help="log every step and request to standard error, like MARKETING_LOG=DEBUG",
 )
 
 

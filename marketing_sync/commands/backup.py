@@ -1,4 +1,4 @@
-"""Back up the home to a folder (with MARKETING_BACKUP_DIR, every run does).
+"""Back up the home to a folder (if MARKETING_BACKUP_DIR is set, every run does this).
 
 Not here: how the copy is made (`upkeep.backup`)."""
 
@@ -23,8 +23,8 @@ from upkeep.backup import back_up, backup_folder
     needs_keys=False,
 )
 def backup(settings: Settings, dir: str | None) -> int:
-    """The new backup replaces the previous one after all its files were checked. You can run it
-    during a sync."""
+    """The new backup replaces the previous one after all its files were checked. You can run
+    this command during a sync."""
     prepare_home(settings.home, settings.lock_seconds)
     snapshot = back_up(settings, dir or "")
     print(

@@ -56,7 +56,7 @@ def call(
     yes: bool,
     resubscribe: bool,
 ) -> int:
-    """Prints the response as JSON. Exit code 1 if you don't confirm a write: it isn't sent."""
+    """Prints the response as JSON. A write that you don't confirm isn't sent (exit code 1)."""
     call = operations.find(operation).bind(**_read_parameters(parameters))
     with in_use(settings.home), open_connections(settings) as accounts:
         connection = choose_account(settings, accounts, account)

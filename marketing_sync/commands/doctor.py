@@ -47,7 +47,7 @@ _WAIT_S = 2
 @declare_command(
     Option(
         "accept_business",
-        "confirm that this account name belongs to another business or address now",
+        "confirm that the account now belongs to another business or address",
         str,
         metavar="ACCOUNT",
     ),
@@ -56,9 +56,9 @@ _WAIT_S = 2
     is_for_all_shards=True,
 )
 def doctor(settings: Settings, accept_business: str | None, yes: bool, json: bool) -> int:
-    """Exit code 1 if a line is not `ok`, 2 if the home has the data of another business than the
-    settings. With shards, set MARKETING_SHARD to check one of them; otherwise it only checks that
-    every account was read in time."""
+    """The exit code is 1 if a line is not `ok`, and 2 if the home has the data of another business.
+    With shards, set MARKETING_SHARD to check one shard. Otherwise, `doctor` only checks that every
+    account was read in time."""
     if accept_business is not None:
         return account_check.accept_business(
             settings.of_one_shard(), accept_business, is_agreed=yes

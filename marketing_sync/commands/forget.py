@@ -44,9 +44,9 @@ def forget(
     apply: bool,
     lift: bool,
 ) -> int:
-    """Deletes their rows, also from earlier figures, and all stored responses: a checkpoint of the
-    tables replaces them. Keyed hashes keep people from coming back. An interrupted erasure is
-    completed first. Exit code 1 if a place was not reached."""
+    """Deletes their rows, also from earlier figures. A checkpoint of the tables replaces all stored
+    responses. Keyed hashes prevent later syncs from bringing people back. An interrupted erasure
+    is completed first. The exit code is 1 if data could not be erased everywhere."""
     prepare_home(settings.home, settings.lock_seconds)
     if lift and apply:
         raise click.UsageError("--lift and --apply exclude each other; use one of them")

@@ -32,7 +32,7 @@ from warehouse.publish import published_path
     needs_keys=False,
 )
 def publish(settings: Settings, to: str | None, json: bool) -> int:
-    """If a check fails, the previous copy stays. The exit code is 1 then, and if a custom table
+    """If a check fails, the previous copy stays. The exit code is 1 if a check or a custom table
     fails."""
     prepare_home(settings.home, settings.lock_seconds)
     with note_run(settings, str(uuid.uuid4()), "publish"):

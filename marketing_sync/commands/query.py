@@ -35,7 +35,7 @@ _NOT_PUBLISHED = (
 @declare_command(
     Option(
         "sql",
-        "the query; - reads it from standard input, a name that ends in .sql from that file",
+        "the query, the name of an .sql file, or - for standard input",
         str,
         metavar="[QUERY]",
         is_positional=True,
@@ -43,13 +43,17 @@ _NOT_PUBLISHED = (
     Option("csv", "print CSV; lists and structures in it are JSON"),
     Option("json", "print a JSON array with an object for each row"),
     Option(
-        "excel", "write an Excel workbook; times in it are the account's", str, Path, metavar="FILE"
+        "excel",
+        "write an Excel workbook, with times in the account's time zone",
+        str,
+        Path,
+        metavar="FILE",
     ),
     needs_keys=False,
 )
 def query(settings: Settings, sql: str | None, csv: bool, json: bool, excel: Path | None) -> int:
     """A query can't change anything. Times are in the time zone of the accounts, or in UTC if they
-    have several. A query may take MARKETING_QUERY_SECONDS and 400 MB of memory."""
+    have several. A query can use up to MARKETING_QUERY_SECONDS and 400 MB of memory."""
     text = _read_sql(sql)
     choices = {"csv": csv, "json": json, "excel": excel}
     forms = [form for form, value in choices.items() if value]

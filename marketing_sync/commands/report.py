@@ -9,7 +9,7 @@ from report.render import write_report
 
 @declare_command(needs_keys=False)
 def report(settings: Settings) -> int:
-    """Exit code 1 if nothing is published yet."""
+    """The exit code is 1 if nothing is published yet."""
     with in_use(prepare_home(settings.home, settings.lock_seconds)):
         path, _ = write_report(settings.home)
     print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")

@@ -215,7 +215,7 @@ def test_count_of_the_service_is_told_as_it_says(count: Any, expected: int | Non
 
 @pytest.mark.parametrize(
     ("count", "shortage"),
-    [("many", "its count is no number"), (1, ""), (0, ""), (2, "counts 2 entries and lists 1")],
+    [("many", "its count is not a number"), (1, ""), (0, ""), (2, "counts 2 entries and lists 1")],
 )
 def test_a_listing_that_contradicts_its_count_falls_short(count: Any, shortage: str) -> None:
     made = response(lists.GETAUDIENCES, {"audiences": {"count": count, "items": [{"id": 1}]}})

@@ -56,7 +56,7 @@ def test_after_a_long_silence_nothing_more_is_sent(bench: MakeBench, monkeypatch
     monkeypatch.setattr(retry, "SILENCE", -1.0)  # over with the first failure
     at = bench(DOWN, first_pause=0.002)
     for _ in range(2):
-        with pytest.raises(GivenUp, match="no whole response for 10 minutes") as given_up:
+        with pytest.raises(GivenUp, match="no complete response for 10 minutes") as given_up:
             at.client.fetch(LIST)
         assert not given_up.value.was_sent
     assert len(at.asked) == 1

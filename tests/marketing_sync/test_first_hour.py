@@ -179,7 +179,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
         f"chmod 600 {folder / '.env'}",
         "nothing was read since",
         "ended without being recorded",
-        "nothing yet; a whole `marketing-sync sync` publishes",
+        "nothing yet; `marketing-sync sync` publishes",
         "there is none: run `marketing-sync backup` to see why",
     ):
         assert any(said in line for line in wrong), (said, ran.out)
@@ -222,7 +222,7 @@ def test_doctor_goes_on_when_the_system_refuses_one_look(
     [
         ("[activations.vip\n", "cannot be read"),
         (None, "there is no activations.toml"),
-        ("", "names no activation"),
+        ("", "has no activation"),
     ],
 )
 def test_doctor_names_activations_that_no_night_can_push(

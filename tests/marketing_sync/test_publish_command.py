@@ -49,7 +49,7 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
     assert ran.err == (
         "marketing-sync: error: nothing was published: the models were never built: run `marketing-sync sync`\n"
     )
-    assert "a whole `marketing-sync sync` publishes" in command("status").out
+    assert "nothing yet; `marketing-sync sync` publishes" in command("status").out
 
 
 @pytest.mark.slow

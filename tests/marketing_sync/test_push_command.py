@@ -123,7 +123,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
     assert 'email ← "Email Address"' in planned
     assert 'list ← "Liste"' in planned
     assert "changes\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
-    assert "2 addresses are new to the warehouse: the service adds each" in planned
+    assert "2 addresses are not in the warehouse: the service adds each" in planned
     assert service.count == 0
 
 
@@ -189,7 +189,7 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
     assert command(*TAGS, sandbox=service).out.rstrip().endswith("nothing to send: 0 requests")
     again = command(*TAGS, "--apply", sandbox=service)
     assert again.code == 0, again.text
-    assert "nothing to send: everything is as it says, or was sent before; 0 requests sent" in again.out
+    assert "nothing to send: the service already has everything; 0 requests sent" in again.out
     assert service.count == 13
 
 

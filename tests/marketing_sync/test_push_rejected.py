@@ -223,6 +223,10 @@ def test_unknown_words_may_pass() -> None:
     assert len({each.name for each in REFUSALS}) == len(REFUSALS), "an alert tells them apart by name"
 
 
+def test_advice_about_a_single_call_mentions_no_push() -> None:
+    assert [each.name for each in REFUSALS if "push" in each.remedy_of_call] == []
+
+
 def test_retry_leaves_what_would_be_refused_again_and_says_what_to_do(
     refused: str, command: Command, service: Sandbox
 ) -> None:

@@ -605,7 +605,7 @@ def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None
 def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None:
     ran = command("report")
     assert ran.code == 1
-    assert "a whole `marketing-sync sync` publishes it" in ran.err
+    assert "run `marketing-sync sync` to publish it" in ran.err
 
 
 def named_columns(query: str) -> set[str]:

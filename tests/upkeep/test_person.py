@@ -119,8 +119,8 @@ def test_nobody_has_no_rows(command: Command, filled: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "no person is given"),
-        (["ann@example.com", "--contact-id", "5"], "no person is given"),
+        ([], "name one person"),
+        (["ann@example.com", "--contact-id", "5"], "name one person"),
         (["ann"], "not an e-mail address"),
         (["ann@example.com", "--account", "nowhere"], "no account is named"),
     ],

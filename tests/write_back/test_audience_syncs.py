@@ -72,8 +72,8 @@ def claimed(home: Path) -> int:
     ("text", "said"),
     [
         ("[activations.vip\n", "cannot be read"),
-        ("x = 1\n", "x is not known"),
-        ("", "names no activation"),
+        ("x = 1\n", "x is not a known table"),
+        ("", "has no activation"),
         ('[activations."a b"]\nquery = "select 1"\ntag = "x"', "letters, digits"),
         ('[activations.vip]\ntag = "x"', "query is missing"),
         ('[activations.vip]\nquery = "select 1"', "exactly one of tag and list"),

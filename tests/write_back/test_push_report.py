@@ -76,7 +76,7 @@ def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
     assert result_lines(result({}, {}))[-1] == "nothing to send: the input has no rows; 0 requests sent"
     assert (
         result_lines(result({State.SKIPPED: 1}, {}))[-1]
-        == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
+        == "nothing to send: the service already has everything; 0 requests sent"
     )
 
 
@@ -115,7 +115,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     assert "changes (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
     assert (
-        "  2 addresses are new to the warehouse: the service adds each, or updates it if it exists by now"
+        "  2 addresses are not in the warehouse: the service adds each one, or updates it if it exists"
         in discreet
     )
     assert 'email ← "E-Mail"' in "".join(discreet)

@@ -246,7 +246,7 @@ def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
         ) from None
     except (pa.ArrowException, OSError, ValueError):
         raise InputError(
-            f"{name} is not a whole Parquet file: export it again, or as CSV"
+            f"{name} is not a complete Parquet file: export it again, or as CSV"
         ) from None
 
 

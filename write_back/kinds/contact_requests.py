@@ -93,8 +93,8 @@ def _find_statuses(entry: Entry, list_id: int, here: Sequence[Found]) -> set[str
         return {one.status for one in here}
     if entry.params.get("status") is None:
         raise Refused(
-            f"the contact is no longer on list {list_id}: it was taken off, or has another address "
-            "by now"
+            f"the contact is no longer on list {list_id}: it was removed, or has another address "
+            "now"
         )
     known = entry.expected.known_statuses.get(list_id)
     if known is None:

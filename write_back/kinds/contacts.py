@@ -45,7 +45,7 @@ class Contacts(Kind):
     effect = EffectKind.JOINS
     planning = ContactsPlanning
     unknown_addresses = (
-        "new to the warehouse: the service adds each, or updates it if it exists by now"
+        "not in the warehouse: the service adds each one, or updates it if it exists"
     )
 
     def prepare_requests(

@@ -426,7 +426,7 @@ def sender_lock(
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise OutboxError(
-            f"{path} cannot be used ({error.strerror}): let this user write it, or move it away"
+            f"{path} cannot be used ({error.strerror}): make it writable, or move it away"
         ) from error
     try:
         deadline = time.monotonic() + wait_s

@@ -106,7 +106,7 @@ def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None
         ("email,Email,email\n1,2,3", "two columns are called “email”"),
         (b"\x00\x01\x02", "is not text"),
         (b"\xd0\xcf\x11\xe0 old", "save it as .xlsx"),
-        (b"PAR1 cut", "not a whole Parquet file"),
+        (b"PAR1 cut", "not a complete Parquet file"),
         (b"PK\x03\x04 cut", "cannot be read as an Excel workbook"),
         ('email,"note" ,tag\na@b.co,x,y', "row 1 cannot be read: a quotation mark"),
     ],
@@ -233,7 +233,7 @@ def test_a_missing_file_and_a_folder_are_said(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said):
             read_file(path)
     (tmp_path / "no.xlsx").write_text("email\na@b.co")
-    with pytest.raises(InputError, match=r"not a whole \.xlsx file"):
+    with pytest.raises(InputError, match=r"not a complete \.xlsx file"):
         read_file(tmp_path / "no.xlsx")
 
 

@@ -141,7 +141,7 @@ def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
             {"query_seconds": 1},
             "longer than 1 s",
         ),
-        ("select range as n from range(100000)", {"input_limit": 100_000}, "bytes; give it in parts"),
+        ("select range as n from range(100000)", {"input_limit": 100_000}, "bytes; split it"),
         ("select true as n, n as m from range(30000)", {"input_limit": 1_000_000}, "more than 40,000 cells"),
         (
             "select sum(n) as n from (select unnest(range(1000000000)) as n)",

@@ -386,7 +386,7 @@ def test_all_may_be_sent_whatever_is_known(plan: Planner) -> None:
         (row("a@example.com", "1,7"), "there is no list “7”"),
         (row("a@example.com", None), "the list is missing"),
         (row("a@example.com", ";"), "the list is missing"),
-        (row("a@example.com", status="pending"), "“pending” is no status"),
+        (row("a@example.com", status="pending"), "“pending” is not a status"),
         (row("a@example.com", city="x" * 5001), "column “city” is too long: 5,001 characters, at most 5,000"),
         (row("a@example.com", city="\x1b[0m"), "control character"),
         (row("a@example.com", city="Rom", VIP_since="2020"), "list “News” has no field “VIP_since”"),

@@ -129,7 +129,7 @@ def test_what_the_service_refused_is_refused_and_the_rest_of_the_row_goes_on(pla
         (row("a@example.com", " , "), "the tag is missing"),
         (row("a@example.com", "x" * 256), "a tag is too long"),
         (row("a@example.com", "a\nb"), "line break"),
-        (row("a@example.com", "a", "drop"), "“drop” is no action"),
+        (row("a@example.com", "a", "drop"), "“drop” is not an action"),
         (row(None, "a"), "neither an e-mail address nor a contact id"),
         (row(None, "a", contact_id="x1"), "the contact id has to be a whole number"),
         (row(None, "a", contact_id=77), "there is no contact 77 (contacts were read on 2026-03-02 09:00)"),

@@ -14,6 +14,7 @@ from home.folder import prepare_home
 from home.versions import VERSIONS
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
+from tests.ports import free_port
 from warehouse import schema
 from warehouse.archive.archive import Archive
 from warehouse.connection import open_database
@@ -22,15 +23,12 @@ from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_ve
 from write_back.outbox import store
 from write_back.outbox.outbox import open_outbox
 
-COMMANDS = (
-    ("status",),
-    ("sync",),
-    ("push", "tags", "--sql", "select 'a@example.org' as email, 'vip' as tag", "--apply"),
-    ("push", "status"),
-    ("ui", "--port", "3999"),
-    ("rebuild",),
-    ("publish",),
-)
+PUSH = ("push", "tags", "--sql", "select 'a@example.org' as email, 'vip' as tag", "--apply")
+
+
+def commands() -> tuple[tuple[str, ...], ...]:
+    ui = ("ui", "--port", str(free_port()))
+    return ("status",), ("sync",), PUSH, ("push", "status"), ui, ("rebuild",), ("publish",)
 
 
 @pytest.fixture
@@ -115,7 +113,7 @@ def test_a_newer_home_is_refused_and_left_alone(
 ) -> None:
     (made / "version").write_text(json.dumps(VERSIONS | {part: VERSIONS.get(part, 0) + 1}))
     before, asked = files(made), sandbox.count
-    for words in COMMANDS:
+    for words in commands():
         ran = command(*words, sandbox=sandbox)
         assert ran.code == 2, f"{words}: {ran.text}"
         assert "by a newer version of marketing-sync" in ran.err
@@ -131,7 +129,7 @@ def test_a_newer_file_in_a_home_that_does_not_say_so_is_refused(
     with open_database(made / "warehouse.duckdb") as connection:
         stamp_version(connection, SCHEMA_VERSION + 1)
     before = files(made)
-    for words in COMMANDS:
+    for words in commands():
         ran = command(*words, sandbox=sandbox)
         assert ran.code == 2, f"{words}: {ran.text}"
         assert f"has schema version {SCHEMA_VERSION + 1}" in ran.err, f"{words}: {ran.text}"
@@ -143,7 +141,7 @@ def test_a_newer_outbox_sends_nothing(command: Command, made: Path, sandbox: San
     connection.execute(f"pragma user_version = {store.VERSION + 1}")
     connection.close()
     asked = sandbox.count
-    ran = command(*COMMANDS[2], sandbox=sandbox)
+    ran = command(*PUSH, sandbox=sandbox)
     assert (ran.code, sandbox.count) == (2, asked), ran.text
     assert "newer version" in ran.err
 

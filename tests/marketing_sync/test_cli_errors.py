@@ -25,6 +25,7 @@ from tests.fixtures import Command, StartSandbox
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer
 from tests.pipelines.running import Ran, finish, start, start_cold
 from tests.pipelines.sandboxes import Sandbox
+from tests.ports import free_port
 
 PROGRAM = Path(sys.executable).name
 
@@ -280,7 +281,7 @@ def test_a_stream_of_another_encoding_is_written_in_utf8(monkeypatch: pytest.Mon
 
 def test_a_home_that_is_a_file_is_named(command: Command, home: Path, sandbox: Sandbox) -> None:
     home.write_text("")
-    for words in (["sync"], ["rebuild"], ["ui"]):
+    for words in (["sync"], ["rebuild"], ["ui", "--port", str(free_port())]):
         says(command(*words, sandbox=sandbox), 2, str(home), "MARKETING_HOME")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -32,11 +33,10 @@ def commands() -> tuple[tuple[str, ...], ...]:
 
 
 @pytest.fixture
-def made(home: Path) -> Path:
+def made(home: Path, empty_tables: Path) -> Path:
     """With a list, an empty outbox and archive."""
-    prepare_home(home)
+    shutil.copy(empty_tables, prepare_home(home))
     with open_database(home / "warehouse.duckdb") as connection:
-        ensure_schema(connection)
         connection.execute("insert into source.lists (account, list_id, name) values ('main', 1, 'Guests')")
     open_outbox(home).close()
     with Archive(home / "archive"):

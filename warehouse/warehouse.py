@@ -8,7 +8,7 @@ import datetime as dt
 import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from warehouse.loads.load import (
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import ParseRows, Staged, stage_responses
-from warehouse.schema import ensure_schema
+from warehouse.schema import ensure_schema, is_current
 from warehouse.sql import (
     Params,
     add_normal_form,
@@ -184,12 +184,18 @@ class Warehouse:
     @contextmanager
     def open_for_reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Keep the file open for several look-ups of this thread, so that each needs no opening."""
-        if not self._is_prepared:
-            with self.open_for_writing():
-                self._is_prepared = True
-        with self._connect(read_only=True) as connection:
-            add_normal_form(connection)
-            yield connection
+        with ExitStack() as stack:
+            if not self._is_prepared and self.path.exists():
+                # kept open, so that the file is opened once
+                first = stack.enter_context(self._connect(read_only=True))
+                self._is_prepared = is_current(first)
+            if not self._is_prepared:
+                stack.close()
+                with self.open_for_writing():
+                    self._is_prepared = True
+            with self._connect(read_only=True) as connection:
+                add_normal_form(connection)
+                yield connection
 
     @contextmanager
     def open_for_writing(

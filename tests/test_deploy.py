@@ -85,9 +85,7 @@ def locked(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["deploy/requirements.lock", "deploy/requirements-kubernetes.lock"])
 def test_what_the_image_installs_was_tested(name: str) -> None:
     image, tested = locked(name), locked("requirements-dev.lock")
-    assert {each: image[each] for each in image.keys() & tested} == {
-        each: tested[each] for each in image.keys() & tested
-    }
+    assert [package for package in image.keys() & tested if image[package] != tested[package]] == []
     builds = {"hatchling", "pathspec", "pluggy", "trove-classifiers"}  # the wheel, which is built before
     assert locked("requirements.lock").keys() - image.keys() <= builds
 
@@ -102,9 +100,8 @@ def test_parts_of_dagster_are_of_one_release() -> None:
 
 def test_the_image_is_not_roots_and_can_be_asked_for_its_health() -> None:
     instructions = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if re.match(r"[A-Z]+ ", line)]
-    last_stage = instructions[
-        max(number for number, (word, _) in enumerate(instructions) if word == "FROM") :
-    ]
+    begin = max(number for number, (word, _) in enumerate(instructions) if word == "FROM")
+    last_stage = instructions[begin:]
     assert {word for word, _ in last_stage} >= {"USER", "HEALTHCHECK", "STOPSIGNAL", "CMD", "WORKDIR"}
     assert [rest for word, rest in last_stage if word == "USER"] == ["10001:10001"]
     assert not [rest for word, rest in instructions if word == "ADD"]
@@ -114,11 +111,8 @@ def test_the_image_is_not_roots_and_can_be_asked_for_its_health() -> None:
 def test_the_image_gets_what_the_build_copies_and_nothing_else() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     let_in = {line.removeprefix("!") for line in ignored if line.startswith("!")}
-    copied = {
-        name
-        for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
-        for name in line.split()
-    }
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    copied = {name for line in lines for name in line.split()}
     assert "*" in ignored
     assert copied == let_in
     assert [name for name in copied if name != "dist/*.whl" and not (ROOT / name).exists()] == []
@@ -160,9 +154,8 @@ def test_ports_are_published_on_the_loopback_alone() -> None:
 
 def test_keys_and_homes_are_where_the_runs_are() -> None:
     assert [name for name, service in SERVICES.items() if "secrets" in service] == ["code"]
-    assert [name for name, service in SERVICES.items() if "homes:/data" in service.get("volumes", [])] == [
-        "code"
-    ]
+    homes = [name for name, service in SERVICES.items() if "homes:/data" in service.get("volumes", [])]
+    assert homes == ["code"]
 
 
 def test_only_what_calls_out_has_a_way_out() -> None:
@@ -185,31 +178,25 @@ def test_runs_are_monitored_and_retried_as_on_one_server() -> None:
     assert monitoring["startTimeoutSeconds"] == DAGSTER["run_monitoring"]["start_timeout_seconds"]
     assert VALUES["additionalInstanceConfig"]["run_retries"] == DAGSTER["run_retries"]
     assert VALUES["additionalInstanceConfig"]["local_artifact_storage"] == DAGSTER["local_artifact_storage"]
-    assert VALUES["dagsterDaemon"]["runRetries"] == {
-        "enabled": False
-    }  # else the chart writes the same key a second time
+    # else the chart writes the same key a second time
+    assert VALUES["dagsterDaemon"]["runRetries"] == {"enabled": False}
 
 
 def test_a_database_that_is_gone_is_noticed_as_on_one_server_and_reached_by_tls() -> None:
     server = DAGSTER["storage"]["postgres"]["postgres_db"]
     assert VALUES["postgresql"]["postgresqlParams"] == server["params"] | {"sslmode": "require"}
-    assert (
-        VALUES["dagsterDaemon"]["runMonitoring"]["maxRuntimeSeconds"]
-        == (DAGSTER["run_monitoring"]["max_runtime_seconds"])
-    )
+    longest = VALUES["dagsterDaemon"]["runMonitoring"]["maxRuntimeSeconds"]
+    assert longest == DAGSTER["run_monitoring"]["max_runtime_seconds"]
 
 
 def test_no_pod_runs_as_root_or_writes_into_its_image() -> None:
     parts = [VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE]
-    pods = [part["podSecurityContext"] for part in parts] + [
-        LAUNCHER["runK8sConfig"]["podSpecConfig"]["securityContext"]
-    ]
+    pods = [part["podSecurityContext"] for part in parts]
+    pods.append(LAUNCHER["runK8sConfig"]["podSpecConfig"]["securityContext"])
     assert all(pod["runAsNonRoot"] and pod["runAsUser"] == 10001 for pod in pods)
-    containers = [part["securityContext"] for part in parts] + [LAUNCHER["securityContext"]]
-    assert all(
-        container["readOnlyRootFilesystem"] and not container["allowPrivilegeEscalation"]
-        for container in containers
-    )
+    for container in [*(part["securityContext"] for part in parts), LAUNCHER["securityContext"]]:
+        assert container["readOnlyRootFilesystem"]
+        assert not container["allowPrivilegeEscalation"]
 
 
 def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
@@ -222,9 +209,8 @@ def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
 def tags(tmp_path: Path) -> dict[str, str]:
     """Of a run of shard `north`, with the settings of deploy/values.yaml."""
     given = {variable["name"]: variable["value"] for variable in CODE["env"]}
-    (tmp_path / "accounts.toml").write_text(
-        '[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n'
-    )
+    account = '[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n'
+    (tmp_path / "accounts.toml").write_text(account)
     return dict(shard_tags(load_settings(tmp_path, given), "north"))
 
 
@@ -238,29 +224,20 @@ def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tags: dict[str, str]
     assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
 
 
-def snake_case(config: dict[str, Any]) -> dict[str, Any]:
-    """As the chart hands them to Dagster: names of the first level."""
-    return {
-        re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in config.items()
-    }
-
-
 @pytest.fixture
 def run_job(tags: dict[str, str]) -> dict[str, Any]:
     """The Job of a scheduled run, as dagster-k8s makes it of launcher, code location and tags, in this order."""
     pytest.importorskip("dagster_k8s", reason="needs the packages of deploy/requirements-kubernetes.lock")
+    from dagster_k8s import job as dagster_job
     from dagster_k8s.container_context import K8sContainerContext
-    from dagster_k8s.job import (
-        DagsterK8sJobConfig,
-        construct_dagster_k8s_job,
-        get_user_defined_k8s_config,
-    )
     from kubernetes.client import ApiClient
 
-    launcher = {
-        "security_context": LAUNCHER["securityContext"],
-        "run_k8s_config": snake_case(LAUNCHER["runK8sConfig"]),
+    # as the chart hands them to Dagster: the names of the first level changed
+    of_launcher = {
+        re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value
+        for key, value in LAUNCHER["runK8sConfig"].items()
     }
+    launcher = {"security_context": LAUNCHER["securityContext"], "run_k8s_config": of_launcher}
     location = {
         "run_k8s_config": {"pod_spec_config": {"automount_service_account_token": True}},  # the chart's
         "volumes": CODE["volumes"],
@@ -270,14 +247,11 @@ def run_job(tags: dict[str, str]) -> dict[str, Any]:
     context = K8sContainerContext()
     for config in (launcher, location):
         context = context.merge(K8sContainerContext.create_from_config({"k8s": config}))
-    context = context.merge(K8sContainerContext(run_k8s_config=get_user_defined_k8s_config(tags)))
-    job = construct_dagster_k8s_job(
-        DagsterK8sJobConfig(job_image="image", dagster_home="/home"),
-        ["dagster"],
-        "run",
-        user_defined_k8s_config=context.run_k8s_config,
-        component="run_worker",
-    )
+    of_run = dagster_job.get_user_defined_k8s_config(tags)
+    context = context.merge(K8sContainerContext(run_k8s_config=of_run))
+    config = dagster_job.DagsterK8sJobConfig(job_image="image", dagster_home="/home")
+    how = {"user_defined_k8s_config": context.run_k8s_config, "component": "run_worker"}
+    job = dagster_job.construct_dagster_k8s_job(config, ["dagster"], "run", **how)
     return dict(ApiClient().sanitize_for_serialization(job))
 
 
@@ -285,9 +259,8 @@ def test_a_runs_pod_has_limits_a_deadline_and_no_token(run_job: dict[str, Any]) 
     monitoring = VALUES["dagsterDaemon"]["runMonitoring"]
     pod = run_job["spec"]["template"]
     [container] = pod["spec"]["containers"]
-    assert run_job["spec"]["activeDeadlineSeconds"] == (
-        monitoring["maxRuntimeSeconds"] + monitoring["startTimeoutSeconds"]
-    )
+    longest = monitoring["maxRuntimeSeconds"] + monitoring["startTimeoutSeconds"]
+    assert run_job["spec"]["activeDeadlineSeconds"] == longest
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert pod["metadata"]["annotations"] == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
     assert container["resources"]["limits"] == {"memory": "4Gi", "ephemeral-storage": "2Gi"}
@@ -306,12 +279,8 @@ def test_nothing_talks_to_a_run_and_a_proxy_alone_to_the_web_server() -> None:
     assert [port["port"] for rule in code["ingress"] for port in rule["ports"]] == [CODE["port"]]
     assert code["ingress"][0]["from"][0]["podSelector"] == servers["podSelector"]
     web = VALUES["dagsterWebserver"]["service"]["port"]
-    assert servers["ingress"] == [
-        {
-            "from": [{"podSelector": {"matchLabels": {"marketing-sync/proxy": "true"}}}],
-            "ports": [{"port": web}],
-        }
-    ]
+    proxy = [{"podSelector": {"matchLabels": {"marketing-sync/proxy": "true"}}}]
+    assert servers["ingress"] == [{"from": proxy, "ports": [{"port": web}]}]
     database = VALUES["postgresql"]["service"]["port"]
     for policy in (runs, code, servers):
         assert database in [port["port"] for rule in policy["egress"] for port in rule["ports"]]
@@ -320,9 +289,8 @@ def test_nothing_talks_to_a_run_and_a_proxy_alone_to_the_web_server() -> None:
 def test_every_container_on_a_cluster_has_limits() -> None:
     for part in (VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE):
         assert part["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
-        assert [volume["emptyDir"] for volume in part["volumes"] if "emptyDir" in volume] == [
-            {"sizeLimit": "1Gi"}
-        ]
+        empty = [volume["emptyDir"] for volume in part["volumes"] if "emptyDir" in volume]
+        assert empty == [{"sizeLimit": "1Gi"}]
 
 
 def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() -> None:
@@ -338,9 +306,8 @@ def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() ->
 @pytest.mark.parametrize("path", [*FILES, ROOT / "docs/deployment.md"], ids=lambda path: path.name)
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     known = VARIABLES.keys() | ALSO_READ
-    named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))) - {
-        "MARKETING_CODE_HOST"
-    }  # workspace.yaml's
+    named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8")))
+    named.discard("MARKETING_CODE_HOST")  # workspace.yaml's
     assert {name for name in named if name.removesuffix("_FILE") not in known} == set()
 
 
@@ -360,16 +327,10 @@ def test_the_tables_of_the_page_are_what_the_model_says() -> None:
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
     units = sorted(path for path in FILES if path.suffix in (".service", ".timer"))
     for unit in units:  # the program and its settings are not installed here
-        text = re.sub(
-            r"^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
+        text = re.sub(r"(?m)^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"))
         (tmp_path / unit.name).write_text(text, encoding="utf-8")
-    ran = subprocess.run(
-        ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert len(units) == 3
     assert (ran.returncode, [line for line in ran.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
 

@@ -43,13 +43,8 @@ from write_back.outbox.outbox import open_outbox
 
 Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")
-PUSH = (
-    "push",
-    "tags",
-    "--sql",
-    "select email, 'vip' as tag from source.contacts order by 1 limit 3",
-    "--apply",
-)
+TAGS = "select email, 'vip' as tag from source.contacts order by 1 limit 3"
+PUSH = ("push", "tags", "--sql", TAGS, "--apply")
 STATUS = ("status",)
 REBUILD = ("rebuild",)
 #: What brings a home back whose file only the backup has: into an empty home; pushes wait for the last one.
@@ -186,9 +181,8 @@ class Bench:
             contextlib.redirect_stderr(err),
         ):
             patch.chdir(self.folder)
-            patch.setattr(
-                logging.getLogger(), "handlers", []
-            )  # or the terminal's would write to the first command's
+            # or the terminal's would write to the first command's
+            patch.setattr(logging.getLogger(), "handlers", [])
             for name in [name for name in os.environ if name.startswith("MARKETING_")]:
                 patch.delenv(name)
             for name, value in settings.items():

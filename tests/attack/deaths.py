@@ -15,10 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import HTTPServer
 from pathlib import Path
 
-from tests.fixtures import NOW
+from tests.fixtures import NOW, Alerts
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import WHEN, Tables, differing, query, rows
 from tests.services.conftest import Redis
@@ -28,13 +28,7 @@ from tests.waiting import wait_until
 PROGRAMS = ("code", "daemon", "web", "host", "worker", "postgres", "redis")
 #: A stage, and the step whose beginning is its beginning, by shard: each has a first night that is killed, and
 #: the last one a push behind it.
-STAGES = {
-    "reading": "",
-    "loading": "",
-    "models": "models",
-    "publishing": "published",
-    "push": "send_push",
-}
+STAGES = {"reading": "", "loading": "", "models": "models", "publishing": "published", "push": "send_push"}
 SHARDS = {stage: "publishing" if stage == "push" else stage for stage in STAGES}
 CALM = "calm"
 TAGGED = 30
@@ -45,51 +39,18 @@ _WRONG_TOTALS = """
         from source.sentiment_mentions where reviewed_on between totals.from_on and totals.to_on
     )
 """
-_PUSH = {
-    "ops": {
-        "plan_tags": {
-            "config": {
-                "sql": f"select distinct contact_id, 'killed' as tag from source.contacts "
-                f"where _deleted_at is null order by contact_id limit {TAGGED}",
-                "dry_run": False,
-                "confirm": "send",
-            }
-        }
-    }
-}
-
-
-class Alerts:
-    """An address that remembers what it is told."""
-
-    def __init__(self) -> None:
-        told = self.told = list[str]()
-
-        class Page(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                told.append(str(body["text"]))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                """Nothing is printed."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+_TAGS = "select distinct contact_id, 'killed' as tag from source.contacts where _deleted_at is null"
+_CONFIG = {"sql": f"{_TAGS} order by contact_id limit {TAGGED}", "dry_run": False, "confirm": "send"}
+_PUSH = {"ops": {"plan_tags": {"config": _CONFIG}}}
 
 
 class Stand:
     """A deployment with a shard of one account for each night, and one in which nothing is killed."""
 
     def __init__(self, folder: Path, stack: ExitStack, seed: int) -> None:
-        self.alerts = Alerts()
-        stack.callback(self.alerts.close)
+        alerts = HTTPServer(("127.0.0.1", 0), Alerts)
+        threading.Thread(target=alerts.serve_forever, daemon=True).start()
+        stack.callback(alerts.shutdown)
         self.postgres: Postgres = stack.enter_context(own_postgres())
         self.redis = Redis(folder)
         self.redis.start()
@@ -105,17 +66,9 @@ class Stand:
             )
         (folder / "accounts.toml").write_text("\n".join(tables))
         keys = {f"{shard.upper()}_KEY": f"key-{shard}" for shard in self.services}
-        self.dagster = Deployment(
-            folder,
-            self.postgres.port,
-            "postgres",
-            variables=keys
-            | {
-                "MARKETING_BUDGET_URL": self.redis.url,
-                "MARKETING_ALERT_URL": self.alerts.url,
-                "MARKETING_SCHEDULE_CRON": "0 0 1 1 *",
-            },
-        )
+        settings = {"MARKETING_BUDGET_URL": self.redis.url, "MARKETING_SCHEDULE_CRON": "0 0 1 1 *"}
+        settings["MARKETING_ALERT_URL"] = f"http://127.0.0.1:{alerts.server_port}/"
+        self.dagster = Deployment(folder, self.postgres.port, "postgres", variables=keys | settings)
         stack.callback(self.dagster.stop)
 
     def begin(self, stage: str) -> str:
@@ -166,7 +119,7 @@ def stand(seed: int) -> Iterator[Stand]:
 def kill(stand: Stand, program: str, stage: str, truth: Tables) -> str:
     """A row of the table. Raises AssertionError when something is stuck, lost or doubled."""
     shard = SHARDS[stage]
-    told, began = len(stand.alerts.told), time.monotonic()
+    told, began = len(Alerts.bodies), time.monotonic()
     run = stand.begin(stage)
     struck = time.monotonic()
     stand.strike(program, shard)
@@ -183,7 +136,7 @@ def kill(stand: Stand, program: str, stage: str, truth: Tables) -> str:
     else:
         different = differing(tables(stand.dagster.homes / shard), truth)
         assert not different, f"{program}, {stage}: {sorted(different)}"
-    alerts = len(stand.alerts.told) - told
+    alerts = len(Alerts.bodies) - told
     cells = (program, stage, ", then ".join(of_kill).lower(), f"{ended - struck:.0f}", f"{alerts}")
     return f"| {' | '.join(cells)} | {struck - began:.0f} |"
 

@@ -26,8 +26,9 @@ from typing import Any
 from tests.attack import judging, lies
 from tests.attack.judging import Columns, Row, Verdict
 from tests.attack.places import CHANGING, DATABASES, LOOK, ROOT, WIRE, Place, Places
-from tests.attack.stage import Ended, Service, asked, copy, run, warm
+from tests.attack.stage import KEY, Ended, Service, asked, copy, run, warm
 from tests.attack.victims import VICTIMS, Victim, prepare
+from tests.pipelines.leftovers import contents
 from tests.ports import free_port
 
 CONTACTS = 20
@@ -102,19 +103,15 @@ class Attack:
         with self.service.running(once / "state") as sandbox:
             ended = run(once, sandbox.url, victim.action, Places())
             assert ended.code == 0, f"{victim.name}: {ended.text}"
-            seen = {
-                (kind, site): count
-                for kind, site, count in json.loads((once / "places.json").read_text())["seen"]
-            }
+            noted = json.loads((once / "places.json").read_text())["seen"]
+            seen = {(kind, site): count for kind, site, count in noted}
             answers, effects = sandbox.count, written(sandbox.control("written"))
         copy(home, twice)
         with self.service.running(twice / "state") as sandbox:
             for _ in range(2):
                 again = run(twice, sandbox.url, victim.action)
                 assert again.code == 0, f"{victim.name}: {again.text}"
-            assert written(sandbox.control("written")) == effects, (
-                f"{victim.name}: the command run twice does more than once"
-            )
+            assert written(sandbox.control("written")) == effects, f"{victim.name} twice does more"
 
         def look() -> Reference:
             files = [one / "home" / "warehouse.duckdb" for one in (once, twice)]
@@ -156,18 +153,13 @@ class Attack:
         if not victim.name.startswith("push"):
             now = judging.rows(folder / "home" / "warehouse.duckdb", reference.left_out)
             for table in (name for name in reference.before if name.startswith("source.")):
-                gone = (reference.before[table] & reference.after.get(table, Counter())) - now.get(
-                    table, Counter()
-                )
-                if gone:
+                kept = reference.before[table] & reference.after.get(table, Counter())
+                if gone := kept - now.get(table, Counter()):
                     verdict.wrong_deletions += gone.total()
-                    verdict.notes.append(
-                        f"{table}: {gone.total()} rows gone after the fault, e.g. {next(iter(gone))}"[:500]
-                    )
-        if (
-            victim.is_publishing
-            and judging.rows(published_of(folder), reference.left_out) not in reference.published
-        ):
+                    note = f"{table}: {gone.total()} rows gone after the fault, e.g. {next(iter(gone))}"
+                    verdict.notes.append(note[:500])
+        published = judging.rows(published_of(folder), reference.left_out)
+        if victim.is_publishing and published not in reference.published:
             verdict.notes.append("what is published is neither the old nor the new")
         return verdict
 
@@ -177,21 +169,21 @@ class Attack:
         """After the command was run again."""
         reference, home = self.reference(victim), folder / "home"
         judging.check_words(verdict, "run again", again, (0,))
-        after = judging.rows(home / "warehouse.duckdb", reference.left_out)
-        for table in sorted(after.keys() | reference.after.keys()):
-            verdict.compare(table, reference.after.get(table, Counter()), after.get(table, Counter()))
+
+        def compare_tables(path: Path, wanted: Tables, what: str = "") -> None:
+            found = judging.rows(path, reference.left_out)
+            for table in sorted(found.keys() | wanted.keys()):
+                rows = (wanted.get(table, Counter()), found.get(table, Counter()))
+                verdict.compare(f"{what}{table}", *rows)
+
+        compare_tables(home / "warehouse.duckdb", reference.after)
         verdict.compare("the account", reference.written, effects)
         if victim.is_publishing:
-            shown = judging.rows(published_of(folder), reference.left_out)
-            for table in sorted(shown.keys() | reference.published[1].keys()):
-                verdict.compare(
-                    f"published {table}",
-                    reference.published[1].get(table, Counter()),
-                    shown.get(table, Counter()),
-                )
+            compare_tables(published_of(folder), reference.published[1], "published ")
         if surplus := set(judging.names(home)) - reference.names:
             verdict.notes.append(f"left behind: {', '.join(sorted(surplus))}")
-        verdict.notes += [f"the key stands in {name}" for name in judging.holds_key(home)]
+        places = [place for place, content in contents(home) if KEY.encode() in content]
+        verdict.notes += [f"the key stands in {place}" for place in places]
         return verdict
 
     def _note(self, victim: Victim, case: Case, verdict: Verdict, *, is_met: bool, seconds: float) -> None:
@@ -246,47 +238,32 @@ def cases(reference: Reference, chance: random.Random) -> Iterator[Case]:
     """Each line and each lie once with each fault that fits it; then other calls from the same lines."""
     lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
     first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
-    once = [
-        *(Case(fault, Place(kind, site, at)) for kind, site, at, _ in first for fault in _fitting(kind)),
-        *(Case("torn", Place(kind, site, at)) for kind, site, at, _ in first if kind == "write"),
-        *(
-            Case("full", Place(kind, site, at))
-            for kind, site, at, _ in first
-            if kind in (*CHANGING, *DATABASES)
-        ),
-        *(
-            Case(lie, Place(LIE, LIE, 1 + chance.randrange(reference.answers)))
-            for lie in (*lies.BROKEN, *lies.SAID)
-            if reference.answers
-        ),
-    ]
+    once = [Case(fault, Place(*where)) for *where, _ in first for fault in _fitting(where[0])]
+    once += [Case("torn", Place(*where)) for *where, _ in first if where[0] == "write"]
+    once += [Case("full", Place(*where)) for *where, _ in first if where[0] in (*CHANGING, *DATABASES)]
+    every_lie = (*lies.BROKEN, *lies.SAID) if reference.answers else ()
+    once += [Case(lie, Place(LIE, LIE, 1 + chance.randrange(reference.answers))) for lie in every_lie]
     others = [
         Case(fault, Place(kind, site, each))
         for kind, site, at, count in first
-        for each in _others(at, count)
+        for each in range(1, count + 1)
         for fault in _fitting(kind)
+        if each != at
     ]
     more_lies = [
-        Case(lie, Place(LIE, LIE, number + 1))
-        for lie in (*lies.BROKEN, *lies.SAID)
-        for number in range(reference.answers)
+        Case(lie, Place(LIE, LIE, number + 1)) for lie in every_lie for number in range(reference.answers)
     ]
     done: set[Case] = set()
     for each in (once, others, more_lies):
         chance.shuffle(each)
-        each.sort(
-            key=lambda case: case.at.kind not in (*WIRE, LIE)
-        )  # what could send twice or delete wrongly comes first
+        # what could send twice or delete wrongly comes first
+        each.sort(key=lambda case: case.at.kind not in (*WIRE, LIE))
         yield from (case for case in each if case not in done)
         done |= set(each)
 
 
 def _fitting(kind: str) -> tuple[str, ...]:
     return ("error",) if kind == LOOK else ("kill", "error")
-
-
-def _others(at: int, count: int) -> Iterator[int]:
-    return (number for number in range(1, count + 1) if number != at)
 
 
 # -- the whole
@@ -303,15 +280,8 @@ def summary(attack: Attack) -> str:
     for (name, fault), tally in attack.tallies.items():
         calls, sites = _counted(attack, name, fault)
         failed = f"{len(tally.failed)} ({len({(each.kind, each.site) for each in tally.failed})})"
-        figures = (
-            tally.missed,
-            tally.lost,
-            tally.duplicated,
-            tally.wrong_deletions,
-            tally.hangs,
-            tally.hurt,
-            f"{tally.seconds:.0f}",
-        )
+        figures = (tally.missed, tally.lost, tally.duplicated, tally.wrong_deletions)
+        figures += (tally.hangs, tally.hurt, round(tally.seconds))
         lines.append(f"| {name} | {fault} | {calls} ({sites}) | {failed} | {' | '.join(map(str, figures))} |")
     return "\n".join([*lines, "", f"seed {attack.seed}"])
 
@@ -319,13 +289,13 @@ def summary(attack: Attack) -> str:
 def _counted(attack: Attack, name: str, fault: str) -> tuple[int, int]:
     reference = next(each for key, each in attack.counted.items() if key.partition(" ")[2] == name)
     if fault == "lie":
-        kinds = len(lies.BROKEN) + len(lies.SAID)
-        return reference.answers * kinds, kinds
-    wanted = {"torn": ("write",), "full": (*CHANGING, *DATABASES)}.get(fault)
+        count = len(lies.BROKEN) + len(lies.SAID)
+        return reference.answers * count, count
+    kinds = {"torn": ("write",), "full": (*CHANGING, *DATABASES)}
     found = [
         count
         for (kind, _), count in reference.seen.items()
-        if (kind in wanted if wanted is not None else fault in _fitting(kind))
+        if (kind in kinds[fault] if fault in kinds else fault in _fitting(kind))
     ]
     return sum(found), len(found)
 

@@ -43,24 +43,10 @@ QUESTIONS = 40
 TEN_YEARS = 10 * 365 * 86_400
 
 #: Module constants that are seconds, and one that is bytes a second.
-_SECONDS = (
-    *(
-        "retry.LONGEST_CALL_S",
-        "retry.FIRST_PAUSE",
-        "retry.LONGEST_PAUSE",
-        "transport.CONNECT_SECONDS",
-        "transport._LOOK_S",
-    ),
-    *(
-        "retry.LONGEST_OUTAGE",
-        "retry._PROBE_INTERVAL_S",
-        "retry.SILENCE",
-        "retry.FIRST_LOG_S",
-        "retry.LOG_INTERVAL_S",
-        "retry._IDLE_S",
-    ),
-    "pacing.LONGEST_HOLD",
-)
+_OF_RETRY = ("LONGEST_CALL_S", "FIRST_PAUSE", "LONGEST_PAUSE", "LONGEST_OUTAGE", "_PROBE_INTERVAL_S")
+_OF_RETRY += ("SILENCE", "FIRST_LOG_S", "LOG_INTERVAL_S", "_IDLE_S")
+_SECONDS = ("transport.CONNECT_SECONDS", "transport._LOOK_S", "pacing.LONGEST_HOLD")
+_SECONDS += tuple(f"retry.{name}" for name in _OF_RETRY)
 
 
 @contextlib.contextmanager
@@ -362,16 +348,8 @@ def meet(name: str, *, was_answered: bool, factor: float, folder: Path) -> Met:
     moments = [began, *sorted([*lines.at, *answered_at]), ended]
     longest = max(later - earlier for earlier, later in itertools.pairwise(moments))
     answered = sum(exchange.outcome.value == "ok" for exchange in recorded)
-    return Met(
-        name,
-        was_answered,
-        factor * (ended - began),
-        factor * longest,
-        answered,
-        len(recorded),
-        reasons,
-        lines.lines,
-    )
+    times = (factor * (ended - began), factor * longest)
+    return Met(name, was_answered, *times, answered, len(recorded), reasons, lines.lines)
 
 
 def judge(met: Met, slack: float) -> None:

@@ -97,14 +97,6 @@ def names(home: Path) -> Counter[str]:
     return Counter(_OWN.sub("#", name) for name in files if not name.endswith((".db-shm", ".db-wal")))
 
 
-def holds_key(home: Path) -> list[str]:
-    return [
-        str(path.relative_to(home))
-        for path in home.rglob("*")
-        if path.is_file() and KEY.encode() in path.read_bytes()
-    ]
-
-
 def check_words(verdict: Verdict, which: str, ended: Ended, allowed: tuple[int, ...]) -> None:
     """Exit code and what was said."""
     tail = ended.text[-700:]

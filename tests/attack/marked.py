@@ -12,20 +12,9 @@ from tests.depth import NAME
 
 def attack(minutes: float, seed: int) -> str:
     """AssertionError with what failed. Takes the time that it takes."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "2",
-        "--dist",
-        "loadfile",
-        "-m",
-        "attack or hypothesis or deep",
-        f"--hypothesis-seed={seed}",
-    ]
-    ran = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {NAME: "1"}, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile"]
+    command += ["-m", "attack or hypothesis or deep", f"--hypothesis-seed={seed}"]
+    env = os.environ | {NAME: "1"}
+    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-5_000:]
     return ran.stdout.strip().splitlines()[-1]

@@ -46,15 +46,8 @@ from tests.pipelines.running import finish
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 
 NIGHTS = 30
-FAULTS = {
-    "500-before": 0.02,
-    "502-html": 0.02,
-    "cut-json": 0.02,
-    "cut-body": 0.01,
-    "stall": 0.01,
-    "reset": 0.02,
-    "429": 0.02,
-}
+FAULTS = dict.fromkeys(("500-before", "502-html", "cut-json", "reset", "429"), 0.02)
+FAULTS |= {"cut-body": 0.01, "stall": 0.01}
 HOUR, DAY = 3600, 86_400
 #: What becomes of the machine's clock, in seconds: for a whole night, or from somewhere in its middle on.
 WRONG_ALL_NIGHT, MOVED_AT_NIGHT = (DAY, 10 * DAY, -DAY, HOUR), (DAY, -2 * HOUR)
@@ -84,12 +77,8 @@ class Plan:
 
     def __str__(self) -> str:
         clock = f"clock {self.ahead:+d} s" * bool(self.ahead) or f"moved {self.moved:+d} s" * bool(self.moved)
-        words = (
-            clock,
-            "" if self.has_date else "no Date",
-            f"{self.kills} kills" * bool(self.kills),
-            "left" * self.is_left,
-        )
+        words = (clock, "no Date" * (not self.has_date), f"{self.kills} kills" * bool(self.kills))
+        words += ("left" * self.is_left,)
         return f"night {self.number}: {', '.join(filter(None, words)) or 'faults only'}"
 
 
@@ -215,15 +204,11 @@ class Storm:
         if table in UNJUDGED:
             return
         if table in GATHERED:
-            pairs = [
-                ("more than the twin", stormy[""] - twin[""]),
-                ("less than the service", new[""] - stormy[""]),
-            ]
+            pairs = [("more than the twin", stormy[""] - twin[""])]
+            pairs += [("less than the service", new[""] - stormy[""])]
         elif stormy.keys() | twin.keys() <= {""}:
-            pairs = [
-                ("not as the twin", _apart(stormy, twin, "")),
-                ("not as the service", _apart(stormy, new, "")),
-            ]
+            pairs = [("not as the twin", _apart(stormy, twin, ""))]
+            pairs += [("not as the service", _apart(stormy, new, ""))]
         else:
             days = sorted((stormy.keys() | twin.keys()) - self.tally.unsure)
             pairs = [
@@ -250,13 +235,8 @@ class Storm:
 
     def _start(self) -> subprocess.Popen[str]:
         words = [sys.executable, "-m", "tests.attack.nights", str(self._home("stormy")), self.sandbox.url]
-        return subprocess.Popen(
-            words,
-            env=os.environ | self.environment(),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(words, env=os.environ | self.environment(), text=True, **pipes)
 
     def _home(self, name: str) -> Path:
         return self.folder / name
@@ -295,9 +275,8 @@ def read(home: Path) -> dict[str, dict[str, Rows]]:
             live = "_deleted_at is null" if "_deleted_at" in names else "true"
             day = "observed_on::varchar" if "observed_on" in names else "''"
             days: dict[str, Rows] = {} if "observed_on" in names else {"": Counter()}
-            for first, *row in connection.execute(
-                f"select {day}, {shown} from source.{table} where {live}"
-            ).fetchall():
+            sql = f"select {day}, {shown} from source.{table} where {live}"
+            for first, *row in connection.execute(sql).fetchall():
                 days.setdefault(first, Counter())[tuple(map(str, row))] += 1
             found[table] = days
     return found
@@ -319,9 +298,8 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
         made = Storm(folder, Sandbox(""), season, rng)
         made.set_clock(made.moment(0), 0)
         stack.enter_context(patch.dict(os.environ, made.environment()))
-        stack.enter_context(
-            patch.object(clock, "time", clock.time)
-        )  # put back afterwards what the next line replaces
+        # put back afterwards what the next line replaces
+        stack.enter_context(patch.object(clock, "time", clock.time))
         runpy.run_path(str(_SHIFTED / "sitecustomize.py"))
         now = int(made.moment(0).timestamp())
         options = Options(contacts=contacts, rate_limit=0, seed=seed, timezone=ACCOUNT_ZONE, now=now)

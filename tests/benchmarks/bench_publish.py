@@ -95,17 +95,11 @@ def others(home: Path, pythons: list[tuple[str, str]]) -> Iterator[list[list[str
 
 def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
     home.mkdir()
-    make(
-        home / "warehouse.duckdb",
-        "insert into source.lists by name select 'main' account, n list_id, 'load 0' as name, 'load 0' "
-        "reply_to from range(50) as t(n)",
-    )
+    lists = "select 'main' account, n list_id, 'load 0' as name, 'load 0' reply_to from range(50) as t(n)"
+    make(home / "warehouse.duckdb", f"insert into source.lists by name {lists}")
     publish_copy(home)
-    pythons = (
-        [(sys.executable, "anew")] * 3
-        + [(sys.executable, "keep")]
-        + ([(other_python, "anew")] if other_python else [])
-    )
+    pythons = [(sys.executable, "anew")] * 3 + [(sys.executable, "keep")]
+    pythons += [(other_python, "anew")] if other_python else []
     failed = 0
     began = time.monotonic()
     with others(home, pythons) as counted:
@@ -118,14 +112,10 @@ def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
     *readers, writer = counted
     errors = sum(int(reader[1]) if reader else 1 for reader in readers)
     print(f"swaps                {swaps} in {seconds:.0f} s, {failed} failed (goal 0)")
-    print(
-        f"reads                {sum(int(reader[0]) for reader in readers):,} by {len(readers)}, {errors} "
-        "errors (goal 0)"
-    )
-    print(
-        f"versions seen        {', '.join(f'{reader[2]} (DuckDB {reader[3]})' for reader in readers)}; the "
-        "fourth kept the file open"
-    )
+    reads = sum(int(reader[0]) for reader in readers)
+    versions = ", ".join(f"{reader[2]} (DuckDB {reader[3]})" for reader in readers)
+    print(f"reads                {reads:,} by {len(readers)}, {errors} errors (goal 0)")
+    print(f"versions seen        {versions}; the fourth kept the file open")
     print(f"loads meanwhile      {writer[0] if writer else 'failed'}")
     return not failed and not errors and bool(writer) and int(readers[3][2]) == 1
 
@@ -134,10 +124,8 @@ def measure_large(home: Path, contacts: int) -> bool:
     """A process of its own per way, so that each has its own peak."""
     home.mkdir()
     make(home / "warehouse.duckdb", *_large(contacts))
-    print(
-        f"warehouse            {(home / 'warehouse.duckdb').stat().st_size / 1e6:.0f} MB, {contacts:,} "
-        f"contacts, {5 * contacts:,} events"
-    )
+    size = (home / "warehouse.duckdb").stat().st_size / 1e6
+    print(f"warehouse            {size:.0f} MB, {contacts:,} contacts, {5 * contacts:,} events")
     return all([_one(home, way) for way in PersonalData])  # noqa: C419 - a miss does not spare the others
 
 
@@ -164,13 +152,12 @@ def _large(contacts: int) -> list[str]:
 
 def _one(home: Path, way: str) -> bool:
     command = [sys.executable, "-m", "tests.benchmarks.bench_publish", "--home", str(home), "--way", way]
-    seconds, processor, held, peak = map(
-        float, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    seconds, processor, held, peak = map(float, ran.stdout.split())
+    goals = (
+        f"processor {processor:.1f} s (goal 30), held {held:.2f} s (goal 2), peak {peak:.0f} MB (goal 1024)"
     )
-    print(
-        f"{way:20} {seconds:.1f} s, processor {processor:.1f} s (goal 30), held {held:.2f} s (goal 2), peak "
-        f"{peak:.0f} MB (goal 1024)"
-    )
+    print(f"{way:20} {seconds:.1f} s, {goals}")
     return processor < 30 and held < 2 and peak < 1024
 
 
@@ -186,9 +173,8 @@ def child(home: Path, way: str) -> None:
 
     warehouse.publish.copy_locked = timed
     began = time.monotonic()
-    publish_copy(
-        home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None)
-    )
+    key = Secret("a key for the benchmark") if way == "hash" else None
+    publish_copy(home, Masking(PersonalData(way), key))
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(time.monotonic() - began, used.ru_utime + used.ru_stime, sum(held), used.ru_maxrss / 1024)
 

@@ -60,18 +60,10 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
 #: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its
 #: place, and why.
 ONE_SIDED: dict[tuple[str, ...], set[str]] = {
-    ("sync",): {
-        "only",
-        "from",
-        "to",
-        "reads_only",
-        "dry_run",
-        "quiet",
-        "json",
-    },  # the UI's own ways: the selection of assets, the range of partitions
-    **{
-        ("push", str(kind)): {"apply", "dry_run", "confirm", "if_plan", "json"} for kind in KINDS.values()
-    },  # what --apply says in one word
+    # the UI's own ways: the selection of assets, the range of partitions
+    ("sync",): {"only", "from", "to", "reads_only", "dry_run", "quiet", "json"},
+    # what --apply says in one word
+    **{("push", str(kind)): {"apply", "dry_run", "confirm", "if_plan", "json"} for kind in KINDS.values()},
     ("push", "activations"): {"apply", "confirm", "if_plan"},
 }
 
@@ -158,9 +150,8 @@ def as_typed(option: Option, text: str) -> Any:
 
 
 def read(options: Iterable[Option], typed_: Sequence[str]) -> dict[str, Any]:
-    return (
-        TypedCommand("command", params=click_parameters(options)).make_context("command", list(typed_)).params
-    )
+    command = TypedCommand("command", params=click_parameters(options))
+    return command.make_context("command", list(typed_)).params
 
 
 def as_launched(option: Option, text: str) -> Any:
@@ -204,18 +195,12 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
     options = [option for option in PUSH_OPTIONS[kind].options if not option.in_command]
     samples: dict[str, Any] = {
         "from": Path("people.csv"),
-        "map": [("email", "E-Mail"), ("list", "a list")],
-        "ignore": ["x", "y z"],
-        "verify": "all",
-        "first": 3,
-        "keep": "last",
-        "reject_limit": 0.2,
-        "if_plan": ["0123abcd"],
         "sql": "select 'it''s'",
-        "account": "hill",
-        "encoding": "mac-roman",
         "sheet": "Regular customers",
     }
+    samples |= {"map": [("email", "E-Mail"), ("list", "a list")], "ignore": ["x", "y z"]}
+    samples |= {"verify": "all", "first": 3, "keep": "last", "reject_limit": 0.2}
+    samples |= {"if_plan": ["0123abcd"], "account": "hill", "encoding": "mac-roman"}
     chosen = {
         option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)]))
         for option in options
@@ -268,13 +253,10 @@ def test_what_the_launchpad_cannot_say_fails_the_run_in_a_sentence(settings: Set
 
 def launched(settings: Settings, reader: dict[str, Any]) -> dg.ExecuteInProcessResult:
     """The reads of the lists, as the UI starts them."""
-    config = {
-        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-        "resources": {"reader": {"config": reader}},
-    }
+    quiet = {"console": {"config": {"log_level": "CRITICAL"}}}
+    config = {"loggers": quiet, "resources": {"reader": {"config": reader}}}
     job = build_definitions(settings, has_models=False).resolve_job_def("nightly_sync")
     with dg.DagsterInstance.ephemeral() as instance:
         keys = [asset_key(table) for table in lists.tables]
-        return job.execute_in_process(
-            instance=instance, run_config=config, asset_selection=keys, raise_on_error=False
-        )
+        how = {"run_config": config, "asset_selection": keys, "raise_on_error": False}
+        return job.execute_in_process(instance=instance, **how)

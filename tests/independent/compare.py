@@ -52,23 +52,16 @@ class Difference:
         return bool(self.problems or self.missing or self.surplus or self.differing)
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.table}: {len(self.missing)} missing, {len(self.surplus)} surplus, "
-            f"{len(self.differing)} differing"
-        ]
+        counts = (len(self.missing), len(self.surplus), len(self.differing))
+        lines = ["{}: {} missing, {} surplus, {} differing".format(self.table, *counts)]
         lines += [f"    {problem}" for problem in self.problems]
-        lines += [f"    missing {_short(row)}" for row in self.missing[:3]] + [
-            f"    surplus {_short(row)}" for row in self.surplus[:3]
-        ]
+        lines += [f"    missing {_short(row)}" for row in self.missing[:3]]
+        lines += [f"    surplus {_short(row)}" for row in self.surplus[:3]]
         for wanted, actual, columns in self.differing[:3]:
-            pairs = ", ".join(
-                f"{name}: expected {_short(wanted.get(name))}, is {_short(actual.get(name))}"
-                for name in columns
-            )
-            lines.append(
-                "    differs "
-                f"{_short({name: wanted.get(name) for name in TABLES[self.table].natural_key})}: {pairs}"
-            )
+            key = {name: wanted.get(name) for name in TABLES[self.table].natural_key}
+            lines.append(f"    differs {_short(key)}:")
+            for name in columns:
+                lines.append(f"      {name}: {_short(actual.get(name))}, not {_short(wanted.get(name))}")
         return "\n".join(lines)
 
 
@@ -112,11 +105,8 @@ def _compare_table(connection: Any, spec: TableSpec, wanted: Expected, case: Cas
 
 
 def _column_types(connection: Any, name: str) -> dict[str, str]:
-    query = (
-        "select column_name, data_type from information_schema.columns where table_schema = "
-        "'source' and "
-        "table_name = ?"
-    )
+    where = "table_schema = 'source' and table_name = ?"
+    query = f"select column_name, data_type from information_schema.columns where {where}"
     return dict(connection.execute(query, [name]).fetchall())
 
 
@@ -130,9 +120,8 @@ def _read(connection: Any, spec: TableSpec, types: dict[str, str], case: Case) -
         f'epoch_us("{name}")' if types[name].startswith("TIMESTAMP") else f'"{name}"'
         for name in (*spec.columns, "extra")
     ]
-    rows = connection.execute(
-        f"select {', '.join(shown)} from source.{spec.name} {_current(types)}"
-    ).fetchall()
+    sql = f"select {', '.join(shown)} from source.{spec.name} {_current(types)}"
+    rows = connection.execute(sql).fetchall()
     return [_row(spec, dict(zip((*spec.columns, "extra"), row, strict=True)), case) for row in rows]
 
 
@@ -140,18 +129,15 @@ def _structure(connection: Any, spec: TableSpec, types: dict[str, str]) -> list[
     """Key columns unique and not null; every row belongs to the account."""
     where, problems = _current(types), []
     key = ", ".join(f'"{name}"' for name in ("account", *spec.key))
-    twice = connection.execute(
-        f"select {key}, count(*) from source.{spec.name} {where} group by all having count(*) > 1"
-    ).fetchall()
-    if twice:
+    sql = f"select {key}, count(*) from source.{spec.name} {where} group by all having count(*) > 1"
+    if twice := connection.execute(sql).fetchall():
         problems.append(f"{len(twice)} keys stand more than once, e.g. {_short(twice[0])}")
     nulls = " or ".join(f'"{name}" is null' for name in ("account", *spec.key))
     holes = connection.execute(f"select count(*) from source.{spec.name} where {nulls}").fetchone()[0]
     if holes:
         problems.append(f"{holes} rows have a null in their key")
-    others = connection.execute(
-        f"select count(*) from source.{spec.name} where account <> 'main'"
-    ).fetchone()[0]
+    sql = f"select count(*) from source.{spec.name} where account <> 'main'"
+    others = connection.execute(sql).fetchone()[0]
     return problems + ([f"{others} rows of another account"] if others else [])
 
 
@@ -179,16 +165,12 @@ def canonical(kind: str, value: Any, case: Case) -> Any:
     """One comparable, hashable value per meaning."""
     if isinstance(value, OneOf):
         return OneOf(tuple(canonical(kind, each, case) for each in value.values))
-    return None if value is None else _CANONICAL.get(kind, _same_value)(value, case)
+    return _CANONICAL[kind](value, case) if value is not None and kind in _CANONICAL else value
 
 
 def _moment(value: Any, case: Case) -> Any:
     seconds = value.timestamp() if isinstance(value, dt.datetime) else int(value) / 1e6
     return dt.datetime.fromtimestamp(round(seconds), dt.UTC)
-
-
-def _same_value(value: Any, case: Case) -> Any:
-    return value
 
 
 def _plain(value: Any) -> Any:
@@ -208,9 +190,8 @@ def _custom(value: Any, case: Case) -> Any:
     fields = _parsed(value)
     if not isinstance(fields, dict):
         return _plain(fields)
-    return _plain(
-        {name: item for name, item in fields.items() if name not in SURPRISE and item not in ("", None)}
-    )
+    own = {name: item for name, item in fields.items() if name not in SURPRISE and item not in ("", None)}
+    return _plain(own)
 
 
 _CANONICAL: dict[str, Callable[[Any, Case], Any]] = {
@@ -256,11 +237,8 @@ def _subtract(rows: list[Row], taken: list[Row]) -> list[Row]:
             counts[tuple(row.values())] -= 1
         else:
             left.append(row)
-    free = (
-        [dict(zip(left[0], values, strict=True)) for values, count in counts.items() for _ in range(count)]
-        if left
-        else []
-    )
+    names = list(left[0]) if left else []
+    free = [dict(zip(names, values, strict=True)) for values in counts.elements()] if left else []
     return [row for row in left if not _take(free, row)]
 
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from tests import warm
+from tests.pipelines.leftovers import contents
 from tests.waiting import HANGS_S
 
 from .compare import compare
@@ -70,7 +70,8 @@ def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = Fa
     found += _manners(service)
     if run.output.count(service.account.key):
         found.append("the key stands in the output")
-    found += [f"the key stands in {place}" for place in leaks(home, service.account.key)]
+    key = service.account.key.encode()
+    found += [f"the key stands in {place}" for place, content in contents(home) if key in content]
     return found
 
 
@@ -130,29 +131,3 @@ def _is_address(email: str) -> bool:
 
 def _shown(entry: Asked) -> str:
     return f"{entry.operation} {dict(entry.params)}"
-
-
-def leaks(home: Path, key: str) -> Iterator[str]:
-    """Where under `home` the key can be found: as bytes, or in the rows of DuckDB and Parquet files."""
-    for path in sorted(home.rglob("*")):
-        if path.is_file() and (key.encode() in path.read_bytes() or _in_rows(path, key)):
-            yield str(path.relative_to(home))
-
-
-def _in_rows(path: Path, key: str) -> bool:
-    if path.suffix == ".parquet":
-        return _holds(duckdb.connect(), f"read_parquet('{path}')", key)
-    if path.suffix != ".duckdb":
-        return False
-    with duckdb.connect(str(path), read_only=True) as connection:
-        tables = connection.execute(
-            "select table_schema, table_name from information_schema.tables"
-        ).fetchall()
-        return any(_holds(connection, f'"{schema}"."{name}"', key) for schema, name in tables)
-
-
-def _holds(connection: Any, relation: str, key: str) -> bool:
-    row = connection.execute(
-        f"select count(*) from {relation} as t where contains(t::varchar, ?)", [key]
-    ).fetchone()
-    return bool(row[0])

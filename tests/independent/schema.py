@@ -31,9 +31,8 @@ class TableSpec:
     key: tuple[str, ...]
     columns: dict[str, str]  # compared columns -> kind
     needs: tuple[str, ...]  # operations without which it stays empty
-    keeps_extra: bool = (
-        True  # one row is one entry of an answer, so what nobody announced is found in `extra`
-    )
+    #: One row is one entry of an answer, so what nobody announced is found in `extra`.
+    keeps_extra: bool = True
 
     @property
     def natural_key(self) -> tuple[str, ...]:

@@ -20,16 +20,8 @@ from .variants import Variants, bold, drawn, live_like
 
 pytestmark = [pytest.mark.slow]
 
-FAULTS = {
-    "500": 0.02,
-    "reset": 0.02,
-    "cut": 0.02,
-    "502-html": 0.02,
-    "200-html": 0.02,
-    "stall": 0.01,
-    "429": 0.02,
-    "empty": 0.01,
-}
+FAULTS = dict.fromkeys(("500", "reset", "cut", "502-html", "200-html", "429"), 0.02)
+FAULTS |= {"stall": 0.01, "empty": 0.01}
 UNRECORDED = "tests.pipelines.unrecorded"  # the first night is recorded in Dagster
 
 

@@ -20,13 +20,11 @@ class Variants:
     content_type: str = "application/json"
     page_cap: int | None = None  # the most rows of one page, whatever `limit` says
     ignore_page: bool = False
-    ignore_limit: bool = (
-        False  # pages have the service's default size (10 or 100); with ignore_page everything at once
-    )
+    #: Pages have the service's default size (10 or 100); with ignore_page everything at once.
+    ignore_limit: bool = False
     past_end: str = "empty"  # or "last": the last page again
-    shifting: bool = (
-        False  # a row is added in front between two pages: each page repeats the last row of the one before
-    )
+    #: A row is added in front between two pages: each page repeats the last row of the one before.
+    shifting: bool = False
     limit_per_group: bool = False  # the campaigns' `limit` and `page` count within each status group
     count: str = "page"  # "page", "total", "missing" (row 15), "wrong": far above what there is
     error_status: int = 200  # HTTP status of an error envelope (row 2)
@@ -34,9 +32,8 @@ class Variants:
     rate_place: str = "top"  # "top", "response", "header", "data", "none": where the rate-limit object stands
     rate_headers: bool = True
     rate_strings: bool = False
-    reported_limit: int | None = (
-        None  # what the rate-limit object says when it is not the limit that is kept (row 27)
-    )
+    #: What the rate-limit object says when it is not the limit that is kept (row 27).
+    reported_limit: int | None = None
     other_client: int = 0  # requests of each window that another client of the account uses up
     clock_skew: int = 0  # seconds that the service's clock, and so `reset`, is ahead of ours
     timeline_cut: int | None = None  # the most timeline entries served of one contact
@@ -64,16 +61,12 @@ class Variants:
         parts = (
             f"{each.name}={getattr(self, each.name)!r}"
             for each in fields(self)
-            if getattr(self, each.name) != _default(each.name)
+            if getattr(self, each.name) != getattr(_SPECIFIED, each.name)
         )
         return ", ".join(parts) or "as specified"
 
 
 _SPECIFIED = Variants()
-
-
-def _default(name: str) -> Any:
-    return getattr(_SPECIFIED, name)
 
 
 def live_like() -> Variants:

@@ -16,13 +16,8 @@ from marketing_api.operations import ALL, campaigns, contacts, reputation, socia
 
 
 def test_values_are_sent_in_their_wire_form_and_declared_order() -> None:
-    call = social.CALENDAR.bind(
-        page=2,
-        to="12/31/2026",
-        from_=dt.date(2026, 1, 31),
-        includeposted=True,
-        channels=["Facebook", "twitter"],
-    )
+    days = {"to": "12/31/2026", "from_": dt.date(2026, 1, 31)}
+    call = social.CALENDAR.bind(page=2, **days, includeposted=True, channels=["Facebook", "twitter"])
     assert list(call.params.items()) == [
         ("channels", "facebook,twitter"),
         ("from", "2026-01-31"),
@@ -61,6 +56,10 @@ def test_none_means_not_given() -> None:
     assert reputation.DIRECT.bind(filter=None).params == {}
 
 
+NOTE, GOAL = {"id": 1, "datetime": "2026-01-31"}, {"domainid": 1, "name": "x", "type": "url"}
+DAYS = {"from_": "2026-01-01", "to": "2026-01-02"}
+
+
 @pytest.mark.parametrize(
     ("operation", "values", "parameter", "hint"),
     [
@@ -72,28 +71,13 @@ def test_none_means_not_given() -> None:
         (contacts.GETCOUPON, {"email": "nobody"}, "email", "an e-mail address is needed"),
         (contacts.EDITCONTACT, {"id": 1, "fields": "London"}, "fields", "takes a map"),
         (contacts.EDITCONTACT, {"id": 1, "fields": {"7": "\ud83d"}}, "fields", "half a character"),
-        (
-            contacts.ADDACTIVITY,
-            {"id": 1, "description": "wav\udc4b", "datetime": "2026-01-31"},
-            "description",
-            "half a character",
-        ),
+        (contacts.ADDACTIVITY, {**NOTE, "description": "wav\udc4b"}, "description", "half a character"),
         (reputation.STATS, {"from_": "31.01.2026", "to": "2026-01-31"}, "from", "a date is needed"),
         (reputation.STATS, {"from_": "2026-01-01"}, "to", "to is required"),
         (campaigns.GETCAMPAIGN, {"id": 1}, "type", "one of standard, automated"),
         (ALL["account/getsubaccountautologin"], {"id": 1, "expire": 3601}, "expire", "at most 3600"),
-        (
-            ALL["goal/add"],
-            {"domainid": 1, "name": "x", "type": "url", "destination_url": "corner"},
-            "destination_url",
-            "a link is needed",
-        ),
-        (
-            social.CALENDAR,
-            {"from_": "2026-01-01", "to": "2026-01-02", "includeposted": "maybe"},
-            "includeposted",
-            "true or false",
-        ),
+        (ALL["goal/add"], {**GOAL, "destination_url": "corner"}, "destination_url", "a link is needed"),
+        (social.CALENDAR, {**DAYS, "includeposted": "maybe"}, "includeposted", "true or false"),
     ],
 )
 def test_a_wrong_call_names_the_parameter_and_what_is_allowed(
@@ -109,37 +93,20 @@ def test_permissions_are_required_without_a_group() -> None:
     with pytest.raises(InvalidCall, match="one of permissions, group"):
         ALL["user/add"].bind(**person)
     assert ALL["user/add"].bind(**person, group=4).params["group"] == "4"
-    assert (
-        ALL["user/add"].bind(**person, permissions=["notes", "heatmap"]).params["permissions"]
-        == "notes,heatmap"
-    )
+    call = ALL["user/add"].bind(**person, permissions=["notes", "heatmap"])
+    assert call.params["permissions"] == "notes,heatmap"
 
 
 def test_flags_are_sent_as_0_and_1() -> None:
-    texts = dict.fromkeys(
-        (
-            "name",
-            "email_subject",
-            "reply_to",
-            "fromemail",
-            "from_name",
-            "notify",
-            "notify_email",
-            "success_email",
-            "success_message",
-        ),
-        "x",
-    )
-    call = ALL["emailmarketing/addlist"].bind(
-        **texts, error_message="x", doubleOptin=True, communications="0"
-    )
+    add = ALL["emailmarketing/addlist"]
+    texts = {parameter.name: "x" for parameter in add.parameters if parameter.required}
+    call = add.bind(**texts | {"doubleOptin": True, "communications": "0"})
     assert (call.params["doubleOptin"], call.params["communications"]) == ("1", "0")
 
 
 def test_channel_ids_are_not_restricted() -> None:
-    call = ALL["socialmedia/addpost"].bind(
-        message="Hello", channel="instagram", channelid=["17841400000000000", "urn:li:7"]
-    )
+    ids = ["17841400000000000", "urn:li:7"]
+    call = ALL["socialmedia/addpost"].bind(message="Hello", channel="instagram", channelid=ids)
     assert call.params["channelid"] == "17841400000000000,urn:li:7"
 
 
@@ -166,13 +133,8 @@ NAMES = [
     "nonsense",
     "fields[1]",
 ]
-VALUES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=8)
-    | st.sampled_from(["all", "2026-01-31", "a@example.com", "1,2"])
-)
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+VALUES |= st.sampled_from(["all", "2026-01-31", "a@example.com", "1,2"])
 
 
 @given(

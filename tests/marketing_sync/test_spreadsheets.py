@@ -41,10 +41,8 @@ def person(number: int) -> str:
 def table(*titles: str | None, **values: Any) -> list[tuple[Any, ...]]:
     """Five people; `values` by title, the same for all unless it is a list."""
     columns = {"email": list(map(person, range(1, 6))), "list": NEWS, "city": "Rome"} | values
-    columns = {
-        title: column if isinstance(column, list) else [column] * 5 for title, column in columns.items()
-    }
-    return [titles, *zip(*(columns.get(title or "", [None] * 5) for title in titles), strict=True)]
+    cells = [columns.get(title or "") for title in titles]
+    return [titles, *zip(*(some if isinstance(some, list) else [some] * 5 for some in cells), strict=True)]
 
 
 def renamed(people: list[tuple[Any, ...]], *titles: str) -> list[tuple[Any, ...]]:
@@ -148,9 +146,8 @@ def test_a_few_rows_are_sent_then_the_others_and_each_has_one_outcome(
     assert (result.rows["skipped"], result.rows.get("rejected", 0)) == (len(few), len(case.rejected))
 
     rejected = command("push", "status", "--rejected", sandbox=service)
-    assert [row[1] for row in records(rejected.out)[1:]] == [
-        f"{case.name}, {place}" for place in case.rejected
-    ]
+    places = [f"{case.name}, {place}" for place in case.rejected]
+    assert [row[1] for row in records(rejected.out)[1:]] == places
     people = {each["email"]: each["values"] for each in service.control("written")["contacts"].values()}
     assert len(people) == result.row_count - len(case.rejected)
     field, value = case.seen

@@ -87,13 +87,8 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
         return [planted(item, plant, place, key) for item in value]
     if isinstance(value, dict):
         made = {name: planted(item, plant, f"{place}.{name}", name) for name, item in value.items()}
-        is_entry = any(isinstance(item, str) for item in value.values()) and key not in (
-            "details",
-            "fields",
-            "clicks",
-            "stats",
-            "utm",
-        )
+        is_map = key in ("details", "fields", "clicks", "stats", "utm")
+        is_entry = any(isinstance(item, str) for item in value.values()) and not is_map
         if not is_entry or {"key", "items", "timeline"} & value.keys():
             return made
         made["unknown_field"] = plant.words(f"{place}.unknown_field")
@@ -116,10 +111,8 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
     if key in _NAMED and isinstance(value, str):
         return f"{value} for {plant.spelled(place)}, then"
     if key in _TEXTS and isinstance(value, str):
-        return (
-            f"Look: {plant.link('https://corner.example/x', place)} or <a "
-            f'href="{plant.link("https://corner.example/y", place)}">here</a>'
-        )
+        one, other = (plant.link(f"https://corner.example/{page}", place) for page in "xy")
+        return f'Look: {one} or <a href="{other}">here</a>'
     return value
 
 
@@ -128,38 +121,19 @@ def _timeline(plant: Planter) -> dict[str, Any]:
     data = planted(SAMPLES["emailmarketing/getcontacttimeline"][0], plant, "timeline")
     plant.places.pop(TOKEN.findall(data.pop("email"))[0])  # it is in no column
     entries = data["timeline"]["data"]
-    ours = [
-        ("subject", "Spring"),
-        ("open-date", "11/05/2014 08:00"),
-        ("click-date", "11/05/2014 08:10"),
-        ("links-clicked", "2"),
-    ]
+    ours = [("subject", "Spring"), ("open-date", "11/05/2014 08:00")]
+    ours += [("click-date", "11/05/2014 08:10"), ("links-clicked", "2")]
     entries.append(_event("email-campaign-sent", None, ours))
-    entries.append(
-        _event(
-            "email-campaign-sent",
-            None,
-            [("subject", plant.words("timeline, a subject")), ("send-date", "11/05/2014 08:00")],
-            None,
-        )
-    )
-    entries.append(
-        _event(
-            "sms-campaign-sent",
-            plant.words("timeline, text message"),
-            [("message", plant.words("timeline, its text"))],
-        )
-    )
+    named = [("subject", plant.words("timeline, a subject")), ("send-date", "11/05/2014 08:00")]
+    entries.append(_event("email-campaign-sent", None, named, None))
+    snippet = plant.words("timeline, text message")
+    message = ("message", plant.words("timeline, its text"))
+    entries.append(_event("sms-campaign-sent", snippet, [message]))
     for key in _DETAILS:
         entries.append(_event("mail-sent", None, [(key, plant.words(f"timeline, detail {key}"))]))
-        data["automated"]["data"].append(
-            {
-                "name": "Welcome",
-                "type": "email",
-                "timestamp": 1415200000,
-                "details": [{"key": key, "value": plant.words(f"automation, {key}")}],
-            }
-        )
+        details = [{"key": key, "value": plant.words(f"automation, {key}")}]
+        run = {"name": "Welcome", "type": "email", "timestamp": 1415200000, "details": details}
+        data["automated"]["data"].append(run)
     data["utm"]["data"].append({"link": "https://corner.example/menu", "timestamp": 1415178600})
     return data | {"id": 1001}
 
@@ -171,12 +145,8 @@ def _event(
     key: str, snippet: str | None, details: list[tuple[str, str]], timestamp: int | None = 1415178000
 ) -> dict[str, Any]:
     listed = [{"key": name, "label": name, "value": value} for name, value in details]
-    return {
-        "key": key,
-        "snippet": snippet,
-        "timestamp": None if timestamp is None else timestamp + next(_numbers),
-        "details": listed,
-    }
+    at = None if timestamp is None else timestamp + next(_numbers)
+    return {"key": key, "snippet": snippet, "timestamp": at, "details": listed}
 
 
 #: Listings whose rows the answer about a single one replaces, which has the same fields.
@@ -189,19 +159,13 @@ def fill(folder: Path) -> Planter:
     for name, (sample, params) in SAMPLES.items():
         data = _timeline(plant) if name == "emailmarketing/getcontacttimeline" else copy.deepcopy(sample)
         if name == "emailmarketing/campaigns":
-            data["campaigns"]["items"]["Automation"] = planted(
-                data["campaigns"]["items"]["Automation"], plant, name
-            )
+            groups = data["campaigns"]["items"]
+            groups["Automation"] = planted(groups["Automation"], plant, name)
         elif name not in (*_REPLACED, "emailmarketing/getcontacttimeline"):
             data = planted(data, plant, name)
         if name == "emailmarketing/getcontacts":
-            data["contacts"]["items"].append(
-                {
-                    "id": "not a number",
-                    "email": plant.mail("a rejected contact"),
-                    "status": plant.name("its status"),
-                }
-            )
+            rejected = {"id": "not a number", "email": plant.mail("a rejected contact")}
+            data["contacts"]["items"].append(rejected | {"status": plant.name("its status")})
         asked = dict(params)
         if name == "reputation/direct":
             asked = {"filter": "date", "from_": "2013-05-01", "to": "2013-05-31"}
@@ -226,34 +190,15 @@ def _sync(plant: Planter) -> Iterator[tuple[str, dict[str, Any]]]:
     at = START + dt.timedelta(days=1)
     main = {"account": "main", "request_id": 999_999}
     params = json.dumps({"email": plant.mail("requests.params")})
-    yield (
-        "requests",
-        main
-        | {
-            "operation": "app/me",
-            "requested_at": at,
-            "error": plant.words("requests.error"),
-            "params": params,
-        },
-    )
-    yield (
-        "runs",
-        {"run_id": "r", "job": "nightly_sync", "started_at": at, "message": plant.words("runs.message")},
-    )
-    yield (
-        "loads",
-        {
-            "load_id": "l",
-            "account": "main",
-            "error": plant.words("loads.error"),
-            "scope": json.dumps({"email": plant.mail("loads.scope")}),
-        },
-    )
+    asked = {"operation": "app/me", "requested_at": at, "error": plant.words("requests.error")}
+    yield "requests", main | asked | {"params": params}
+    run = {"run_id": "r", "job": "nightly_sync", "started_at": at}
+    yield "runs", run | {"message": plant.words("runs.message")}
+    load = {"load_id": "l", "account": "main", "error": plant.words("loads.error")}
+    yield "loads", load | {"scope": json.dumps({"email": plant.mail("loads.scope")})}
     raw = json.dumps({"n": plant.words("rejected_records.raw")})
-    yield (
-        "rejected_records",
-        main | {"table_name": "contacts", "scope": f"email={plant.mail('a scope')}", "raw": raw},
-    )
+    scope = f"email={plant.mail('a scope')}"
+    yield "rejected_records", main | {"table_name": "contacts", "scope": scope, "raw": raw}
     yield "contact_coverage", {"account": "main", "contact_id": 77}
     yield "writebacks", {"account": "main", "outbox_begun_at": at, "push_id": 1, "item_id": 1, "kind": "contacts", "state": "rejected",
                          "email": plant.mail("writebacks.email"), "message": plant.words("writebacks.message"),

@@ -76,25 +76,16 @@ class Deployment:
         settings = (ROOT / "deploy" / "dagster.yaml").read_text(encoding="utf-8")
         settings = settings.replace("poll_interval_seconds: 30", "poll_interval_seconds: 5")
         settings = settings.replace("max_concurrent_runs: 10", f"max_concurrent_runs: {at_once}")
-        (own / "dagster.yaml").write_text(
-            settings.replace("/data/dagster", str(folder / "artifacts")), encoding="utf-8"
-        )
+        settings = settings.replace("/data/dagster", str(folder / "artifacts"))
+        (own / "dagster.yaml").write_text(settings, encoding="utf-8")
         code, self.web = free_port(), free_port()
         workspace = folder / "workspace.yaml"
-        workspace.write_text(
-            f"load_from: [{{grpc_server: {{host: 127.0.0.1, port: {code}, location_name: {LOCATION}}}}}]\n",
-            encoding="utf-8",
-        )
-        live = {
-            "PYTHONPATH": str(ROOT),
-            "DAGSTER_HOME": str(own),
-            "DAGSTER_POSTGRES_HOST": "127.0.0.1",
-            "DAGSTER_POSTGRES_PORT": str(port),
-            "DAGSTER_POSTGRES_USER": "postgres",
-            "DAGSTER_POSTGRES_PASSWORD": "trusted",
-            "DAGSTER_POSTGRES_DB": database,
-            "MARKETING_HOME": str(self.homes),
-        }
+        server = f"{{host: 127.0.0.1, port: {code}, location_name: {LOCATION}}}"
+        workspace.write_text(f"load_from: [{{grpc_server: {server}}}]\n", encoding="utf-8")
+        postgres = {"HOST": "127.0.0.1", "PORT": str(port), "USER": "postgres", "DB": database}
+        postgres["PASSWORD"] = "trusted"
+        live = {f"DAGSTER_POSTGRES_{name}": value for name, value in postgres.items()}
+        live |= {"PYTHONPATH": str(ROOT), "DAGSTER_HOME": str(own), "MARKETING_HOME": str(self.homes)}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
         self.environment = kept | live | dict(variables)
         module = ("--module-name", "marketing_sync.definitions", "--working-directory", str(ROOT))
@@ -133,26 +124,16 @@ class Deployment:
             self.kill(name)
 
     def ask(self, query: str, **variables: object) -> Any:
-        reply = requests.post(
-            f"http://127.0.0.1:{self.web}/graphql",
-            json={"query": query, "variables": variables},
-            timeout=HANGS_S,
-        )
+        asked = {"query": query, "variables": variables}
+        reply = requests.post(f"http://127.0.0.1:{self.web}/graphql", json=asked, timeout=HANGS_S)
         return reply.json()["data"]
 
     def launch(self, job: str, shard: str, config: Mapping[str, object] = {}, **tags: str) -> str:
         """The run's id; waits for the web server and the code."""
-        selector = {
-            "repositoryLocationName": LOCATION,
-            "repositoryName": "__repository__",
-            "jobName": job,
-        }
+        selector = {"repositoryLocationName": LOCATION, "repositoryName": "__repository__", "jobName": job}
         tagged = {SHARD: shard, DAYS: "all that are due"} | tags
-        parameters = {
-            "selector": selector,
-            "runConfigData": config,
-            "executionMetadata": {"tags": [{"key": key, "value": tagged[key]} for key in tagged]},
-        }
+        metadata = {"tags": [{"key": key, "value": tagged[key]} for key in tagged]}
+        parameters = {"selector": selector, "runConfigData": config, "executionMetadata": metadata}
         mutation = (
             "mutation ($parameters: ExecutionParams!) {launchRun(executionParams: $parameters) "
             "{__typename ... on LaunchRunSuccess {run {runId}} ... on PythonError {message}}}"
@@ -180,15 +161,9 @@ class Deployment:
 
     def statuses(self, shard: str) -> dict[str, str]:
         """The shard's runs, oldest first, without those whose launch was reported as failed."""
-        return dict(
-            self.select(
-                "select run_id, status from runs join run_tags using (run_id) where key = %s and value = %s "
-                "and not (status = 'NOT_STARTED' and run_body not like %s) order by runs.id",
-                SHARD,
-                shard,
-                "%dagster/parent_run_id%",
-            )
-        )
+        sql = "select run_id, status from runs join run_tags using (run_id) where key = %s and value = %s "
+        sql += "and not (status = 'NOT_STARTED' and run_body not like %s) order by runs.id"
+        return dict(self.select(sql, SHARD, shard, "%dagster/parent_run_id%"))
 
     def tags(self, run_id: str) -> dict[str, str]:
         return dict(self.select("select key, value from run_tags where run_id = %s", run_id))

@@ -187,10 +187,8 @@ def test_without_redis_the_processes_of_a_machine_share_a_quarter(
     redis_server.start()
     wait_until(lambda: limiters[0].rate > 30)
     where = f"Redis at 127.0.0.1:{redis_server.port}"
-    assert [record.message.partition(",")[0].partition(" is back")[0] for record in caplog.records] == [
-        where,
-        where,
-    ]
+    said = [record.message.partition(",")[0].partition(" is back")[0] for record in caplog.records]
+    assert said == [where, where]
 
 
 def test_a_redis_that_does_not_respond_costs_one_time_out(redis_server: Redis, path: Path) -> None:

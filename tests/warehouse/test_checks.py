@@ -44,14 +44,8 @@ def test_scopes_that_are_not_complete_are_named(home: Home) -> None:
 
 def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     def reviews(first: int, last: int, minutes: float, is_complete: bool) -> None:
-        answer = home.answer(
-            reputation.DIRECT,
-            {"reviews": {"items": []}},
-            minutes,
-            filter="date",
-            from_="2026-03-01",
-            to="2026-03-09",
-        )
+        days = {"from_": "2026-03-01", "to": "2026-03-09"}
+        answer = home.answer(reputation.DIRECT, {"reviews": {"items": []}}, minutes, filter="date", **days)
         scope = {"from_on": f"2026-03-0{first}", "to_on": f"2026-03-0{last}"}
         home.load([answer], tables.DIRECT_REVIEWS, scope=scope, is_complete=is_complete)
 
@@ -66,19 +60,8 @@ def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
 @pytest.mark.parametrize("table", tables.TABLES.values(), ids=tables.TABLES)
 def test_columns_that_name_or_reach_people_are_declared_as_personal(table: tables.Table) -> None:
     """A column added later is not forgotten: these words in its name mean people."""
-    words = (
-        "email",
-        "phone",
-        "full_name",
-        "contact_name",
-        "username",
-        "screen_name",
-        "inquiry",
-        "notes",
-        "reply_to",
-        "custom_fields",
-        "extra",
-    )
+    words = ("email", "phone", "full_name", "contact_name", "username", "screen_name")
+    words += ("inquiry", "notes", "reply_to", "custom_fields", "extra")
     texts = {"email_subject", "confirmation_email", "success_email"}  # of the business, sent to everybody
     named = {column.name for column in table.columns if any(word in column.name for word in words)} - texts
     assert named <= {column.name for column in table.columns if column.is_personal}
@@ -86,12 +69,8 @@ def test_columns_that_name_or_reach_people_are_declared_as_personal(table: table
 
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     warehouse = home.warehouse
-    assert (
-        warehouse.list_ids("main")
-        == warehouse.domain_ids("main")
-        == warehouse.vanished_list_ids("main")
-        == []
-    )
+    for ids in (warehouse.list_ids, warehouse.domain_ids, warehouse.vanished_list_ids):
+        assert ids("main") == []
     candidates = (
         warehouse.timeline_candidates("main", START),
         warehouse.coupon_candidates("main"),
@@ -102,14 +81,8 @@ def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
 
 
 def test_lists_that_exist_and_contacts_of_those_that_do_not(home: Home) -> None:
-    home.load(
-        [
-            home.answer(
-                lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A"}, {"id": 9, "name": "B"}]}}
-            )
-        ],
-        tables.LISTS,
-    )
+    items = [{"id": 12, "name": "A"}, {"id": 9, "name": "B"}]
+    home.load([home.answer(lists.GETLISTS, {"lists": {"items": items}})], tables.LISTS)
     home.load([page(home, 1), page(home, 1, list_id=77)], tables.CONTACTS)
     assert home.warehouse.list_ids("main") == [9, 12]
     assert home.warehouse.vanished_list_ids("main") == [77]

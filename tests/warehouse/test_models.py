@@ -20,6 +20,7 @@ import pytest
 from docs.models import QUIET
 from tests import warm
 from tests.depth import DEEP
+from tests.pipelines.tables import differing
 from tests.simulators.model_data import a_night_later
 from tests.waiting import HANGS_S
 from tests.warehouse.selected import selected
@@ -77,90 +78,64 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
     query(path, "update staging.int_messages set automation = 'kept'")
     a_night_later(path)
     assert not build_models(path, select=selected("+contact_campaign")).failure_summary
-    written = query(
-        path,
-        "select distinct contact_id from staging.int_messages where automation is distinct from 'kept' order by 1",
+    contacts, newest = (
+        "select distinct contact_id from",
+        "(select max(_changed_at) from source.timeline_events)",
     )
-    changed = (
-        "select distinct contact_id from source.timeline_events where _changed_at = (select "
-        "max(_changed_at) from source.timeline_events)"
-    )
-    assert written == query(path, f"{changed} order by 1") != []
+    messages = f"{contacts} staging.int_messages where automation is distinct from 'kept' order by 1"
+    changed = f"{contacts} source.timeline_events where _changed_at = {newest} order by 1"
+    assert query(path, messages) == query(path, changed) != []
 
 
 def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
     began = query(path, "select min(valid_from), count(*) from history.contacts")
-    report = build_models(
-        path, ModelSettings(attribution_hours=24), select=["int_accounts", "history_contacts"]
-    )
+    other = ModelSettings(attribution_hours=24)
+    report = build_models(path, other, select=["int_accounts", "history_contacts"])
     assert report.is_full
     assert query(path, "select min(valid_from), count(*) from history.contacts") == began
     assert not build_models(path, select=["int_accounts"]).is_full
 
 
 def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -> None:
-    query(
-        path,
-        "update source.campaigns set subject = 'Told later', _changed_at = _changed_at + interval 1 day "
-        "where campaign_id = 7",
+    later = "subject = 'Told later', _changed_at = _changed_at + interval 1 day"
+    query(path, f"update source.campaigns set {later} where campaign_id = 7")
+    copy = (
+        "* replace (7777 as campaign_id, 'Subject 7' as subject) from source.campaigns where campaign_id = 8"
     )
-    query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as "
-        "subject) from source.campaigns "
-                "where campaign_id = 8")  # fmt: skip
+    query(path, f"insert into source.campaigns by name select {copy}")
     assert not build_models(path, select=selected("+contact_campaign")).failure_summary
-    found = query(
-        path,
-        "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all",
-    )
-    assert len(found) == 1, (
-        "the subject that a campaign once had still counts, and one campaign stands for each moment"
-    )
+    sql = "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all"
+    # the subject that a campaign once had still counts, and one campaign stands for each moment
+    assert len(query(path, sql)) == 1
 
 
 def _copies_of_campaigns(path: Path, created_at: str) -> None:
     """Every campaign once more under the same subject, with its links; ids above 10,000."""
     anew = "campaign_id + 10000 as campaign_id"
-    query(
-        path,
-        f"insert into source.campaigns by name select * replace ({anew}, {created_at} as created_at) from "
-        "source.campaigns",
-    )
-    query(
-        path,
-        f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links",
-    )
+    for table, values in (("campaigns", f"{anew}, {created_at} as created_at"), ("campaign_links", anew)):
+        query(path, f"insert into source.{table} by name select * replace ({values}) from source.{table}")
 
 
 @pytest.mark.slow
 def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
     """To the newer one of its subject, once the older is known to have been sent before that was created."""
     a_night_later(path)
-    clicks = (
-        "select contact_id, touched_at, campaign_id from marts.attribution where last_credit = 1 and "
-        "touched_at > "
-        "timestamptz '2026-11-20 15:00+00'"
-    )
+    clicks = "select contact_id, touched_at, campaign_id from marts.attribution where last_credit = 1"
+    clicks += " and touched_at > timestamptz '2026-11-20 15:00+00'"
+    matched = "select contact_id, clicked_at, campaign_id from marts.contact_campaign"
     for wanted in (239, 10239):
         assert not build_models(path, select=selected("+attribution")).failure_summary
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
-        assert (
-            query(
-                path,
-                f"{clicks} except select contact_id, clicked_at, campaign_id from marts.contact_campaign",
-            )
-            == []
-        )
+        assert query(path, f"{clicks} except {matched}") == []
         if wanted == 239:
             _copies_of_campaigns(path, "timestamptz '2026-11-20 12:00+00'")
 
 
 def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path: Path) -> None:
     """Also when the second one becomes known after the message was matched."""
-    counts = (
-        "select count(campaign_id), count(*) filter (where is_ambiguous), count(*) from "
-        "marts.contact_campaign where kind = 'standard'"
-    )
+    counts = "select count(campaign_id), count(*) filter (where is_ambiguous), count(*)"
+    counts += " from marts.contact_campaign where kind = 'standard'"
     ((matched, _, every),) = query(path, counts)
     assert matched > 0.9 * every
     _copies_of_campaigns(path, "created_at + interval 1 minute")
@@ -183,20 +158,14 @@ def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(p
 
 def versions(path: Path) -> list[tuple[Any, ...]]:
     """Of list 1: its versions by age."""
-    return query(
-        path,
-        "select name, valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
-        "history.lists "
-        "where account = 'main' and list_id = 1 order by valid_from",
-    )
+    columns = "name, valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by"
+    where = "account = 'main' and list_id = 1 order by valid_from"
+    return query(path, f"select {columns} from history.lists where {where}")
 
 
 def change(path: Path, day: str, what: str) -> None:
-    query(
-        path,
-        f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' "
-        "and list_id = 1",
-    )
+    changes = f"{what}, _changed_at = '{day} 02:00+00'"
+    query(path, f"update source.lists set {changes} where account = 'main' and list_id = 1")
     assert not build_models(path, select=["history_lists"]).failure_summary
 
 
@@ -226,16 +195,13 @@ def test_history_of_an_earlier_version_gains_the_new_columns(path: Path) -> None
 
 
 def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
-    query(path, "insert into source.lists by name select * replace (99 as list_id, timestamptz '2026-11-25 "
-        "02:00+00' as _deleted_at) "
-                "from source.lists where account = 'main' and list_id = 1")  # fmt: skip
+    gone = "99 as list_id, timestamptz '2026-11-25 02:00+00' as _deleted_at"
+    copy = f"* replace ({gone}) from source.lists where account = 'main' and list_id = 1"
+    query(path, f"insert into source.lists by name select {copy}")
+    columns = "valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by"
     for _ in range(2):
         assert not build_models(path, select=["history_lists"]).failure_summary
-        found = query(
-            path,
-            "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
-            "history.lists where list_id = 99",
-        )
+        found = query(path, f"select {columns} from history.lists where list_id = 99")
         assert found == [("2026-11-19", "2026-11-25", False, "deleted")]
 
 
@@ -245,10 +211,8 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
 def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(path: Path) -> None:
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
     report = build_models(path, select=["history_lists"])
-    assert (
-        "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows"
-        in report.failure_summary
-    )
+    said = "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows"
+    assert said in report.failure_summary
 
 
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
@@ -262,11 +226,8 @@ def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> No
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:
-    told = mask_error(
-        duckdb.ConversionException(
-            "Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"
-        )
-    )
+    said = "Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"
+    told = mask_error(duckdb.ConversionException(said))
     assert told == "Conversion Error: Could not convert string ••• to INT32 in •••"
 
 
@@ -310,15 +271,11 @@ def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> No
 
 def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> None:
     """By COMMENTs, as persisted from the descriptions."""
-    missing = query(
-        first_night,
-        "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() "
-        "where database_name = current_database() and schema_name in ('history', 'marts') and "
-        "coalesce(comment, '') = ''"
-        "union all select schema_name || '.' || table_name from duckdb_tables() "
-        "where schema_name in ('history', 'marts') and coalesce(comment, '') = ''",
-    )
-    assert missing == []
+    name, where = "schema_name || '.' || table_name", "schema_name in ('history', 'marts')"
+    where += " and database_name = current_database() and coalesce(comment, '') = ''"
+    columns = f"select {name} || '.' || column_name from duckdb_columns() where {where}"
+    tables_too = f"select {name} from duckdb_tables() where {where}"
+    assert query(first_night, f"{columns} union all {tables_too}") == []
 
 
 @pytest.mark.slow
@@ -337,9 +294,7 @@ def test_dbt_itself_builds_the_same(path: Path) -> None:
     assert not build_models(path).failure_summary
     assert len(_dbt(other, "build")) > 180
     ours, theirs = tables(path), tables(other)
-    assert {
-        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
-    } <= _BY_THE_CLOCK
+    assert differing(ours, theirs) <= _BY_THE_CLOCK
     for comments in ("duckdb_tables", "duckdb_views", "duckdb_columns"):
         names = "columns('^(schema|table|view|column)_name$|^data_type$|^comment$')"
         sql = f"select {names} from {comments}() where database_name = current_database() order by all"
@@ -351,13 +306,8 @@ def _dbt(path: Path, *words: str) -> list[Any]:
     from dbt.cli.main import dbtRunner
 
     project = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
-    folders = (
-        *project,
-        "--target-path",
-        str(path.with_name("dbt")),
-        "--log-path",
-        str(path.with_name("dbt")),
-    )
+    folder = str(path.with_name("dbt"))
+    folders = (*project, "--target-path", folder, "--log-path", folder)
     with warnings.catch_warnings(action="ignore"), pytest.MonkeyPatch.context() as patched:
         patched.setenv("MARKETING_HOME", str(path.parent))
         results: Any = dbtRunner().invoke([*words, *QUIET, *folders]).result
@@ -399,29 +349,23 @@ def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path
 def _changes(path: Path, random: Random, night: int) -> Iterator[str]:
     """What loads may do to a few tables, at random: rows change, go, come back, and are found again."""
     moment = f"timestamptz '2026-11-20 02:00+00' + interval {night} day"
-    tables_of = (
-        "select table_name from duckdb_columns() where schema_name = 'source' and column_name = "
-        "'{}' order by 1"
-    )
-    changing, leaving = (
-        [name for (name,) in query(path, tables_of.format(column))]
-        for column in ("_changed_at", "_deleted_at")
-    )
+
+    def tables_with(column: str) -> list[str]:
+        where = f"schema_name = 'source' and column_name = '{column}'"
+        found = query(path, f"select table_name from duckdb_columns() where {where} order by 1")
+        return [name for (name,) in found]
+
+    changing, leaving = tables_with("_changed_at"), tables_with("_deleted_at")
     for table in random.sample(changing, 3):
         yield f"update source.{table} set _changed_at = {moment} where rowid % {random.choice((2, 90))} = 0"
     for table in random.sample(leaving, 2):
         going = f"case when _deleted_at is null then {moment} end"
-        yield (
-            f"update source.{table} set _deleted_at = {going}, _changed_at = {moment} where rowid % "
-            f"{random.choice((5, 90))} = 1"
-        )
+        changes, share = f"_deleted_at = {going}, _changed_at = {moment}", random.choice((5, 90))
+        yield f"update source.{table} set {changes} where rowid % {share} = 1"
     if random.random() < 0.5:
         yield f"update sync.coverage set as_of = as_of + interval {random.randint(1, 30)} hour"
-        yield (
-            "update sync.contact_coverage set timeline_asked_at = timeline_asked_at + interval "
-            "1 day where "
-            "rowid % 7 = 0"
-        )
+        later = "timeline_asked_at = timeline_asked_at + interval 1 day"
+        yield f"update sync.contact_coverage set {later} where rowid % 7 = 0"
 
 
 @pytest.mark.slow
@@ -430,11 +374,8 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
     query(path, "delete from marts.coupon_funnel")
     query(path, "drop view staging.stg_goals")
     query(path, "update marts.campaign_performance set subject = 'Mine'")
-    built = {
-        outcome.node.relation
-        for outcome in build_models(path).with_status(Status.OK)
-        if not outcome.node.is_test
-    }
+    made = build_models(path).with_status(Status.OK)
+    built = {outcome.node.relation for outcome in made if not outcome.node.is_test}
     assert {"marts.coupon_funnel", "staging.stg_goals", "marts.campaign_performance"} <= built
     after = tables(path)
     assert {name for name in before if before[name] != after[name]} <= _BY_THE_CLOCK
@@ -442,10 +383,8 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
 
 @pytest.mark.slow
 def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
-    query(
-        path,
-        "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)",
-    )
+    first_sent = "(select min(contact_id) from marts.contact_campaign)"
+    query(path, f"delete from source.contacts where contact_id = {first_sent}")
     first, second = build_models(path), build_models(path)
     assert first.warnings == second.warnings != []
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")

@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from marketing_api.exchange import Response
 from marketing_api.operations import campaigns, contacts, goals, lists, reputation, social
 from tests.conftest import Once
 from tests.warehouse.answering import Home
@@ -27,72 +29,37 @@ def fill(home: Home, nights: int) -> None:
         minutes = night * 24 * 60
         ids = range(night, 6 - night)
         items = [{"id": id_, "name": f"L{id_ * night}", "fields": {"1": "City"}, "odd": night} for id_ in ids]
-        home.load(
-            [home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)],
-            tables.LISTS,
-            tables.LIST_FIELDS,
-        )
+        listing = home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)
+        home.load([listing], tables.LISTS, tables.LIST_FIELDS)
+        people: list[Any] = [{"id": id_, "email": f"c{id_}@x.com", "status": str(night)} for id_ in ids]
+        people.append({"id": "?", "n": night})
         for list_id in (1, 2):
-            people = [{"id": id_, "email": f"c{id_}@x.com", "status": str(night)} for id_ in ids] + [
-                {"id": "?", "n": night}
-            ]
-            page = home.answer(
-                contacts.GETCONTACTS, {"contacts": {"items": people}}, minutes + 1, listid=list_id
-            )
+            data = {"contacts": {"items": people}}
+            page = home.answer(contacts.GETCONTACTS, data, minutes + 1, listid=list_id)
             home.load([page], tables.CONTACTS, shrink_limit=0.5)
-        load(
-            home,
-            *(
-                timeline(home, id_, *(event(n, str(night)) for n in ids), total=9, minutes=minutes + 2)
-                for id_ in ids
-            ),
-        )
+        events = [event(number, str(night)) for number in ids]
+        load(home, *(timeline(home, id_, *events, total=9, minutes=minutes + 2) for id_ in ids))
         coupon = home.answer(contacts.GETCOUPON, {"coupons": [{"id": night}]}, minutes + 3, email="c3@x.com")
         home.load([coupon], tables.COUPONS)
         reviews = [{"id": id_, "date": f"03/0{id_ + 1}/2026", "rating": str(night)} for id_ in ids]
         scope = {"from_on": "2026-03-02", "to_on": f"2026-03-0{6 - night}"}
-        answer = home.answer(
-            reputation.DIRECT,
-            {"reviews": {"items": reviews}},
-            minutes + 4,
-            filter="date",
-            from_="2026-03-02",
-            to="2026-03-06",
-        )
+        days = {"from_": "2026-03-02", "to": "2026-03-06"}
+        data = {"reviews": {"items": reviews}}
+        answer = home.answer(reputation.DIRECT, data, minutes + 4, filter="date", **days)
         home.load([answer], tables.DIRECT_REVIEWS, scope=scope)
-        stats = home.answer(
-            campaigns.STATS,
-            {"campaign": {"stats": {"open": f"{night} (1%)"}, "clicks": []}},
-            minutes,
-            id=1,
-            type="standard",
-        )
+        data = {"campaign": {"stats": {"open": f"{night} (1%)"}, "clicks": []}}
+        stats = home.answer(campaigns.STATS, data, minutes, id=1, type="standard")
         home.load([stats], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
-        listing = home.answer(
-            goals.LISTS, {"goals": {"items": [{"id": id_, "name": "G"} for id_ in ids]}}, minutes
-        )
-        home.load(
-            [listing, home.answer(goals.SHOW, {"goal": {"id": 3, "type": str(night)}}, minutes, id=3)],
-            tables.GOALS,
-            shrink_limit=0.5,
-        )
-        channel = {
-            "network": "Facebook",
-            "type": "pages",
-            "id": "1",
-            "name": "P",
-            "date": "03/02/2026 10:00 AM",
-        }
-        posts = {
-            "2026-03-02": {str(id_): {"id": id_, "message": f"m{night}", "channel": channel} for id_ in ids}
-        }
-        calendar = home.answer(
-            social.CALENDAR, {"calendar": {"items": posts}}, minutes, from_="2026-03-02", to="2026-03-06"
-        )
-        home.load([calendar], tables.SOCIAL_POSTS, scope=scope)
-        post = home.answer(
-            social.GETPOST, {"item": {"id": night, "title": "T"}}, minutes, id=night, channel="facebook"
-        )
+        data = {"goals": {"items": [{"id": id_, "name": "G"} for id_ in ids]}}
+        detail = home.answer(goals.SHOW, {"goal": {"id": 3, "type": str(night)}}, minutes, id=3)
+        home.load([home.answer(goals.LISTS, data, minutes), detail], tables.GOALS, shrink_limit=0.5)
+        channel = {"network": "Facebook", "type": "pages", "id": "1", "name": "P"}
+        channel["date"] = "03/02/2026 10:00 AM"
+        posts = {str(id_): {"id": id_, "message": f"m{night}", "channel": channel} for id_ in ids}
+        data = {"calendar": {"items": {"2026-03-02": posts}}}
+        home.load([home.answer(social.CALENDAR, data, minutes, **days)], tables.SOCIAL_POSTS, scope=scope)
+        data = {"item": {"id": night, "title": "T"}}
+        post = home.answer(social.GETPOST, data, minutes, id=night, channel="facebook")
         home.load([post], tables.SOCIAL_POST_DETAILS)
     home.warehouse.finish_assets([("main", "contacts")])
 
@@ -142,11 +109,8 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     assert full_home.contents() == before
     assert (report.loads, report.failed) == (len(list(full_home.archive.ledger.list_loads())), 0)
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
-    assert {name for name, found in before.items() if found} > {
-        "source.contacts",
-        "source.timeline_events",
-        "sync.rejected_records",
-    }
+    filled = {name for name, found in before.items() if found}
+    assert filled > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
 
 
 @pytest.mark.slow
@@ -158,17 +122,12 @@ def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
 
 
 def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None:
-    home.load(
-        [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})],
-        tables.AUDIENCES,
-    )
+    listing = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})
+    home.load([listing], tables.AUDIENCES)
     with home.warehouse.open_for_writing() as connection:
         fetch_rows(connection, "insert into sync.runs by name select 'r1' as run_id, 'nightly_sync' as job")
-        fetch_rows(
-            connection,
-            "create table history.audiences as select *, now() as seen_at, {'a': 1} as more from "
-            "source.audiences",
-        )
+        more = "select *, now() as seen_at, {'a': 1} as more from source.audiences"
+        fetch_rows(connection, f"create table history.audiences as {more}")
         fetch_rows(connection, "comment on table history.audiences is 'It''s history.'")
         fetch_rows(connection, "comment on column history.audiences.name is 'Name then.'")
         fetch_rows(connection, "create view marts.b as from source.audiences")
@@ -179,12 +138,9 @@ def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None
         assert fetch_rows(connection, "from history.audiences") == history
         assert fetch_rows(connection, "select run_id, job from sync.runs") == [("r1", "nightly_sync")]
         assert fetch_rows(connection, "select name from marts.a") == [("A",)]
-        assert fetch_rows(
-            connection, "select comment from duckdb_tables() where schema_name = 'history'"
-        ) == [("It's history.",)]
-        assert ("Name then.",) in fetch_rows(
-            connection, "select comment from duckdb_columns() where schema_name = 'history'"
-        )
+        sql = "select comment from duckdb_{}() where schema_name = 'history'"
+        assert fetch_rows(connection, sql.format("tables")) == [("It's history.",)]
+        assert ("Name then.",) in fetch_rows(connection, sql.format("columns"))
 
 
 @pytest.mark.slow
@@ -269,25 +225,21 @@ def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(
 def test_a_load_with_a_damaged_answer_is_missing_whole_and_nothing_counts_as_gone(
     home: Home,
 ) -> None:
-    home.load(
-        [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})],
-        tables.AUDIENCES,
-    )
+    items = [{"id": number, "name": "A"} for number in (1, 2)]
+    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": items}})], tables.AUDIENCES)
     home.archive.seal_requests()
-    answers = [
-        home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1)
-        for n in (3, 4)
-    ]
+
+    def page(number: int, email: str, minutes: float = 0) -> Response:
+        data = {"contacts": {"items": [{"id": number, "email": email}]}}
+        return home.answer(contacts.GETCONTACTS, data, minutes, listid=1)
+
+    answers = [page(number, "a@x.com") for number in (3, 4)]
     home.load(answers[:1], tables.CONTACTS)
     home.archive.seal_requests()
-    later = home.answer(
-        contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1
-    )
-    home.load([*answers, later], tables.CONTACTS)
+    home.load([*answers, page(5, "b@x.com", 9)], tables.CONTACTS)
     home.archive.seal_requests()
-    newest = max(
-        (home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns
-    )
+    files = (home.path / "archive" / "requests").glob("*/*.parquet")
+    newest = max(files, key=lambda path: path.stat().st_mtime_ns)
     newest.write_bytes(b"garbage")
     home.close()
     again = Home(home.path)
@@ -314,14 +266,10 @@ def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
 
 def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
     items = [{"id": number, "date": "03/02/2026"} for number in range(20)]
-    for minutes, reviews_ in enumerate(
-        ({"count": 20, "items": items}, {"count": 20, "items": None}, {"count": 20, "items": items[:12]})
-    ):
-        home.load(
-            [home.answer(reputation.DIRECT, {"reviews": reviews_}, minutes)],
-            tables.DIRECT_REVIEWS,
-            scope={"from_on": "2026-03-01", "to_on": "2026-03-31"},
-        )
+    scope = {"from_on": "2026-03-01", "to_on": "2026-03-31"}
+    for minutes, some in enumerate((items, None, items[:12])):
+        answer = home.answer(reputation.DIRECT, {"reviews": {"count": 20, "items": some}}, minutes)
+        home.load([answer], tables.DIRECT_REVIEWS, scope=scope)
     with home.warehouse.open_for_writing() as connection:  # what the version before made of it
         fetch_rows(connection, "delete from source.direct_reviews where review_id > 4")
     rebuild_warehouse(home.path, archive=home.archive)

@@ -39,15 +39,11 @@ CONTACTS: list[tuple[int, int, str, int, dict[str, Any] | None]] = [
     (302, 3, "fay@example.com", 1, None),
     (303, 3, "fay@example.com", 2, None),
 ]
+_CALLED_AT = dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC)
 #: (contact, when, snippet, details)
 EVENTS = [
-    (101, dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC), "Called about the offer", []),
-    (
-        102,
-        dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC),
-        "Activity",
-        [{"key": "message", "value": "Met &amp; talked"}],
-    ),
+    (101, _CALLED_AT, "Called about the offer", []),
+    (102, _CALLED_AT, "Activity", [{"key": "message", "value": "Met &amp; talked"}]),
 ]
 
 
@@ -56,59 +52,39 @@ def make_warehouse(
 ) -> Path:
     """The account `main` as above, in Berlin's time."""
     words = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
-    people = [
-        {
-            "account": "main",
-            "contact_id": contact_id,
-            "list_id": list_id,
-            "email": email,
-            "email_normalized": normal_form(email),
-            "status_code": code,
-            "status": words[code],
-            "custom_fields": None if fields is None else json.dumps(fields),
-        }
-        for contact_id, list_id, email, code, fields in contacts
-    ]
-    gone = {
-        **people[0],
-        "contact_id": 999,
-        "email": "gone@example.com",
-        "email_normalized": "gone@example.com",
-        "_deleted_at": READ_AT,
-    }
-    left = {**gone, "contact_id": 998, "status_code": 2, "status": "unsubscribed"}
-    left |= {"email": "left@example.com", "email_normalized": "left@example.com"}
+
+    def row(columns: str, *values: Any) -> dict[str, Any]:
+        return {"account": "main"} | dict(zip(columns.split(), values, strict=True))
+
+    def person(contact_id: int, list_id: int, email: str, code: int, fields: Any) -> dict[str, Any]:
+        columns = "contact_id list_id email email_normalized status_code status custom_fields _deleted_at"
+        custom = None if fields is None else json.dumps(fields)
+        ids = (contact_id, list_id)
+        return row(columns, *ids, email, normal_form(email), code, words[code], custom, None)
+
+    people = [person(*contact) for contact in contacts]
+    _, where, _, code, _ = next(iter(contacts))
+    fields = {"custom_fields": people[0]["custom_fields"], "_deleted_at": READ_AT}
+    gone = person(999, where, "gone@example.com", code, None) | fields
+    left = person(998, where, "left@example.com", 2, None) | fields
     tables: dict[str, list[dict[str, Any]]] = {
-        "source.business": [{"account": "main", "timezone": "Europe/Berlin"}],
-        "source.lists": [
-            {"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()
-        ],
+        "source.business": [row("timezone", "Europe/Berlin")],
+        "source.lists": [row("list_id name", *one) for one in LISTS.items()],
         "source.list_fields": [
-            {"account": "main", "list_id": list_id, "field_id": field_id, "label": label}
+            row("list_id field_id label", list_id, *field)
             for list_id, labels in FIELDS.items()
-            for field_id, label in labels.items()
+            for field in labels.items()
         ],
-        "source.contacts": [{**row, "_deleted_at": None} for row in people]
-        + [gone, left, {**people[0], "account": "other", "contact_id": 77, "_deleted_at": None}],
+        "source.contacts": [*people, gone, left, {**people[0], "account": "other", "contact_id": 77}],
         "source.timeline_events": [
-            {
-                "account": "main",
-                "contact_id": one,
-                "event_key": str(at),
-                "snippet": text,
-                "occurred_at": at,
-                "details": json.dumps(details),
-            }
+            row(
+                "contact_id event_key snippet occurred_at details",
+                *(one, str(at), text, at, json.dumps(details)),
+            )
             for one, at, text, details in EVENTS
         ],
         "sync.coverage": [
-            {
-                "account": "main",
-                "table_name": "contacts",
-                "scope": f"list_id={list_id}",
-                "as_of": READ_AT,
-                "is_complete": True,
-            }
+            row("table_name scope as_of is_complete", "contacts", f"list_id={list_id}", READ_AT, True)
             for list_id in LISTS
         ],
     }
@@ -139,34 +115,21 @@ class Memory:
         self._ids = itertools.count(1)
 
     def find_last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
-        pasts = [
-            (subject, past)
-            for subject in subjects
-            for kind in kinds
-            if (past := self._past.get((account, kind, subject))) is not None
-        ]
+        keys = [(account, kind, subject) for subject in subjects for kind in kinds]
+        pasts = [(key[2], self._past[key]) for key in keys if key in self._past]
         return dict(sorted(pasts, key=lambda each: each[1].item_id))
 
     def note(
         self, plan: Plan, state: State = State.APPLIED, at: float = LATER, message: str | None = None
     ) -> Plan:
         """As if every item of the plan had come to this state."""
+        done_at = at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None
+        verified_at = at if state is State.VERIFIED else None
         for item in plan.items:
             number = next(self._ids)
-            is_drifted, done_at = (
-                message == DRIFTED,
-                at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None,
-            )
             for subject, content in item.effects.items():
-                self._past[plan.account, plan.kind, subject] = Past(
-                    number,
-                    content,
-                    state,
-                    message,
-                    done_at,
-                    at if state is State.VERIFIED else None,
-                    is_drifted,
-                )
+                past = Past(number, content, state, message, done_at, verified_at, message == DRIFTED)
+                self._past[plan.account, plan.kind, subject] = past
         return plan
 
 
@@ -207,10 +170,7 @@ def fates(plan: Plan) -> dict[int, str]:
 
 def check_every_row_has_one_fate(plan: Plan) -> None:
     sent = {row for item in plan.items for row in item.rows}
-    idle, bad = (
-        [row for each in plan.idle for row in each.rows],
-        [row for each in plan.bad for row in each.rows],
-    )
+    idle, bad = ([row for each in some for row in each.rows] for some in (plan.idle, plan.bad))
     assert len(sent) == plan.new_count + plan.changed_count
     assert len(sent) + len(idle) + len(bad) == plan.row_count == len(sent | set(idle) | set(bad))
 

@@ -57,8 +57,7 @@ def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_ab
     stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
     stuck.waiting = [
         Reason([2], "it cannot be told", by_service=False),
-        Reason([3], "waits for row 2", by_service=False),
-        Reason([4], "waits for row 2", by_service=False),
+        *(Reason([row], "waits for row 2", by_service=False) for row in (3, 4)),
     ]
     text = "\n".join(result_lines(stuck))
     assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
@@ -67,28 +66,22 @@ def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_ab
 
 
 def test_the_push_to_cancel_is_named() -> None:
-    assert "`marketing-sync push cancel 2` drops" in "\n".join(
-        result_lines(result({State.PLANNED: 1}, {State.PLANNED: 1}))
-    )
+    lines = result_lines(result({State.PLANNED: 1}, {State.PLANNED: 1}))
+    assert "`marketing-sync push cancel 2` drops" in "\n".join(lines)
 
 
 def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
     assert result_lines(result({}, {}))[-1] == "nothing to send: the input has no rows; 0 requests sent"
-    assert (
-        result_lines(result({State.SKIPPED: 1}, {}))[-1]
-        == "nothing to send: the service already has everything; 0 requests sent"
-    )
+    said = "nothing to send: the service already has everything; 0 requests sent"
+    assert result_lines(result({State.SKIPPED: 1}, {}))[-1] == said
 
 
 def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
     columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
     samples = [ValueSample("a@example.com", "a@example.com"), ValueSample("none", None)]
-    described = [
-        InputColumn("E-Mail", "email", samples),
-        InputColumn("Vor\nname", "First name"),
-        InputColumn("Notes", None),
-    ]
+    described = [InputColumn("E-Mail", "email", samples), InputColumn("Vor\nname", "First name")]
+    described.append(InputColumn("Notes", None))
     plan = Plan(
         "main",
         TAGS,

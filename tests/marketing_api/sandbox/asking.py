@@ -116,38 +116,21 @@ def params_for(ask: Asking) -> dict[str, dict[str, Any]]:
     first, second = lists[0]["id"], lists[1]["id"]
     contacts = ask.contacts(first)
     contact = contacts[5]
-    campaign = ask.data("emailmarketing/campaigns", filter="sent")["campaigns"]["items"]["Sent"]["data"][0][
-        "id"
-    ]
+    sent = ask.data("emailmarketing/campaigns", filter="sent")["campaigns"]["items"]["Sent"]
+    campaign = sent["data"][0]["id"]
     review = ask.data("reputation/direct")["reviews"]["items"][0]["id"]
-    posts = ask.data("socialmedia/calendar", from_="2026-01-01", to="2027-01-01", includeposted="true")[
-        "calendar"
-    ]["items"]
+    year = {"from_": "2026-01-01", "to": "2027-01-01", "includeposted": "true"}
+    posts = ask.data("socialmedia/calendar", **year)["calendar"]["items"]
     post = next(iter(next(iter(posts.values())).values()))["id"]
     names = "name email_subject reply_to from_name notify success_email success_message error_message"
     texts = dict.fromkeys(names.split(), "x")
     a_list = {**texts, "fromemail": "a@example.com", "doubleOptin": "1", "notify_email": "b@example.com"}
-    mail = {
-        "name": "n",
-        "subject": "s",
-        "fromemail": "a@example.com",
-        "from_name": "f",
-        "reply_to": "r@example.com",
-        "body": "<p>b</p>",
-    }
-    user = {
-        "fullname": "U Ser",
-        "username": "user@example.com",
-        "password": "secret",
-        "type": "user",
-        "group": 801,
-    }
-    goal = {
-        "name": "g",
-        "type": "event",
-        "event_type": "links",
-        "event_links": f"{'https://example.com/a'},https://example.com/b",
-    }
+    mail = {"name": "n", "subject": "s", "from_name": "f", "body": "<p>b</p>"}
+    mail |= {"fromemail": "a@example.com", "reply_to": "r@example.com"}
+    user = {"fullname": "U Ser", "username": "user@example.com", "password": "secret"}
+    user |= {"type": "user", "group": 801}
+    goal = {"name": "g", "type": "event", "event_type": "links"}
+    goal["event_links"] = "https://example.com/a,https://example.com/b"
     hook = {"name": "w", "type": "page_exit", "action_type": "html_msg", "domainid": 21}
     known = {
         "reputation/getfeedback": {"id": review},

@@ -39,34 +39,18 @@ def needed(home: Home, *answers: Response, table: tables.Table = tables.GOALS) -
 
 
 def test_parts_of_a_row_are_merged_by_what_they_know(home: Home) -> None:
-    answers = [
-        goal_list(home, {"id": 1, "name": "Sign-up"}),
-        goal_by_domain(home, 5, {"id": 1, "name": "Sign-up"}),
-        goal_detail(
-            home,
-            {
-                "id": 1,
-                "name": "Sign-up",
-                "goal_value": {"type": "Fixed", "value": "80.0000"},
-                "links": ["https://a.example"],
-            },
-        ),
-    ]
+    named, links = {"id": 1, "name": "Sign-up"}, ["https://a.example"]
+    detail = named | {"goal_value": {"type": "Fixed", "value": "80.0000"}, "links": links}
+    answers = [goal_list(home, named), goal_by_domain(home, 5, named), goal_detail(home, detail)]
     home.load(answers, tables.GOALS)
     (row,) = home.rows(tables.GOALS)
-    assert (row["domain_id"], row["value_type"], str(row["value"]), row["links"]) == (
-        5,
-        "Fixed",
-        "80.0000",
-        ["https://a.example"],
-    )
+    assert (row["domain_id"], row["links"]) == (5, links)
+    assert (row["value_type"], str(row["value"])) == ("Fixed", "80.0000")
 
 
 def test_columns_that_no_part_knows_keep_what_is_stored(home: Home) -> None:
-    home.load(
-        [goal_list(home, {"id": 1, "name": "A"}), goal_detail(home, {"id": 1, "type": "Event Triggered"})],
-        tables.GOALS,
-    )
+    detail = goal_detail(home, {"id": 1, "type": "Event Triggered"})
+    home.load([goal_list(home, {"id": 1, "name": "A"}), detail], tables.GOALS)
     report = home.load([goal_list(home, {"id": 1, "name": "B"}, minutes=60)], tables.GOALS)
     (row,) = home.rows(tables.GOALS)
     assert (row["name"], row["type"]) == ("B", "Event Triggered")
@@ -74,21 +58,14 @@ def test_columns_that_no_part_knows_keep_what_is_stored(home: Home) -> None:
 
 
 def test_the_last_answer_that_knows_a_column_counts_even_when_it_says_nothing(home: Home) -> None:
-    home.load(
-        [goal_list(home, {"id": 1, "name": "A", "type": "x"}), goal_detail(home, {"id": 1, "type": None})],
-        tables.GOALS,
-    )
+    listing = goal_list(home, {"id": 1, "name": "A", "type": "x"})
+    home.load([listing, goal_detail(home, {"id": 1, "type": None})], tables.GOALS)
     assert home.values(tables.GOALS, "type") == [None]
 
 
 def test_a_listing_that_says_nothing_new_changes_nothing(home: Home) -> None:
-    home.load(
-        [
-            goal_list(home, {"id": 1, "name": "A", "odd": 1}),
-            goal_detail(home, {"id": 1, "type": "t", "other": 2}),
-        ],
-        tables.GOALS,
-    )
+    listing = goal_list(home, {"id": 1, "name": "A", "odd": 1})
+    home.load([listing, goal_detail(home, {"id": 1, "type": "t", "other": 2})], tables.GOALS)
     before = home.rows(tables.GOALS)
     report = home.load([goal_list(home, {"id": 1, "name": "A", "odd": 1}, minutes=60)], tables.GOALS)
     assert home.rows(tables.GOALS) == before
@@ -96,10 +73,8 @@ def test_a_listing_that_says_nothing_new_changes_nothing(home: Home) -> None:
 
 
 def test_unknown_fields_of_all_parts_are_kept(home: Home) -> None:
-    home.load(
-        [goal_list(home, {"id": 1, "odd": 1}), goal_detail(home, {"id": 1, "other": {"b": 2, "a": 1}})],
-        tables.GOALS,
-    )
+    detail = goal_detail(home, {"id": 1, "other": {"b": 2, "a": 1}})
+    home.load([goal_list(home, {"id": 1, "odd": 1}), detail], tables.GOALS)
     home.load([goal_list(home, {"id": 1, "odd": 3}, minutes=60)], tables.GOALS)
     assert home.values(tables.GOALS, "extra") == ['{"odd":3,"other":{"a":1,"b":2}}']
 
@@ -126,9 +101,8 @@ def test_detail_is_needed_for_new_and_for_changed_entries_only(home: Home) -> No
     first = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
     assert needed(home, first) == [1, 2]
     home.load([first, goal_detail(home, {"id": 1}), goal_detail(home, {"id": 2})], tables.GOALS)
-    second = goal_list(
-        home, {"id": 1, "name": "A"}, {"id": 2, "name": "changed"}, {"id": 3, "name": "C"}, minutes=60
-    )
+    entries = [{"id": 1, "name": "A"}, {"id": 2, "name": "changed"}, {"id": 3, "name": "C"}]
+    second = goal_list(home, *entries, minutes=60)
     assert needed(home, second) == [2, 3]
 
 
@@ -141,10 +115,8 @@ def test_a_detail_that_did_not_come_is_still_needed(home: Home) -> None:
 def test_a_detail_that_could_not_be_read_is_still_needed_one_without_a_value_is_not(home: Home) -> None:
     first = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
     details = [({"id": "one"}, 1), ({"id": 2, "has_action": "perhaps"}, 2)]
-    home.load(
-        [first, *(home.answer(goals.SHOW, {"goal": goal}, id=goal_id) for goal, goal_id in details)],
-        tables.GOALS,
-    )
+    answers = [home.answer(goals.SHOW, {"goal": goal}, id=goal_id) for goal, goal_id in details]
+    home.load([first, *answers], tables.GOALS)
     assert needed(home, first) == [1]
 
 
@@ -163,10 +135,8 @@ def test_a_row_that_comes_back_needs_its_detail_again(home: Home) -> None:
 
 def test_learning_a_detail_is_no_change_of_the_row_when_it_says_the_same(home: Home) -> None:
     home.load([goal_list(home, {"id": 1, "name": "A"})], tables.GOALS)
-    report = home.load(
-        [goal_list(home, {"id": 1, "name": "A"}, minutes=60), goal_detail(home, {"id": 1, "name": "A"}, 60)],
-        tables.GOALS,
-    )
+    listing = goal_list(home, {"id": 1, "name": "A"}, minutes=60)
+    report = home.load([listing, goal_detail(home, {"id": 1, "name": "A"}, 60)], tables.GOALS)
     (row,) = home.rows(tables.GOALS)
     assert row["_changed_at"] == row["_first_seen_at"]
     assert row["_listing_hash"]

@@ -21,30 +21,23 @@ _SPANS = {"joined_count": "list", "left_count": "list", "social_click_change": "
 
 def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFrame:
     """What the mart makes of days (account, day_on, any of FIGURES, days covered) and a campaign."""
-    node = next(
-        node
-        for node in ModelSettings().list_nodes()
-        if node.relation == "marts.anomalies" and not node.is_test
-    )
+    models = [node for node in ModelSettings().list_nodes() if not node.is_test]
+    node = next(node for node in models if node.relation == "marts.anomalies")
     with duckdb.connect() as connection:
         connection.execute("create schema marts; create schema staging; create schema intermediate")
         accounts = pd.DataFrame({"account": days["account"].unique(), "today": TODAY})
         wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1, "social_days_covered": 1}
-        table = days.assign(**{name: value for name, value in wanted.items() if name not in days})
+        filled = days.assign(**{name: value for name, value in wanted.items() if name not in days})
         connection.register("accounts", accounts)
-        connection.register("days", table)
+        connection.register("days", filled)
         (home,) = [needed for needed in node.needs if needed.endswith(".int_accounts")]
-        connection.execute(
-            f"create table {home} as select account, 'Europe/Berlin' as timezone, today::date as today "
-            "from accounts"
-        )
-        campaign = (
-            f"'main' as account, timestamptz '{campaign_at or '2020-01-01'}' as sent_at, 900 as sent_count"
-        )
-        connection.execute(f"create table marts.campaign_performance as select {campaign}")
-        connection.execute(
-            "create table marts.account_daily as select * replace (day_on::date as day_on) from days"
-        )
+        at = f"timestamptz '{campaign_at or '2020-01-01'}'"
+        for table, rows in (
+            (home, "account, 'Europe/Berlin' as timezone, today::date as today from accounts"),
+            ("marts.campaign_performance", f"'main' as account, {at} as sent_at, 900 as sent_count"),
+            ("marts.account_daily", "* replace (day_on::date as day_on) from days"),
+        ):
+            connection.execute(f"create table {table} as select {rows}")
         for name in FIGURES:
             connection.execute(f"alter table marts.account_daily alter {name} type bigint")
         return connection.execute(node.sql).df()
@@ -62,15 +55,10 @@ def test_a_day_is_compared_with_the_same_weekday_before() -> None:
     values: list[float | None] = [10 if ago % 7 == 1 else 100 for ago in range(92, 0, -1)]
     values[-1] = 60
     (found,) = anomalies(days_of("main", "view_count", values)).to_dict("records")
-    assert (found["day_on"].date(), found["figure"], found["value"], found["usual_value"]) == (
-        dt.date(2026, 3, 19),
-        "view_count",
-        60,
-        10,
-    )
-    assert (found["usual_low"], found["usual_high"]) == pytest.approx(
-        ((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375)
-    )
+    assert (found["day_on"].date(), found["figure"]) == (dt.date(2026, 3, 19), "view_count")
+    assert (found["value"], found["usual_value"]) == (60, 10)
+    band = ((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375)
+    assert (found["usual_low"], found["usual_high"]) == pytest.approx(band)
     assert found["deviation"] == pytest.approx(2 * 60.375**0.5 - 2 * 10.375**0.5)
     assert found["sentence"] == "Views of the feedback page: 60 on Thursday, 19 March 2026, usually 2 to 26"
 
@@ -122,12 +110,10 @@ def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> N
     for number in range(200):
         size, growth = rng.lognormal(4, 0.7), rng.uniform(0.7, 1.5)
         ago = np.arange(180, 0, -1)
-        weekly = np.where(
-            [(TODAY - dt.timedelta(days=int(day))).weekday() >= 5 for day in ago], rng.uniform(0.2, 0.6), 1.0
-        )
-        values = rng.poisson(rng.gamma(25, size / 25, 180) * weekly * growth ** ((180 - ago) / 180)).astype(
-            float
-        )
+        is_weekend = [(TODAY - dt.timedelta(days=int(day))).weekday() >= 5 for day in ago]
+        weekly = np.where(is_weekend, rng.uniform(0.2, 0.6), 1.0)
+        means = rng.gamma(25, size / 25, 180) * weekly * growth ** ((180 - ago) / 180)
+        values = rng.poisson(means).astype(float)
         if number % 2:
             place = int(rng.integers(100, 180))
             values[place] = round(values[place] * rng.choice([3, 1 / 3]))
@@ -140,10 +126,6 @@ def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> N
     found = {(account, day.date()) for account, day in zip(rows["account"], rows["day_on"], strict=True)}
     ours, theirs = (
         (len(planted & some) / len(some), len(planted & some) / len(planted)) for some in (found, plain)
-    )
-    print(
-        f"precision and recall: mart {ours[0]:.2f} and {ours[1]:.2f}, plain threshold {theirs[0]:.2f} and "
-        f"{theirs[1]:.2f}"
     )
     assert ours[0] > 10 * theirs[0]
     assert ours[1] > 0.5

@@ -15,6 +15,7 @@ import pytest
 from docs.generate import definitions
 from tests.warehouse.marts.comparing import is_same
 from tests.warehouse.marts.described import described
+from tests.warehouse.marts.expected import row_of
 from tests.warehouse.marts.rows import Row, together, write
 from tests.warehouse.selected import selected
 from warehouse.models import build_models
@@ -47,112 +48,69 @@ def edges(account: str) -> dict[str, list[Row]]:
     moments = [
         (number, dt.datetime.combine(day, time, zone)) for number, day in enumerate(days) for time in times
     ]
-    known = [
-        (place, number, moment) for place, (number, moment) in enumerate(moments) if number != TODAY + 1
-    ]  # that would be a day read
+    # what is dated of the day after would be a day read
+    known = [(place, *moment) for place, moment in enumerate(moments) if moment[0] != TODAY + 1]
 
-    def rows(some: Iterable[dict[str, Any]]) -> list[Row]:
-        return [{"account": account, "_first_seen_at": now, "_changed_at": now, **row} for row in some]
+    def rows(columns: str, some: Iterable[tuple[Any, ...]], **same: Any) -> list[Row]:
+        seen = {"account": account, "_first_seen_at": now, "_changed_at": now}
+        return [{**seen, **same, **row_of(columns, *values)} for values in some]
 
     def read(table: str, scope: str) -> Row:
         return {"account": account, "table_name": table, "scope": scope, "as_of": now, "is_complete": True}
 
-    def event(place: int, moment: dt.datetime) -> dict[str, Any]:
-        occurred = {"key": "email-campaign-sent", "snippet": "x", "occurred_at": moment}
-        return {"contact_id": 1, "event_key": f"e{place}", **occurred, "details": _CLICKED}
+    def messages(letter: str, **told: Any) -> list[Row]:
+        some = ((f"{letter}{place}", moment) for place, (_, moment) in enumerate(moments))
+        return rows("event_key occurred_at", some, contact_id=1, snippet="x", **told)
 
-    def text_message(place: int, moment: dt.datetime) -> dict[str, Any]:
-        return {
-            "contact_id": 1,
-            "event_key": f"s{place}",
-            "key": "sms-sent",
-            "snippet": "x",
-            "occurred_at": moment,
-        }
-
-    sent = {"type": "standard", "status": "sent"}
-    campaigns = [
-        {"campaign_id": place, "subject": f"s{place}", "created_at": moment, **sent}
-        for place, number, moment in known
+    campaigns = [(place, f"s{place}", moment) for place, _, moment in known]
+    asked = [*((place, days[TODAY]) for place, *_ in campaigns), *((-1, day) for day in days[: TODAY + 1])]
+    by_day = ("review_stats", "feedback_views", "sentiment_mentions")
+    person = {"email": "a@b.example", "status": "active", "registered_at": OLD}
+    mentions = [
+        (f"{polarity} {number}", polarity, days[number])
+        for number in [*range(TODAY + 1), TODAY + 2]
+        for polarity in ("positive", "negative")
     ]
     return {
-        "business": rows([{"business_id": 1, "timezone": name}]),
+        "business": rows("business_id timezone", [(1, name)]),
         "sync.coverage": [
             read("business", "all"),
-            *(
-                read(table, f"{first}..{days[TODAY]}")
-                for table in ("review_stats", "feedback_views", "sentiment_mentions")
-            ),
+            *(read(table, f"{first}..{days[TODAY]}") for table in by_day),
         ],
-        "lists": rows([{"list_id": 1, "name": "x", "_first_seen_at": OLD}]),
-        "contacts": rows(
-            [
-                {
-                    "list_id": 1,
-                    "contact_id": 1,
-                    "email": "a@b.example",
-                    "status": "active",
-                    "registered_at": OLD,
-                    "_first_seen_at": OLD,
-                    "_changed_at": OLD,
-                }
-            ]
-        ),
+        "lists": rows("list_id name", [(1, "x")], _first_seen_at=OLD),
+        "contacts": rows("list_id contact_id", [(1, 1)], _first_seen_at=OLD, _changed_at=OLD, **person),
         "sync.contact_coverage": [{"account": account, "contact_id": 1, "timeline_asked_at": now}],
-        "timeline_events": rows(
-            make(place, moment) for make in (event, text_message) for place, (_, moment) in enumerate(moments)
-        ),
-        "campaigns": rows(
-            [*campaigns, {"campaign_id": -1, "type": "automated", "status": "automation", "created_at": OLD}]
-        ),
+        "timeline_events": [
+            *messages("e", key="email-campaign-sent", details=_CLICKED),
+            *messages("s", key="sms-sent"),
+        ],
+        "campaigns": [
+            *rows("campaign_id subject created_at", campaigns, type="standard", status="sent"),
+            *rows("campaign_id created_at", [(-1, OLD)], type="automated", status="automation"),
+        ],
         "campaign_stats": rows(
-            {
-                "campaign_id": number,
-                "observed_on": day,
-                "opened_count": number + 1,
-                "unopened_count": 999 - number,
-                "bounced_count": 0,
-            }
-            for number, day in [
-                *((one["campaign_id"], days[TODAY]) for one in campaigns),
-                *((-1, day) for day in days[: TODAY + 1]),
-            ]
+            "campaign_id observed_on opened_count unopened_count",
+            ((number, day, number + 1, 999 - number) for number, day in asked),
+            bounced_count=0,
         ),
-        "campaign_links": rows(
-            {"campaign_id": -1, "url": "u", "observed_on": day, "clicker_count": 1, "click_count": number}
-            for number, day in nights
-        ),
-        "social_links": rows([{"link_id": 1, "short_url": "u", "created_at": OLD}]),
-        "social_link_clicks": rows(
-            {"link_id": 1, "network": "x", "observed_on": day, "click_count": number}
-            for number, day in nights
-        ),
-        "social_media_stats": rows(
-            {"period_on": day, "network": "x", "mention_count": number} for number, day in nights
-        ),
-        "direct_reviews": rows({"review_id": place, "reviewed_at": moment} for place, _, moment in known),
+        "campaign_links": rows("click_count observed_on", nights, campaign_id=-1, url="u", clicker_count=1),
+        "social_links": rows("link_id short_url created_at", [(1, "u", OLD)]),
+        "social_link_clicks": rows("click_count observed_on", nights, link_id=1, network="x"),
+        "social_media_stats": rows("mention_count period_on", nights, network="x"),
+        "direct_reviews": rows("review_id reviewed_at", ((place, moment) for place, _, moment in known)),
         "online_reviews": rows(
-            {"review_key": f"r{place}", "channel": "Yelp", "reviewed_at": moment, "rating": number}
-            for place, number, moment in known
+            "review_key rating reviewed_at",
+            ((f"r{place}", number, moment) for place, number, moment in known),
+            channel="Yelp",
         ),
         "online_review_channels": rows(
-            {"channel": "Yelp", "observed_on": day, "average_rating": number / 100, "review_count": number}
-            for number, day in nights
+            "average_rating review_count observed_on",
+            ((number / 100, number, day) for number, day in nights),
+            channel="Yelp",
         ),
-        "sentiment_mentions": rows(
-            {
-                "mention_key": f"{polarity} {number}",
-                "channel": "Yelp",
-                "polarity": polarity,
-                "reviewed_on": days[number],
-            }
-            for number in [*range(TODAY + 1), TODAY + 2]
-            for polarity in ("positive", "negative")
-        ),
-        "review_stats": rows(
-            {"period_on": day, "good_count": number, "bad_count": 1} for number, day in nights
-        ),
-        "feedback_views": rows({"period_on": day, "view_count": number} for number, day in nights),
+        "sentiment_mentions": rows("mention_key polarity reviewed_on", mentions, channel="Yelp"),
+        "review_stats": rows("good_count period_on", nights, bad_count=1),
+        "feedback_views": rows("view_count period_on", nights),
     }
 
 
@@ -258,19 +216,14 @@ def test_n_days_are_n_days_of_the_account(
 ) -> None:
     zone, now = ACCOUNTS[account]
     today = now.astimezone(ZoneInfo(zone)).date()
-    sql = (
-        f"from marts.{mart} where account = ? and "
-        f"{chosen.replace('today', f'date {chr(39)}{today}{chr(39)}')}"
-    )
+    sql = f"from marts.{mart} where account = ? and " + chosen.replace("today", f"date '{today}'")
     for name in sorted(column for owner, column in windowed() if owner == mart):
         expected = WINDOWS[mart, chosen].get(_WINDOW.sub("_Nd", name))
         if expected is not None:
             days = int(_WINDOW.findall(name)[0])
             found = on_edges.execute(f"select {name} {sql} and {name} is not null", [account]).fetchall()
             assert found, f"{name} is not known"
-            assert all(is_same(value, expected(days)) for (value,) in found), (
-                f"{name}: {found}, not {expected(days)}"
-            )
+            assert all(is_same(value, expected(days)) for (value,) in found), f"{name}: {found}"
 
 
 def _rates() -> list[tuple[str, str, str]]:
@@ -283,22 +236,16 @@ def test_a_rate_of_one_name_is_defined_once() -> None:
     texts = definitions()
     for mart, column, text in _rates():
         if not column.startswith(("median_", "account_")):
-            assert text.startswith(texts[_WINDOW.sub("", column)]), (
-                f"{mart}.{column} does not say its definition"
-            )
+            assert text.startswith(texts[_WINDOW.sub("", column)]), f"{mart}.{column}"
 
 
 #: Rates whose denominator is in no column beside them → what it is.
 _ELSEWHERE = {
     ("campaign_link_clicks", "click_rate"): (
-        "clicker_count / (select delivered_count from marts.campaign_performance as c where c.account "
-        "= m.account "
-        "and c.campaign_id = m.campaign_id)"
+        "clicker_count / (select delivered_count from marts.campaign_performance as c "
+        "where c.account = m.account and c.campaign_id = m.campaign_id)"
     ),
-    (
-        "campaign_link_clicks",
-        "click_share_rate",
-    ): (
+    ("campaign_link_clicks", "click_share_rate"): (
         "click_count / (case when bool_and(click_count is not null) over (partition by account, campaign_id) "
         "then sum(click_count) over (partition by account, campaign_id) end)"
     ),
@@ -307,8 +254,8 @@ _ELSEWHERE = {
     ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",
     **{
         ("campaign_performance", f"opened_within_{hours}h_rate"): (
-            "(select count(*) from marts.contact_campaign as c where c.account = m.account and "
-            "c.campaign_id = m.campaign_id "
+            "(select count(*) from marts.contact_campaign as c where c.account = m.account "
+            "and c.campaign_id = m.campaign_id "
             f"and date_diff('minute', sent_at, opened_at) between -1 and {60 * hours}) / timed_open_count"
         )
         for hours in (1, 24, 48)
@@ -331,22 +278,16 @@ def test_a_rate_has_the_denominator_that_its_definition_names(
         return
     if days:  # opened_90d_count, good_count_28d
         columns = next(one for one in described("marts") if one.table == mart).columns
-        formula = re.sub(
-            r"(\w+)_count",
-            lambda part: next(
-                n for n in (f"{part[1]}{days}_count", f"{part[1]}_count{days}") if n in columns
-            ),
-            formula,
-        )
+
+        def windowed_name(part: re.Match[str]) -> str:
+            names = (f"{part[1]}{days}_count", f"{part[1]}_count{days}")
+            return next(name for name in names if name in columns)
+
+        formula = re.sub(r"(\w+)_count", windowed_name, formula)
     part, whole = formula.split(" / ", 1)
     known = f"coalesce({whole} > 0 and {part} between 0 and {whole}, false)"
-    sql = (
-        f"select {column} as rate, {part} as part, {whole} as whole, {known} as is_known from "
-        f"marts.{mart} as m"
-    )
-    rows = marts.execute(sql).fetchall()
-    assert [row for row in rows if (row[0] is not None) != row[3]] == [], (
-        "known where there is something to divide by"
-    )
+    rows = marts.execute(f"select {column}, {part}, {whole}, {known} from marts.{mart} as m").fetchall()
+    # known where there is something to divide by
+    assert [row for row in rows if (row[0] is not None) != row[3]] == []
     assert [row for row in rows if row[3] and not is_same(row[0], row[1] / row[2])] == []
     assert any(row[3] for row in rows)

@@ -15,16 +15,15 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.warehouse.marts.expected import row_of
 from tests.warehouse.marts.rows import Row, write
 from tests.warehouse.selected import selected
 from warehouse.connection import open_database
 from warehouse.models import ModelSettings, build_models
 
 _MENU, _BOOK = "https://s.example/menu", "https://s.example/book"
-_ASKED, _LATER = (
-    dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC),
-    dt.datetime(2026, 3, 22, 2, 30, tzinfo=dt.UTC),
-)  # the 19th and 21st there
+#: The 19th and 21st there.
+_ASKED, _LATER = (dt.datetime(2026, 3, day, 2, 30, tzinfo=dt.UTC) for day in (20, 22))
 _MARTS = selected("+attribution", "+goal_conversions", "+cohort_retention", "+contact_lifecycle")
 _SETTINGS = ModelSettings(attribution_hours="48,visit=24", timezone="America/New_York")
 
@@ -38,34 +37,18 @@ def _at(text: str) -> dt.datetime:
 
 
 def _sent(contact_id: int, subject: str, at: str, clicked: str = "-") -> Row:
-    details = {
-        "subject": subject,
-        "open-date": clicked,
-        "click-date": clicked,
-        "links-clicked": "0" if clicked == "-" else "1",
-    }
+    details = {"subject": subject, "open-date": clicked, "click-date": clicked}
+    details["links-clicked"] = "0" if clicked == "-" else "1"
     told = json.dumps([{"key": key, "value": value} for key, value in details.items()])
-    event = {
-        "event_key": subject,
-        "key": "email-campaign-sent",
-        "snippet": subject,
-        "occurred_at": _at(at),
-        "details": told,
-    }
-    return {"contact_id": contact_id, **event}
+    columns = "contact_id event_key key snippet occurred_at details"
+    return row_of(columns, contact_id, subject, "email-campaign-sent", subject, _at(at), told)
 
 
 def _visit(
     contact_id: int, key: str, link: str, at: str, source: str | None = None, medium: str | None = None
 ) -> Row:
-    return {
-        "contact_id": contact_id,
-        "visit_key": key,
-        "link": link,
-        "visited_at": _at(at),
-        "utm_source": source,
-        "utm_medium": medium,
-    }
+    columns = "contact_id visit_key link visited_at utm_source utm_medium"
+    return row_of(columns, contact_id, key, link, _at(at), source, medium)
 
 
 ACCOUNT = {
@@ -104,10 +87,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     write(path, ACCOUNT)
     assert not build_models(path, _SETTINGS, select=_MARTS).failure_summary
     with open_database(path) as connection:
-        connection.execute(
-            "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1",
-            [_LATER],
-        )
+        left = "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1"
+        connection.execute(left, [_LATER])
         connection.execute("update sync.coverage set as_of = ?", [_LATER])
     assert not build_models(path, _SETTINGS, select=_MARTS).failure_summary
     return duckdb.connect(str(path), read_only=True)
@@ -119,14 +100,10 @@ def test_attribution_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
         "round(linear_credit, 3), value"
     )
     one, two = ("One", 1, "(click)", False), ("Two", 2, "(click)", False)
-    landing, advertised, none = (
-        ("v1", None, "newsletter", True),
-        ("v2", None, "google", False),
-        (None, None, "(none)", False),
-    )
-    assert known.execute(
-        f"select {columns} from marts.attribution order by outcome, outcome_key, touch_number"
-    ).fetchall() == [
+    landing, advertised = ("v1", None, "newsletter", True), ("v2", None, "google", False)
+    none = (None, None, "(none)", False)
+    sql = f"select {columns} from marts.attribution order by outcome, outcome_key, touch_number"
+    assert known.execute(sql).fetchall() == [
         ("goal", "5/1", *one, 1, 0, 0.333, 50),
         ("goal", "5/1", *two, 0, 0, 0.333, 50),
         ("goal", "5/1", *landing, 0, 0, 0, 50),
@@ -167,15 +144,9 @@ def test_goals_are_counted_once_by_each_kind_of_credit(known: duckdb.DuckDBPyCon
 
 
 def test_retention_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
-    columns = (
-        "registered_month::varchar, months_since, is_over, address_count, read_count, "
-        "responder_count, "
-        "clicker_count"
-    )
-    sql = (
-        f"select {columns} from marts.cohort_retention where registered_month >= date '2026-01-01' "
-        "order by all"
-    )
+    columns = "registered_month::varchar, months_since, is_over, address_count, read_count"
+    columns += ", responder_count, clicker_count from marts.cohort_retention"
+    sql = f"select {columns} where registered_month >= date '2026-01-01' order by all"
     assert known.execute(sql).fetchall() == [
         ("2026-01-01", 0, True, 2, 1, 0, 0),
         ("2026-01-01", 1, True, 2, 1, 0, 0),
@@ -186,14 +157,10 @@ def test_retention_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_who_was_lost_and_won_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
-    columns = (
-        "split_part(email, '@', 1), transition, day_on::varchar, is_day_known, reaction, "
-        "days_since_active, "
-        "days_at_risk, subject"
-    )
-    assert known.execute(
-        f"select {columns} from marts.contact_lifecycle order by email, transition_number"
-    ).fetchall() == [
+    columns = "split_part(email, '@', 1), transition, day_on::varchar, is_day_known, reaction"
+    columns += ", days_since_active, days_at_risk, subject"
+    sql = f"select {columns} from marts.contact_lifecycle order by email, transition_number"
+    assert known.execute(sql).fetchall() == [
         ("ann", "activated", "2026-03-10", True, "click", None, None, "One"),
         ("ann", "unsubscribed", "2026-03-21", True, None, 10, None, "Two"),
         ("cat", "activated", "2026-03-15", True, "visit", None, None, None),

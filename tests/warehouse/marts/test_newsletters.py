@@ -44,13 +44,8 @@ def _newsletter(account: str, early: tuple[int, ...] = ()) -> dict[str, list[Row
                 events.append(_sent(account, contact_id, key, _sent_at(week) + later))
     automation = {"campaign_id": 99, "type": "automated", "status": "automation", "subject": _SUBJECT}
     campaigns.append(_row(account, **automation, created_at=_sent_at(0)))
-    read = {
-        "account": account,
-        "table_name": "business",
-        "scope": "all",
-        "as_of": _ASKED,
-        "is_complete": True,
-    }
+    read = {"account": account, "table_name": "business", "scope": "all"}
+    read |= {"as_of": _ASKED, "is_complete": True}
     return {"campaigns": campaigns, "timeline_events": events, "sync.coverage": [read]}
 
 

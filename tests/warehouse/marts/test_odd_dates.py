@@ -77,10 +77,8 @@ def marts(once: Once) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _extents(marts: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, tuple[Any, Any]]]:
     """(mart, column of days or months, or of newest moments) → account → the first and the last."""
-    columns = marts.execute(
-        "select table_name, column_name from duckdb_columns() where schema_name = 'marts' "
-        "and data_type = 'DATE'"
-    ).fetchall()
+    dates = "schema_name = 'marts' and data_type = 'DATE'"
+    columns = marts.execute(f"select table_name, column_name from duckdb_columns() where {dates}").fetchall()
     return {
         (mart, column): {
             account: (first, last)
@@ -109,9 +107,8 @@ def test_no_mart_reaches_further_because_of_one_odd_date(marts: duckdb.DuckDBPyC
 def test_no_mart_of_days_or_months_grows_because_of_one_odd_date(marts: duckdb.DuckDBPyConnection) -> None:
     grown = []
     for mart in {mart for mart, _ in _extents(marts)}:
-        counts = dict(
-            marts.execute(f"select account, count(*) from marts.{mart} group by account").fetchall()
-        )
+        sql = f"select account, count(*) from marts.{mart} group by account"
+        counts = dict(marts.execute(sql).fetchall())
         grown += [(mart, account) for account, count in counts.items() if count > counts["plain"]]
     assert grown == []
 

@@ -17,7 +17,7 @@ from tests.depth import DEEP
 from tests.simulators.list_histories import FIRST_ROUND, ROUNDS_A_DAY, History
 from tests.warehouse.marts import expected_attribution, expected_growth, expected_periods, expected_readings
 from tests.warehouse.marts.comparing import differences
-from tests.warehouse.marts.expected import Found, Source
+from tests.warehouse.marts.expected import Found, Source, row_of
 from tests.warehouse.marts.expected_campaigns import performance
 from tests.warehouse.marts.expected_contacts import sent_at
 from tests.warehouse.marts.rows import Row, frame, read, together, write
@@ -49,34 +49,17 @@ def _behaviour(history: History) -> dict[str, list[Row]]:
     emails = [row["email"] for row in history.rows.values() if row["email"]]
     rows: dict[str, list[Row]] = {
         "business": [{**seen, "business_id": 1, "timezone": str(history.zone)}],
-        "goals": [
-            {**seen, "goal_id": 1, "name": "Menu", "value_type": "Fixed", "value": 80, "links": [_PAGE]}
-        ],
+        "goals": [seen | row_of("goal_id name value_type value links", 1, "Menu", "Fixed", 80, [_PAGE])],
         "sync.contact_coverage": [],
     }
     for number in (1, 2, 3):
         created_at = _at(draw)
         stats = {"opened_count": draw.randint(0, 9), "unopened_count": 5, "bounced_count": 1}
-        rows.setdefault("campaigns", []).append(
-            {
-                **seen,
-                "campaign_id": number,
-                "type": "standard",
-                "status": "sent",
-                "subject": f"Letter {number}",
-                "created_at": created_at,
-                "sent_at": created_at + dt.timedelta(hours=1),
-            }
-        )
-        rows.setdefault("campaign_stats", []).append(
-            {
-                **seen,
-                "campaign_id": number,
-                "observed_on": FIRST_ROUND.date(),
-                "unsubscribed_count": 0,
-                **stats,
-            }
-        )
+        campaign = row_of("campaign_id type status subject", number, "standard", "sent", f"Letter {number}")
+        times = {"created_at": created_at, "sent_at": created_at + dt.timedelta(hours=1)}
+        rows.setdefault("campaigns", []).append(seen | campaign | times)
+        asked = row_of("campaign_id observed_on unsubscribed_count", number, FIRST_ROUND.date(), 0)
+        rows.setdefault("campaign_stats", []).append(seen | asked | stats)
     for contact_id in sorted({contact_id for _, contact_id in history.rows}):
         contact = {**seen, "contact_id": contact_id}
         rows["sync.contact_coverage"].append(
@@ -90,39 +73,31 @@ def _behaviour(history: History) -> dict[str, list[Row]]:
                 details["click-date"] = f"{shown:%Y-%m-%d %I:%M %p}"
             told = json.dumps([{"key": key, "value": value} for key, value in details.items()])
             event = {"key": "email-campaign-sent", "snippet": details["subject"], "occurred_at": sent}
+            key = f"{contact_id}-{number}"
             rows.setdefault("timeline_events", []).append(
-                {**contact, "event_key": f"{contact_id}-{number}", **event, "details": told}
+                contact | event | {"event_key": key, "details": told}
             )
             visit = {"link": _PAGE, "utm_source": draw.choice(("google", None)), "visited_at": _at(draw)}
-            rows.setdefault("timeline_visits", []).append(
-                {**contact, "visit_key": f"{contact_id}-{number}", **visit}
-            )
+            rows.setdefault("timeline_visits", []).append(contact | visit | {"visit_key": key})
     for number, email in enumerate(sorted(emails)):
         redeemed_on = draw.choice((None, _at(draw).date()))
         coupon = {"coupon_id": number, "email": email.upper(), "redeemed_on": redeemed_on}
         rows.setdefault("coupons", []).append({**seen, **coupon, "is_redeemed": redeemed_on is not None})
-        review = {"review_key": str(number), "channel": "Yelp", "reviewed_at": _at(draw)}
-        rows.setdefault("online_reviews", []).append(
-            {**seen, **review, "rating": draw.choice((1.0, 4.5, None))}
-        )
+        review = seen | {"review_key": str(number), "channel": "Yelp", "reviewed_at": _at(draw)}
+        review["rating"] = draw.choice((1.0, 4.5, None))
+        rows.setdefault("online_reviews", []).append(review)
     return rows
 
 
 def _readings(histories: list[History]) -> Iterator[dict[str, list[Row]]]:
     for history in histories:
+        as_of = max(reading.moment for reading in history.readings)
+        columns = "account table_name scope as_of is_complete"
         yield {
             "contacts": list(history.rows.values()),
             "lists": list(history.list_rows.values()),
             "sync.readings": history.reading_rows(),
-            "sync.coverage": [
-                {
-                    "account": history.account,
-                    "table_name": "contacts",
-                    "scope": "list_id=1",
-                    "as_of": max(reading.moment for reading in history.readings),
-                    "is_complete": True,
-                }
-            ],
+            "sync.coverage": [row_of(columns, history.account, "contacts", "list_id=1", as_of, True)],
         }
 
 
@@ -153,9 +128,8 @@ def _build(folder: Path) -> None:
         write(path, together(_readings(histories)))
         assert not build_models(path, select=["history_contacts"]).failure_summary
         if number == _LATE:
-            assert not build_models(
-                path, select=selected("+list_growth_daily", "+account_daily")
-            ).failure_summary
+            models = selected("+list_growth_daily", "+account_daily")
+            assert not build_models(path, select=models).failure_summary
             shutil.copyfile(path, folder / "late.duckdb")
     report = build_models(path, select=selected(*(f"+{name}" for name in _MARTS)))
     assert not report.failure_summary, report.failure_summary

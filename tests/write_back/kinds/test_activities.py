@@ -49,36 +49,23 @@ def row(
 
 
 def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan: Planner) -> None:
-    planned = plan(
-        row("ann@example.com"),
-        row("fay@example.com"),
-        row(None, contact_id=201),
-        row("nobody@example.com"),
-        row("BO@example.com", "Call\r\nback"),
-    )
+    named = [row(f"{name}@example.com") for name in ("ann", "fay", "nobody")]
+    planned = plan(*named, row(None, contact_id=201), row("BO@example.com", "Call\r\nback"))
     check_every_row_has_one_fate(planned)
+    met = {"description": "Met", "datetime": "2026-02-03 14:05:00"}
     assert list(requests(planned)) == [
-        {"id": "101", "description": "Met", "datetime": "2026-02-03 14:05:00"},
-        {"id": "302", "description": "Met", "datetime": "2026-02-03 14:05:00"},
-        {"id": "201", "description": "Met", "datetime": "2026-02-03 14:05:00"},
-        {"description": "Met", "datetime": "2026-02-03 14:05:00"},
-        {"id": "102", "description": "Call\r\nback", "datetime": "2026-02-03 14:05:00"},
+        *({"id": "101", **met}, {"id": "302", **met}, met, {"id": "201", **met}),
+        {"id": "102", **met, "description": "Call\r\nback"},
     ]
-    assert [item.must_look_up for item in planned.items] == [False, False, False, True, False]
-    assert planned.warnings == (
-        "2 rows: the address has several contacts; the activity goes to one of them, active ones first, "
-        "then the oldest",
-    )
-    assert planned.items[0].expected == Expected(
-        description="Met",
-        at=int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
-        look_up_count=1,
-    )
-    assert planned.items[0].effects == {
-        "101|2026-02-03 14:05:00|Met": "101",
-        "ann@example.com|2026-02-03 14:05:00|Met": "101",
-    }
-    assert planned.items[2].effects == {"201|2026-02-03 14:05:00|Met": "201"}
+    assert [item.must_look_up for item in planned.items] == [False, False, True, False, False]
+    (warning,) = planned.warnings
+    assert warning.startswith("2 rows: the address has several contacts; the activity goes to one of them")
+    assert warning.endswith("active ones first, then the oldest")
+    at = int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp())
+    assert planned.items[0].expected == Expected(description="Met", at=at, look_up_count=1)
+    effects = (f"{who}|2026-02-03 14:05:00|Met" for who in ("101", "ann@example.com"))
+    assert planned.items[0].effects == dict.fromkeys(effects, "101")
+    assert planned.items[3].effects == {"201|2026-02-03 14:05:00|Met": "201"}
 
 
 # -- when
@@ -107,12 +94,8 @@ def test_every_form_becomes_the_accounts_local_time(cell: Any, wall: str) -> Non
 
 
 def test_addresses_that_have_to_be_looked_up_are_counted_once(plan: Planner) -> None:
-    assert (
-        plan(
-            row("x@example.com"), row("X@example.com", "Called"), row("ann@example.com")
-        ).unknown_address_count
-        == 1
-    )
+    rows = (row("x@example.com"), row("X@example.com", "Called"), row("ann@example.com"))
+    assert plan(*rows).unknown_address_count == 1
 
 
 @pytest.mark.parametrize(
@@ -204,35 +187,25 @@ def test_what_is_in_the_timeline_is_not_sent(plan: Planner) -> None:
         row("ed@example.com", "Called about the offer", "2026-02-01 10:30"),
         row("ann@example.com", "Called", "2026-02-01 10:30"),
     )
-    assert fates(planned) == {
-        2: "idle: already in the timeline",
-        3: "idle: already in the timeline",
-        4: "sent",
-        5: "sent",
-        6: "sent",
-    }
+    there = dict.fromkeys((2, 3), "idle: already in the timeline")
+    assert fates(planned) == there | dict.fromkeys((4, 5, 6), "sent")
 
 
 def test_a_row_that_says_the_same_again_names_the_first(plan: Planner) -> None:
-    planned = plan(
-        row("ed@example.com"), row(None, contact_id=202), row("x@example.com"), row("X@example.com")
-    )
-    assert fates(planned) == {
-        2: "sent",
-        3: "bad: it says the same as row 2",
-        4: "sent",
-        5: "bad: it says the same as row 4",
-    }
+    same = (row("ed@example.com"), row(None, contact_id=202))
+    found = fates(plan(*same, row("x@example.com"), row("X@example.com")))
+    assert (found[2], found[4]) == ("sent", "sent")
+    assert (found[3], found[5]) == tuple(f"bad: it says the same as row {first}" for first in (2, 4))
+
+
+LONG = "the description is too long: 10,001 characters, at most 10,000"
 
 
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
         (row("ann@example.com", None), "the description is missing"),
-        (
-            row("ann@example.com", "x" * 10_001),
-            "the description is too long: 10,001 characters, at most 10,000",
-        ),
+        (row("ann@example.com", "x" * 10_001), LONG),
         (row("ann@example.com", when="soon"), "write it like 2026-01-31 14:05"),
         (row(None), "neither an e-mail address nor a contact id"),
         (row(None, contact_id=5), "there is no contact 5"),
@@ -244,14 +217,13 @@ def test_a_bad_row_is_said_and_the_others_go_on(plan: Planner, bad: dict[str, An
     assert fates(planned)[3] == "sent"
 
 
+_MOMENTS = ["2026-02-01 10:30", "2026-02-01T09:30:00Z", "2026-10-25 02:30", "2026-03-29 02:30", 1769938200]
 _ROWS = st.lists(
     st.builds(
         row,
         st.sampled_from(["ann@example.com", "ED@example.com", "nobody@example.com", None]),
         st.sampled_from(["Met", "Called about the offer", ""]),
-        st.sampled_from(
-            ["2026-02-01 10:30", "2026-02-01T09:30:00Z", "2026-10-25 02:30", "2026-03-29 02:30", 1769938200]
-        ),
+        st.sampled_from(_MOMENTS),
         st.sampled_from([None, None, 101, 201, 202, 5]),
     ),
     min_size=1,
@@ -284,15 +256,12 @@ def test_what_another_home_has_written_is_not_written_again(desk: Desk) -> None:
     """This one has never read a timeline."""
     contact_id = int(desk.people()[0]["id"])
     first = activity(2, contact_id, "Called back")
-    desk.control_write(
-        "addactivity", id=contact_id, **{name: first.params[name] for name in ("description", "datetime")}
-    )
+    told = {name: first.params[name] for name in ("description", "datetime")}
+    desk.control_write("addactivity", id=contact_id, **told)
     push_id, sent = desk.push(unread(2, contact_id, "Called back"), unread(3, contact_id, "Called"))
     assert sent.applied == 1
-    assert [(entry.state, entry.message) for entry in desk.outbox.list_entries(push_id)] == [
-        (State.SKIPPED, IN_TIMELINE),
-        (State.APPLIED, None),
-    ]
+    states = [(entry.state, entry.message) for entry in desk.outbox.list_entries(push_id)]
+    assert states == [(State.SKIPPED, IN_TIMELINE), (State.APPLIED, None)]
     assert sorted(desk.activities().elements()) == [(contact_id, "Called"), (contact_id, "Called back")]
 
 
@@ -313,10 +282,8 @@ def test_a_timeline_that_was_read_in_this_night_is_not_looked_at(
     path = make_warehouse(tmp_path / "warehouse.duckdb")
     read_at = dt.datetime.fromtimestamp(unix_now(), dt.UTC) - dt.timedelta(hours=hours_ago)
     with open_database(path) as connection:
-        connection.execute(
-            "insert into sync.contact_coverage (account, contact_id, timeline_asked_at) values ('main', 101, ?)",
-            [read_at],
-        )
+        columns = "'main' as account, 101 as contact_id, ? as timeline_asked_at"
+        connection.execute(f"insert into sync.contact_coverage by name select {columns}", [read_at])
     plan = Planner(open_known(path), ACTIVITIES)
     assert plan(row("ann@example.com")).look_up_count == look_ups
     assert plan(row("nobody@example.com")).look_up_count == 2, "who it is, and the timeline"

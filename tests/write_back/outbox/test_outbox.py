@@ -61,9 +61,8 @@ def test_changes_within_another_are_kept_together_or_not_at_all(path: Path) -> N
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue_plan(
-            a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1", options={"verify": "all"}
-        )
+        plan = a_plan(item, idle=[3], bad=[Reason((4,), "no address")])
+        push_id = outbox.enqueue_plan(plan, run="r1", options={"verify": "all"})
     with Outbox(path) as outbox:
         push = outbox.find_push(push_id)
         assert push is not None
@@ -71,13 +70,8 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
         assert noted(path, "item_count, idle_count, bad_count, run") == (1, 1, 1, "r1")
         entries = outbox.list_entries(push_id)
         sent = entries[0]
-        assert (sent.kind, sent.rows, sent.operation, sent.params) == (
-            item.kind,
-            item.rows,
-            item.operation,
-            item.params,
-        )
-        assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)
+        for name in ("kind", "rows", "operation", "params", "expected", "email", "contact_id"):
+            assert getattr(sent, name) == getattr(item, name)
         assert outbox.find_subjects([sent.item_id]) == {sent.item_id: [*item.effects]}
         assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
             ((2,), State.PLANNED, None),

@@ -85,40 +85,10 @@ _USES = {
     "forgotten": lambda text: _ANN.cut_exchange(exchange(envelope({"clickers": [text]}))),
     "likeness": lambda text: unknown_outcomes._compare_texts(text[:10_000], text),
 }
-_UNITS = (
-    "a",
-    "1",
-    " ",
-    "@",
-    ".",
-    '"',
-    "'",
-    "<",
-    "\\",
-    "(",
-    "%",
-    "-",
-    "é",
-    "a@",
-    "a.",
-    "1 ",
-    "a ",
-    "41 79 ",
-    "contact ",
-    "%25",
-    "'a",
-    "&#",
-    "&#9",
-    "\\\\/",
-    "<a",
-    "[1,",
-    '{"a":',
-    "i:1;",
-    "a:1:{",
-    "clicks ",
-    "0 ",
-    "“",
-)
+#: Letters, and pieces of what readers look for.
+_UNITS = [*"a1 @.\"'<\\(%-é“"]
+_UNITS += ["a@", "a.", "1 ", "a ", "41 79 ", "contact ", "%25", "'a", "&#", "&#9", "\\\\/", "<a", "[1,"]
+_UNITS += ['{"a":', "i:1;", "a:1:{", "clicks ", "0 "]
 
 
 @pytest.mark.attack

@@ -14,14 +14,14 @@ help: ## list the targets
 INSTALL := install --quiet --disable-pip-version-check --no-deps --no-compile
 
 .venv/installed: requirements.lock pyproject.toml
-	@echo "setting up, once: packages into .venv, under a minute on a usual line and 500 MB" >&2
+	@echo "installing packages into .venv, once: about a minute, 500 MB" >&2
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip $(INSTALL) --require-hashes --requirement requirements.lock
 	@$(BIN)/pip $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 .venv/extras .venv/dev: .venv/%: requirements-%.lock .venv/installed
-	@echo "setting up $*, once: more packages into .venv" >&2
+	@echo "installing more packages into .venv for $*, once" >&2
 	@$(BIN)/pip $(INSTALL) --require-hashes --requirement $<
 	@touch $@
 
@@ -37,7 +37,7 @@ sync: .venv/installed ## run the nightly sync; a clone without settings uses the
 	@$(BIN)/marketing-sync sync$(if $(SETTINGS),, --sandbox)
 
 ui: .venv/installed ## serve the Dagster UI on 127.0.0.1:3000
-	@$(BIN)/marketing-sync ui
+	@$(BIN)/marketing-sync ui$(if $(SETTINGS),, --sandbox)
 
 notebook: .venv/extras ## serve the analysts' notebooks as pages; notebook-edit opens them for editing
 	@$(BIN)/marimo run --host 127.0.0.1 --token --include-code notebooks

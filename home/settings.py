@@ -265,10 +265,10 @@ VARIABLES = {
 def missing_key(settings: Settings) -> SettingsError:
     """The error that prevents reading the sandbox by mistake."""
     return SettingsError(
-        f"no key is configured in {settings.folder.resolve()}, and the sandbox is only used when "
-        "it is chosen: run where `.env` or accounts.toml is, or set MARKETING_API_URL and "
-        "MARKETING_API_KEY; for the sandbox add --sandbox, or set MARKETING_SANDBOX_URL. Nothing "
-        "was read or sent"
+        f"no key is configured in {settings.folder.resolve()}. Run the command in the folder with "
+        "`.env` or accounts.toml, or set MARKETING_API_URL and MARKETING_API_KEY. Outside a "
+        "terminal, the sandbox is used only with --sandbox or MARKETING_SANDBOX_URL. Nothing was "
+        "read or sent"
     )
 
 

@@ -43,10 +43,10 @@ _FIRST_STEPS = f"""
 marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
 _EPILOG = """
 \b
-Exit codes: 0 done, 1 something could not be read or sent (the output says what),
-2 wrong usage or configuration, 130 stopped by Ctrl-C.
-Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; or zsh_source,
-fish_source."""
+Exit codes: 0 done, 1 something could not be read or sent (the output says
+what), 2 wrong usage or configuration, 130 stopped by Ctrl-C.
+Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; or
+zsh_source, fish_source."""
 
 
 def _read_purpose(name: str) -> str:

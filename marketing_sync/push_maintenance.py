@@ -115,7 +115,8 @@ def _write_rejected(chosen: Chosen, out: Path | None, *, is_json: bool) -> int:
     if is_json:
         print_json(report.rejected_document(rejected))
     elif not rejected.rows:
-        print_lines(["no rejected rows are left"], sys.stderr)
+        number = f" in push {push.push_id}" if push else ""
+        print_lines([f"no rejected rows are left{number}"], sys.stderr)
     elif out == Path("-") or (out is None and not sys.stdout.isatty()):
         write_csv(sys.stdout, rejected)
         print_lines(_pushed_again(rejected, Path("FILE"), chosen.typed_account), sys.stderr)

@@ -48,6 +48,12 @@ from write_back.push_service import (
 from write_back.rejected_rows import write_planned
 
 
+def _quote_word(word: str) -> str:
+    """A word for a shell, in double quotes if it has single ones, as most queries have."""
+    is_plain = not set(word) & set('"$`\\!')
+    return f'"{word}"' if "'" in word and is_plain else shlex.quote(word)
+
+
 @dataclass(frozen=True)
 class PushCommand:
     """A command that sends if it `applies`. `typed`: the values of its other `options`, by name."""
@@ -63,7 +69,7 @@ class PushCommand:
         options = typed_words(self.options, {**self.typed, **changed})
         words = ["marketing-sync", "push", self.name, *options, "--apply"]
         piped = "… | " if str(self.typed.get("from")) == "-" else ""
-        return ["", title, f"  {piped}{shlex.join(words)}"]
+        return ["", title, f"  {piped}{' '.join(map(_quote_word, words))}"]
 
 
 def push_order(name: str, settings: Settings, *, apply: bool, json: bool, **typed: Any) -> int:
@@ -188,7 +194,9 @@ def _audience_syncs(
             )
         codes.append(code)
     if not codes:
-        print_lines([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
+        print_lines(
+            [f"{FILE} enables no audience sync; docs/sending-back.md shows how to declare one"]
+        )
     elif left:
         print_lines(command.make_lines(_NOT_SENT))
     return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE

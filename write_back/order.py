@@ -73,7 +73,7 @@ class Planned:
             return None
         return (
             f"{count_of(bad, 'row is', 'rows are')} invalid, and {self.limit_words}: correct them, "
-            "or allow more with --reject-limit (in the launchpad: reject_limit)"
+            "or allow more with --reject-limit (in Dagster's launchpad: reject_limit)"
         )
 
 

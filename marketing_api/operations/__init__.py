@@ -56,9 +56,8 @@ def find(name: str) -> Operation:
     operation = ALL.get(plain)
     if operation is not None:
         return operation
-    near = (
-        difflib.get_close_matches(plain, ALL, n=1)
-        or [full for full in ALL if full.endswith(f"/{plain}")][:1]
+    near = [full for full in ALL if full.endswith(f"/{plain}")] or difflib.get_close_matches(
+        plain, ALL, n=1
     )
     hint = f"did you mean {near[0]}?" if near else f"there are {len(ALL)}, e.g. {next(iter(ALL))}"
     raise InvalidCall(f"there is no operation {name}: {hint}", parameter="operation")

@@ -100,7 +100,7 @@ def make_command(run: Callable[[Options, int | None], int], epilog: str = "") ->
                 for name, fault in FAULTS.items()
             ),
             click.Option(
-                ["--parent"], type=int, help="end when this process is no longer the parent"
+                ["--parent"], type=int, help="end when this process id is no longer the parent"
             ),
         ],
         callback=start,

@@ -135,7 +135,7 @@ def _run_command(work: Work, needs_keys: bool, /, verbose: bool, **values: objec
         try:
             arguments = {_python_name(name): value for name, value in values.items()}
             return _work_in_log(partial(work, **arguments), needs_keys, is_verbose=verbose)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or Ctrl-D at a prompt
             print(f"\n{interrupts.MESSAGE}", file=sys.stderr)
             return exits.INTERRUPTED
 
@@ -166,7 +166,7 @@ def _work_in_log(work: Callable[[Settings], int], needs_keys: bool, *, is_verbos
         try:
             code = work(settings)
             print(end="", flush=True)
-        except click.UsageError:
+        except (click.UsageError, click.Abort):
             raise
         except BrokenPipeError:
             code = _BROKEN_PIPE

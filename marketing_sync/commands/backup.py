@@ -17,7 +17,7 @@ from upkeep.backup import back_up, backup_folder
         "the folder (default: MARKETING_BACKUP_DIR)",
         str,
         folder,
-        metavar="DIR",
+        metavar="[DIR]",
         is_positional=True,
     ),
     needs_keys=False,

@@ -90,7 +90,7 @@ def _ask_url(url: str | None) -> str:
 
 def _ask_key() -> str:
     key = (
-        str(click.prompt("API key (is not shown)", hide_input=True))
+        str(click.prompt("API key (hidden)", hide_input=True))
         if sys.stdin.isatty()
         else sys.stdin.readline()
     )

@@ -119,5 +119,6 @@ def _read_sql(text: str | None) -> str:
         try:
             return path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise WrongUse(f"{path} cannot be read as a query: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise WrongUse(f"{path} cannot be read as a query: {reason}") from None
     return text

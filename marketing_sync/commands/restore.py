@@ -20,7 +20,7 @@ from write_back.outbox.store import describe_hold
         "the backup (default: MARKETING_BACKUP_DIR)",
         str,
         folder,
-        metavar="DIR",
+        metavar="[DIR]",
         is_positional=True,
     ),
     Option("release", "allow pushes again after a restore"),

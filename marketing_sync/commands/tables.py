@@ -102,4 +102,7 @@ def _find_table(table: str, names: Sequence[str]) -> str:
     for name in names:
         if requested in (name, name.partition(".")[2]):
             return name
-    raise WrongUse(f"there is no table {quote_text(table)}{did_you_mean(requested, names)}")
+    raise WrongUse(
+        f"there is no table {quote_text(table)}{did_you_mean(requested, names)}; "
+        "`marketing-sync tables` lists them"
+    )

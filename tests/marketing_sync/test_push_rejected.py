@@ -230,20 +230,20 @@ def test_advice_about_a_single_call_mentions_no_push() -> None:
 def test_retry_leaves_what_would_be_refused_again_and_says_what_to_do(
     refused: str, command: Command, service: Sandbox
 ) -> None:
-    assert "(The list doesn't exist)\n    permanent; to do: run `marketing-sync sync --only lists`" in refused
+    assert "(The list doesn't exist)\n    permanent. To do: run `marketing-sync sync --only lists`" in refused
     assert "push retry 1" not in refused, "it would do nothing"
     before = service.count
     left = command("push", "retry", sandbox=service)
     assert left.code == 1, "two rows are not done"
     assert "2 requests not sent, because they would be refused again; `--permanent`" in left.out
-    assert "to do: run `marketing-sync sync --only lists`" in left.out
+    assert "To do: run `marketing-sync sync --only lists`" in left.out
     assert service.count == before
     document = msgspec.json.decode(command("push", "retry", "--json", sandbox=service).out, type=output.Push)
     assert [(each.rows, each.is_permanent) for each in document.left] == [([2, 3], True)]
     assert "2 requests to be tried again" in command("push", "retry", "--permanent", sandbox=service).out
     assert sorted(sent(service, before)) == ["app/me"] + ["getcontactbyemail"] * 2 + ["synccontact"] * 2
     status = command("push", "status", "1", sandbox=service)
-    assert "permanent; to do: run" in status.out
+    assert "permanent. To do: run" in status.out
 
 
 def test_reasons_are_those_of_all_rows_not_of_the_first_twenty(

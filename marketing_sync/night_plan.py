@@ -37,19 +37,6 @@ from pipelines.reading import (
 _LISTING_COUNT = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 #: The requests that aren't planned per contact; they are sent before all others.
 LISTINGS = "listings"
-#: The meaning of each reason.
-_MEANINGS = {
-    Reason.DUE: "would get older than the maximum age",
-    Reason.NEW: "never requested",
-    Reason.CLICKED: "clicked in a campaign",
-    Reason.PUSHED: "was pushed to",
-    Reason.REDEEMED: "redeemed a coupon",
-    Reason.ROW: "changed in the listing",
-    Reason.CAMPAIGN: "probably got a campaign",
-    Reason.LIST: "a campaign went to its lists",
-    Reason.PROBABLE: "changes often",
-    Reason.ROOM: "fits into the night",
-}
 #: Parameters that name a single campaign, contact or the like.
 _OF_ONE = ("id", "email")
 
@@ -167,9 +154,6 @@ def _print_plan(console: Console, plan: AccountPlan) -> None:
             map(_plan_cells, plan.planned),
         )
     )
-    for reason, meaning in _MEANINGS.items():
-        if any(reason in line.why for line in plan.planned):
-            console.print(f"  {reason}: {meaning}", style="dim")
     for sentence in plan.sentences:
         console.print(sentence)
 

@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,7 @@ HALF_DAY_S = DAY_S / 2
 
 
 class Reason(StrEnum):
-    """Why something is requested; `sync --dry-run` explains the words."""
+    """Why something is requested, as `sync.plans` names it."""
 
     DUE = "due"
     NEW = "new"
@@ -43,6 +42,19 @@ class Reason(StrEnum):
     ROOM = "room"
 
 
+#: The reasons as people read them, after a number.
+_WORDS = {
+    Reason.DUE: "about to exceed the maximum age",
+    Reason.NEW: "never requested",
+    Reason.CLICKED: "clicked in a campaign",
+    Reason.PUSHED: "changed by a push",
+    Reason.REDEEMED: "redeemed a coupon",
+    Reason.ROW: "changed in the listing",
+    Reason.CAMPAIGN: "probably got a campaign",
+    Reason.LIST: "on a list that got a campaign",
+    Reason.PROBABLE: "changing often",
+    Reason.ROOM: "because the night has time",
+}
 REASONS = tuple(Reason)
 _ROOM = np.int8(REASONS.index(Reason.ROOM))
 
@@ -53,9 +65,10 @@ def by_reason(codes: npt.NDArray[np.int8]) -> dict[Reason, int]:
     return {REASONS[code]: int(count) for code, count in zip(found, counts, strict=True)}
 
 
-def in_words(counts: Mapping[Any, int]) -> str:
-    """Requests by reason, e.g. `due 3, new 12`."""
-    return ", ".join(f"{reason} {count:,}" for reason, count in counts.items()) or "nothing is due"
+def in_words(counts: Mapping[Reason, int]) -> str:
+    """Requests by reason, e.g. `12 never requested, 3 clicked in a campaign`."""
+    parts = (f"{count:,} {_WORDS[reason]}" for reason, count in counts.items())
+    return ", ".join(parts) or "nothing is due"
 
 
 @dataclass(frozen=True)

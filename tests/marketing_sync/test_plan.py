@@ -104,7 +104,7 @@ def test_every_night_reads_everybody_and_a_rerun_of_the_night_nobody(
     age(home, 1)
     planned, since = command("sync", "--dry-run", sandbox=service), service.count
     assert "it reads every timeline and all coupons" in planned.out
-    assert "room: fits into the night" in planned.out, "reasons are explained"
+    assert "because the night has time" in planned.out, "reasons are in words"
     told = int(planned.out.split("\nlistings", 1)[1].split()[0])
     assert "of listings" in command("sync", "--dry-run", "--max-requests", "4", sandbox=service).out, (
         "listings come first"

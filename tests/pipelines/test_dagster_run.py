@@ -92,7 +92,7 @@ def test_the_log_and_the_metadata_tell_what_was_planned_and_which_days_are_read(
     result: dg.ExecuteInProcessResult,
 ) -> None:
     timelines = materialized(result, "timeline_events")
-    assert timelines.metadata["planned because"].value == "new 100"
+    assert timelines.metadata["planned because"].value == "100 never requested"
     reviews = materialized(result, "direct_reviews")
     days = str(reviews.metadata["days read so far"].value)
     assert days.startswith("main: 2015-01-01 to "), days

@@ -15,6 +15,7 @@ from assets.planning.order import (
     Order,
     Reason,
     Rules,
+    in_words,
     order_requests,
 )
 from tests.assets.planning.people import T, candidates
@@ -136,3 +137,13 @@ def test_what_an_earlier_run_of_the_night_has_requested_counts(room: int) -> Non
 
 def test_a_person_may_ask_for_everything_again() -> None:
     assert len(plan([0.01, 1.0, None], [0.0] * 3, requests_all=True).positions) == 3
+
+
+def test_every_reason_is_counted_in_words() -> None:
+    assert (
+        in_words({Reason.NEW: 1_200, Reason.ROOM: 14})
+        == "1,200 never requested, 14 because the night has time"
+    )
+    for reason in Reason:
+        assert in_words({reason: 1}).startswith("1 ")
+    assert in_words({}) == "nothing is due"

@@ -12,8 +12,8 @@ def _():
     mo.md("""
     # Ask in SQL
 
-    Take a question, see its query and answer, and change the query into a question of your own. Queries read the published file,
-    nothing else, and change nothing.
+    Select a question to see its query and the answer. Then edit the query to ask a question of your own. Queries only read the
+    published file; they can't change it.
     """)
     return
 
@@ -53,7 +53,8 @@ def _(con, question, start):
     mo.stop(
         answer.empty,
         published.heading(
-            "No row answers it.", "The query is right; what it asks for is not in this copy."
+            "The query returned no rows.",
+            "It ran without an error, but the published file has no matching data.",
         ),
     )
     is_cut = len(answer) > published.ROW_LIMIT
@@ -63,12 +64,12 @@ def _(con, question, start):
     )
     found = published.measures(result)
     between = "; ".join(filter(None, (published.extremes(result, name) for name in found[:1])))
-    said = f"The first {size}: there are more" if is_cut else size
+    said = f"The first {size}, of a longer result" if is_cut else size
     mo.vstack(
         [
             published.heading(
                 f"{said}; {between}." if between else f"{said}.",
-                "Times are in UTC. A dash is not known.",
+                f"Times are in UTC. {published.DASH}",
             ),
             published.table(result, published.forms(result)),
         ]
@@ -86,18 +87,16 @@ def _(found):
 @app.cell
 def _(measure, result):
     drawn = published.picture(result, measure.value) if measure.value else None
-    drawn or mo.md("*No chart: it needs a column of numbers, and one of dates or words.*")
+    drawn or mo.md(
+        "*No chart: the result needs a column of numbers, and a column of dates or text.*"
+    )
     return
 
 
 @app.cell
 def _(con):
     mo.accordion(
-        {
-            "Tables that can be asked": published.table(
-                published.tables(con), wide={"What it is": 620}
-            )
-        }
+        {"Available tables": published.table(published.tables(con), wide={"Description": 620})}
     )
     return
 

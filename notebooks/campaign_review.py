@@ -12,8 +12,8 @@ def _():
     mo.md("""
     # Campaign review
 
-    How each campaign did against the account's campaigns of the 90 days up to it, how it grew from day to day, what was clicked,
-    and when mails are opened most.
+    Compare each campaign with the account's other campaigns of the 90 days before it. See how its openings and clicks grew, which
+    links were clicked, and which times of sending get the most openings.
     """)
     return
 
@@ -33,10 +33,10 @@ def _(account, con):
         "select min(sent_at)::date, max(sent_at)::date from marts.campaign_performance "
         "where account = ? and type = 'standard' and sent_count > 0",
         account.value,
-        "Sent from … to",
+        "Sent between",
         days=365,
     )
-    mo.stop(days is None, mo.md("*No campaign was sent yet.*"))
+    mo.stop(days is None, mo.md("*No campaign has been sent yet.*"))
     days
     return (days,)
 
@@ -60,9 +60,9 @@ def _(account, con, days):
     delivered, opened, clickers = (
         float(known[f"{name}_count"].sum()) for name in ("delivered", "opened", "clicker")
     )
-    said = f"{published.plural(len(campaigns), 'campaign')} brought {published.number(delivered)} messages"
+    said = f"{published.plural(len(campaigns), 'campaign')}, {published.number(delivered)} messages delivered"
     rates = (
-        f": {published.share(opened / delivered)} were opened, "
+        f": {published.share(opened / delivered)} opened, "
         f"{published.share(clickers / delivered)} clicked"
         if delivered
         else ""
@@ -72,10 +72,10 @@ def _(account, con, days):
     )
     outliers = (
         [
-            f"{word}: “{row.subject}” ({published.formatting.format_day(row.sent_on)}), opened by "
-            f"{published.share(row.open_rate)}, "
-            f"{published.points(row.open_rate_over_median)} against what was usual then."
-            for word, row in (("Best", compared.iloc[-1]), ("Weakest", compared.iloc[0]))
+            f"{word}: “{row.subject}”, sent {published.formatting.format_day(row.sent_on)}: "
+            f"{published.share(row.open_rate)} opened, "
+            f"{published.points(row.open_rate_over_median)} compared with the median."
+            for word, row in (("Strongest", compared.iloc[-1]), ("Weakest", compared.iloc[0]))
             if len(compared) > 1
         ]
         if len(compared) > 1
@@ -89,9 +89,9 @@ def _(account, con, days):
 def _(campaigns):
     names = {
         "subject": "Campaign", "name": "Name", "sent_on": "Sent on", "sent_count": "Sent",
-        "open_rate": "Opened", "open_rate_over_median": "… against usual",
-        "click_rate": "Clicked", "click_rate_over_median": "… against usual ",
-        "bounce_rate": "Bounced", "unsubscribe_rate": "Unsubscribed", "is_percent_inconsistent": "Contradictory",
+        "open_rate": "Opened", "open_rate_over_median": "Opened, against usual",
+        "click_rate": "Clicked", "click_rate_over_median": "Clicked, against usual",
+        "bounce_rate": "Bounced", "unsubscribe_rate": "Unsubscribed", "is_percent_inconsistent": "Counts disagree",
     }  # fmt: skip
     forms = {
         names[name]: published.share
@@ -112,14 +112,13 @@ def _(campaigns):
         selection="single",
         initial_selection=[0],
         freeze_columns_left=[],
-        label="Choose a campaign for its figures below",
+        label="Select a campaign to see its figures below",
     )
     note = (
-        "Shares are of delivered messages. “Against usual” is the difference to the median of 90 days, in "
-        "percentage points. Machines "
-        "open mails, too, such as Apple Mail’s privacy protection: the share that clicked is surer. "
-        "Contradictory: the service states "
-        "another share than its own counts give."
+        "Rates are shares of the delivered messages. “Against usual” is the difference from the median of "
+        f"the campaigns in the 90 days before, in percentage points. {published.MACHINE_OPENS} "
+        "“Counts disagree” marks campaigns whose percentage, as the service states it, doesn’t match its "
+        "own counts."
     )
     mo.vstack([choice, published.note(note)])
     return (choice,)
@@ -127,7 +126,7 @@ def _(campaigns):
 
 @app.cell
 def _(account, campaigns, choice, con):
-    mo.stop(choice.value.empty, mo.md("*Choose a campaign above.*"))
+    mo.stop(choice.value.empty, mo.md("*Select a campaign above.*"))
     campaign_id = int(campaigns["campaign_id"].iloc[choice.value.index[0]])
     one = (
         con.execute(
@@ -145,18 +144,18 @@ def _(account, campaigns, choice, con):
         return mo.stat(
             published.share(rate),
             label=label,
-            caption=f"median of 90 days {published.share(median)}",
+            caption=f"median of the 90 days before: {published.share(median)}",
         )
 
     def total(column):
         return published.number(one[column])
 
     rest = published.known(one.open_rate_over_median)
-    against = f", {published.points(rest)} against usual" if rest is not None else ""
-    opened_by = f"was opened by {published.share(published.known(one.open_rate))}{against}"
+    against = f", {published.points(rest)} compared with the median" if rest is not None else ""
+    opened_by = f"{published.share(published.known(one.open_rate))} opened{against}"
     mo.vstack(
         [
-            published.heading(f"“{one.subject or '(no subject)'}” {opened_by}"),
+            published.heading(f"“{one.subject or '(no subject)'}”: {opened_by}"),
             mo.hstack(
                 [
                     mo.stat(
@@ -194,7 +193,7 @@ def _(account, campaign_id, con):
         "observed_on",
         "n",
         "Opened messages and clicks",
-        "total as of each night that asked",
+        "total at each nightly sync",
         color="what",
     )
     return
@@ -210,7 +209,7 @@ def _(account, campaign_id, con):
         """,
         [account.value, campaign_id],
     ).df()
-    published.bars(links, "link", "clicker_count", "What was clicked", "addresses, by link")
+    published.bars(links, "link", "clicker_count", "Most clicked links", "addresses, by link")
     return
 
 
@@ -228,16 +227,16 @@ def _(account, con):
     mo.vstack(
         [
             published.heading(
-                f"{best.sent} is the time of sending with most openings: {published.share(best.open_rate)}.",
-                f"Seen in {published.plural(int(best.campaign_count), 'campaign')} of all days: the fewer, "
-                "the more of it is chance.",
+                f"Messages sent on {best.sent} are opened most: {published.share(best.open_rate)}.",
+                f"Based on {published.plural(int(best.campaign_count), 'campaign')}. With few campaigns, the "
+                "difference may be chance.",
             ),
             published.bars(
                 hours,
                 "sent",
                 "open_rate",
                 "Opened, by weekday and hour of sending",
-                f"the best {len(hours)}",
+                "share of delivered messages, best times first",
                 form=".0%",
             ),
         ]

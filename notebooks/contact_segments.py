@@ -17,8 +17,8 @@ def _():
     mo.md("""
     # Contact segments
 
-    Who is engaged, who is cooling, who is dormant; and from there to a tag on the service. Nothing is sent from this page: it
-    ends with a plan, and with the command that would carry it out.
+    See which contacts are engaged, cooling or dormant, select a segment of them, and tag it on the service. This page sends
+    nothing: it ends with a plan, and with the command that carries it out.
     """)
     return
 
@@ -57,15 +57,22 @@ def _(account, con):
         f"{of(tiers, 'engaged'):,} of {everybody:,} people are engaged ({share}), "
         f"{of(tiers, 'dormant'):,} are dormant"
     )
-    by_clicks = f"by clicks alone {of(clicks, 'engaged'):,} and {of(clicks, 'dormant'):,}"
-    machines = "Machines open mails, too: clicks are surer. Every address once, in the first tier that fits."
+    by_clicks = (
+        f"counting clicks only, {of(clicks, 'engaged'):,} are engaged and "
+        f"{of(clicks, 'dormant'):,} dormant"
+    )
+    how_counted = (
+        f"{published.MACHINE_OPENS} Each address counts once, in the first tier that fits."
+    )
     mo.vstack(
         [
             published.heading(
-                f"{_said}; {by_clicks}." if everybody else "There are no contacts yet.", machines
+                f"{_said}; {by_clicks}." if everybody else "There are no contacts yet.", how_counted
             ),
             published.bars(tiers, "tier", "addresses", "By tier", "addresses"),
-            published.bars(clicks, "tier", "addresses", "By tier, by clicks alone", "addresses"),
+            published.bars(
+                clicks, "tier", "addresses", "By tier, counting clicks only", "addresses"
+            ),
         ]
     )
     return (tiers,)
@@ -75,9 +82,9 @@ def _(account, con):
 def _(account, con):
     domains = con.execute(
         """
-        select coalesce(domain, 'no. ' || row_number() over (order by address_count desc)) as "Domain",
+        select coalesce(domain, 'Domain ' || row_number() over (order by address_count desc)) as "Domain",
             address_count as "Addresses", bounced_address_rate as "Bounced",
-            open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "… against all", is_suspicious as "Suspicious"
+            open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "Compared with all", is_suspicious as "Suspicious"
         from marts.deliverability_by_domain where account = ? order by address_count desc, domain limit 12
         """,
         [account.value],
@@ -87,19 +94,20 @@ def _(account, con):
     worst = domains.sort_values("Bounced", ascending=False, na_position="last").iloc[0]
     rate = published.known(worst["Bounced"])
     _said = (
-        f"{published.plural(len(suspicious), 'domain')} open far less than others: {', '.join(suspicious)}."
+        f"Addresses at {published.plural(len(suspicious), 'domain')} open far fewer messages than others: "
+        f"{', '.join(suspicious)}."
         if len(suspicious)
-        else f"{published.shown(worst['Domain'])} bounces most: {published.share(rate)} of "
+        else f"{published.shown(worst['Domain'])} has the highest bounce rate: {published.share(rate)} of "
         f"{worst['Addresses']:,.0f} addresses."
         if rate
-        else "No large domain bounces."
+        else "No address at these domains bounces."
     )
     forms = dict.fromkeys(("Bounced", "Opened, 90 days"), published.share) | {
-        "… against all": published.times
+        "Compared with all": published.times
     }
     mo.vstack(
         [
-            published.heading(_said, f"The largest {len(domains)} domains of addresses."),
+            published.heading(_said, "The domains with the most addresses, up to twelve."),
             published.table(domains, forms),
         ]
     )
@@ -116,13 +124,13 @@ def _(account, con, tiers):
     wanted = mo.ui.multiselect(
         names, value=[name for name in names if name == "dormant"], label="Tiers"
     )
-    on_list = mo.ui.dropdown(["any list", *lists["name"].tolist()], value="any list", label="On")
+    on_list = mo.ui.dropdown(["any list", *lists["name"].tolist()], value="any list", label="List")
     quiet_days = mo.ui.slider(
-        0, 720, step=30, value=0, label="Not active for at least … days", show_value=True
+        0, 720, step=30, value=0, label="Days without activity, at least", show_value=True
     )
     mo.vstack(
         [
-            mo.md("## The segment"),
+            mo.md("## Select a segment"),
             mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True),
         ]
     )
@@ -151,7 +159,7 @@ def _(account, con, on_list, quiet_days, wanted):
         for name in segment
     }
     may_be = (
-        f"{published.plural(len(segment), 'address', 'addresses')} of this segment may be mailed."
+        f"{published.plural(len(segment), 'address', 'addresses')} in this segment can be mailed."
     )
     mo.vstack([published.heading(may_be), published.table(segment.rename(columns=headings))])
     return (segment,)
@@ -161,7 +169,7 @@ def _(account, con, on_list, quiet_days, wanted):
 def _():
     tag = mo.ui.text("dormant", label="Tag")
     plan = mo.ui.run_button(label="Show the plan")
-    mo.vstack([mo.md("## Back to the service"), mo.hstack([tag, plan], justify="start", wrap=True)])
+    mo.vstack([mo.md("## Tag the segment"), mo.hstack([tag, plan], justify="start", wrap=True)])
     return plan, tag
 
 
@@ -171,8 +179,8 @@ def _(account, con, plan, segment, tag):
     mo.stop(
         published.facts(con).personal_data != "keep",
         mo.md(
-            "*This copy was published without addresses, so there is none to tag: `marketing-sync push tags "
-            "--sql` takes the warehouse's.*"
+            "*The published file has no addresses, so this page can't tag any. Use `marketing-sync push tags "
+            "--sql`, which reads them from the warehouse.*"
         ),
     )
     file = Path("segment.csv")
@@ -181,8 +189,8 @@ def _(account, con, plan, segment, tag):
     mo.stop(
         not plan.value,
         mo.md(
-            f"The plan costs no request and writes `{file}`. Adding `--apply` sends it:\n\n```sh\n{shown} "
-            "--apply\n```"
+            f"**Show the plan** writes `{file}` and sends no request. To send the tags afterwards, run:"
+            f"\n\n```sh\n{shown} --apply\n```"
         ),
     )
     # A spreadsheet would take these for formulas; reading the file drops the apostrophe.

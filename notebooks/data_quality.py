@@ -12,7 +12,7 @@ def _():
     mo.md("""
     # Data quality
 
-    How fresh and complete every table is, what could not be read, and what looks odd in the data itself.
+    See how fresh and complete each table is, what could not be read, and what looks odd in the data itself.
     """)
     return
 
@@ -36,7 +36,8 @@ def _(account, con):
     ).df()
     newest = fresh["age_hours"].min()
     stopped = mo.callout(
-        mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger"
+        mo.md(f"**Syncing has stopped**: nothing has been read for {newest:,.0f} hours."),
+        kind="danger",
     )
     complete, overdue = (
         int((fresh["coverage_rate"] >= 1).sum()),
@@ -103,8 +104,8 @@ def _(account, con):
         asked,
         "age",
         "contacts",
-        "How old timelines are",
-        "contacts, by days since theirs was asked for",
+        "Age of timelines",
+        "contacts, by days since their timeline was requested",
     )
     return
 
@@ -123,7 +124,7 @@ def _(account, con, fresh):
         select 'addresses on several lists' as what, count(*) as "rows" from people where list_count > 1
         union all select 'active contacts without an address', count(*) from contacts where coalesce(email, '') = '' and status = 'active'
         union all select 'addresses in several spellings', count(*) from spellings
-        union all select 'contacts whose timeline the service cuts', count(*) from timelines where timeline_served < timeline_total
+        union all select 'contacts whose timeline the service shortens', count(*) from timelines where timeline_served < timeline_total
         union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count
         union all select 'campaigns whose counts and percentages disagree', count(*) from campaigns where is_percent_inconsistent
         union all select 'ratings that are not a number', count(*) from reviews where rating is null and rating_raw is not null
@@ -138,11 +139,11 @@ def _(account, con, fresh):
     mo.vstack(
         [
             published.heading(
-                f"{len(found)} of {len(odd)} oddities are in the data{first}.",
-                "What looks odd is mostly the service's own.",
+                f"{len(found)} of {len(odd)} checks found something odd{first}.",
+                "Most oddities come from the service’s own data.",
             ),
             published.table(
-                odd.rename(columns={"what": "Odd", "rows": "How many"}), wide={"Odd": 380}
+                odd.rename(columns={"what": "Check", "rows": "Count"}), wide={"Check": 380}
             ),
         ]
     )
@@ -173,21 +174,21 @@ def _(account, con, fresh):
     unnamed = (
         f"the service sends {published.plural(len(unknown), 'field')} without a column"
         if len(unknown)
-        else "every field has its column"
+        else "every field has a column"
     )
     mo.vstack(
         [
             published.heading(f"{unread}; {unnamed}."),
             mo.ui.tabs(
                 {
-                    f"entries ({rejected['entries'].sum():,.0f})": published.table(
+                    f"unreadable entries ({rejected['entries'].sum():,.0f})": published.table(
                         published.spelled(rejected)
                     )
                     if len(rejected)
                     else mo.md("*Everything could be read.*"),
                     f"unknown fields ({len(unknown)})": published.table(published.spelled(unknown))
                     if len(unknown)
-                    else mo.md("*The service sends nothing that has no column.*"),
+                    else mo.md("*Every field that the service sends has a column.*"),
                 }
             ),
         ]
@@ -203,20 +204,20 @@ def _(con):
         from sync.runs order by started_at desc limit 30
     """).df()
     _said = (
-        mo.md("The run that is *publishing* wrote this copy, ahead of its own end.")
+        mo.md("The run with the outcome *publishing* wrote this file before the run ended.")
         if "publishing" in set(runs["outcome"])
         else None
     )
     bad = int((~runs["outcome"].isin(["done", "publishing"])).sum())
     went = (
-        f"The last {'run' if len(runs) == 1 else f'{len(runs)} runs'} went well."
+        f"The last {'run' if len(runs) == 1 else f'{len(runs)} runs'} succeeded."
         if not bad
-        else f"{bad} of the last {len(runs)} runs did not go well."
+        else f"{bad} of the last {len(runs)} runs did not succeed."
     )
     _listed = published.spelled(runs)
     mo.vstack(
         [
-            published.heading(went if len(runs) else "No run is known yet."),
+            published.heading(went if len(runs) else "No run has been recorded yet."),
             *([_said] if _said else []),
             published.table(_listed, wide={"Message": 360}),
         ]

@@ -12,14 +12,14 @@ def _():
     mo.md("""
     # Getting started
 
-    Everything the nightly sync knows is in one DuckDB file, which is never locked. This page shows what is in it, how fresh
-    it is, and how to ask. The other pages:
+    The nightly sync publishes its data as one DuckDB file, which is never locked. This page shows what is in the file, how fresh
+    it is, and how to query it. The other pages:
 
-    - [Campaign review](?file=campaign_review.py): how each campaign did, what was clicked, and when mails are opened
-    - [Contact segments](?file=contact_segments.py): who is engaged, who is dormant, and a tag for them
+    - [Campaign review](?file=campaign_review.py): how each campaign did, what was clicked, and when messages are opened
+    - [Contact segments](?file=contact_segments.py): who is engaged, who is dormant, and how to tag them
     - [Reputation](?file=reputation.py): ratings, reviews and mentions over time
-    - [Data quality](?file=data_quality.py): what was read, what is missing
-    - [Ask](?file=ask.py): questions of your own, in SQL
+    - [Data quality](?file=data_quality.py): what was read, and what is missing
+    - [Ask in SQL](?file=ask.py): your own questions, starting from examples
     """)
     return
 
@@ -37,13 +37,12 @@ def _(con):
     kept = {"keep": "unmasked", "hash": "hashed", "drop": "left out"}[facts.personal_data]
     mo.vstack(
         [
-            published.sentences(published.news(con))
-            or mo.md("*Nothing has been read yet, or too little to say what is usual.*"),
+            published.sentences(published.news(con)) or mo.md("*There is nothing to report yet.*"),
             mo.hstack(
                 [
                     mo.stat(f"{facts.row_count:,}", label="rows"),
                     mo.stat(f"{facts.table_count}", label="tables"),
-                    mo.stat(read, label="newest answer (UTC)"),
+                    mo.stat(read, label="data as of (UTC)"),
                     mo.stat(kept, label="personal data"),
                 ],
                 justify="start",
@@ -60,8 +59,8 @@ def _():
     mo.md("""
     ## The tables
 
-    `marts` has the answers, `source` the service's data as it stands, `history` how it changed, `sync` how it was read.
-    Every table and column carries a comment, in any tool that shows comments, and here:
+    The tables in `marts` answer common questions. `source` has the service's current data, `history` has its changes, and `sync`
+    has what was requested and read. Each table and column has a description, here and as a comment in the file:
     """)
     return
 
@@ -73,8 +72,8 @@ def _(con):
         tables,
         selection="single",
         initial_selection=[0],
-        wide={"What it is": 620},
-        label="Choose a table for its columns and first rows",
+        wide={"Description": 620},
+        label="Select a table to see its columns and first rows",
     )
     chosen
     return (chosen,)
@@ -82,10 +81,10 @@ def _(con):
 
 @app.cell
 def _(chosen, con):
-    mo.stop(chosen.value.empty, mo.md("*Choose a table above.*"))
+    mo.stop(chosen.value.empty, mo.md("*Select a table above.*"))
     name = chosen.value["Table"].iloc[0]
     columns = con.execute(
-        'select column_name as "Column", data_type as "Type", comment as "What it is" from duckdb_columns() '
+        'select column_name as "Column", data_type as "Type", comment as "Description" from duckdb_columns() '
         "where schema_name || '.' || table_name = ? order by column_index",
         [name],
     ).df()
@@ -94,7 +93,7 @@ def _(chosen, con):
             mo.md(f"### `{name}`"),
             mo.ui.tabs(
                 {
-                    "columns": published.table(columns, wide={"What it is": 620}),
+                    "columns": published.table(columns, wide={"Description": 620}),
                     "first rows": published.table(con.sql(f"select * from {name} limit 50").df()),
                 }
             ),
@@ -105,8 +104,8 @@ def _(chosen, con):
 
 @app.cell
 def _():
-    mo.md("""
-    ## Asking
+    mo.md(f"""
+    ## Query the file
 
     ```python
     import duckdb
@@ -114,9 +113,10 @@ def _():
     con.sql("select * from marts.campaign_performance").df()          # a pandas DataFrame
     ```
 
-    or `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, or any tool that opens DuckDB files; or the notebook
-    `ask.py`, which begins with questions that were asked before. Machines open mails, too: an open rate compares campaigns, it
-    does not count readers.
+    You can also run `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, use any other tool that opens DuckDB
+    files, or select an example in the notebook `ask.py`.
+
+    Use open rates to compare campaigns, not to count readers. {published.MACHINE_OPENS}
     """)
     return
 

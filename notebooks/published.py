@@ -147,6 +147,13 @@ def news(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 # -- words and numbers
 
+#: How to read what several notebooks show.
+DASH = "A dash means unknown."
+MACHINE_OPENS = (
+    "Some programs, such as Apple Mail, open messages automatically, so clicks are more reliable "
+    "than openings."
+)
+
 share, rating, points, change, plural = (
     formatting.format_share,
     formatting.format_rating,
@@ -294,7 +301,7 @@ def lines(
     days = plainly.dropna(subset=["y"])["x"]
     if days.nunique() < 2:
         so_far = (
-            f"known of one day so far, {formatting.format_day(days.iloc[0])}"
+            f"known for one day so far, {formatting.format_day(days.iloc[0])}"
             if len(days)
             else "nothing yet"
         )
@@ -426,7 +433,7 @@ def _figure(title: str, unit: str, chart: Any) -> mo.Html:
 def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """Every table with its size and description. Marts come first, since they have the answers."""
     return con.sql("""
-        select schema_name || '.' || table_name as "Table", estimated_size as "Rows", split_part(comment, '. ', 1) as "What it is"
+        select schema_name || '.' || table_name as "Table", estimated_size as "Rows", split_part(comment, '. ', 1) as "Description"
         from duckdb_tables() where schema_name in ('marts', 'source', 'history', 'sync')
         order by array_position(['marts', 'source', 'history', 'sync'], schema_name), table_name
     """).df()
@@ -532,7 +539,7 @@ def extremes(frame: pd.DataFrame, measure: str) -> str:
     values = frame[measure].dropna()
     write = share if str(measure).endswith("_rate") else number
     return (
-        f"{measure} lies between {write(values.min())} and {write(values.max())}"
+        f"{measure} is between {write(values.min())} and {write(values.max())}"
         if len(values) > 1
         else ""
     )

@@ -12,7 +12,7 @@ def _():
     mo.md("""
     # Reputation
 
-    Ratings by channel, good and bad reviews and mentions over time, and the latest words.
+    Ratings by channel, good reviews and positive mentions over time, and the latest reviews.
     """)
     return
 
@@ -37,12 +37,12 @@ def _(account, con):
         """,
         [account.value],
     ).df()
-    mo.stop(channels.empty, mo.md("*Nobody has said anything yet.*"))
+    mo.stop(channels.empty, mo.md("*There are no reviews and mentions yet.*"))
     channels["Newest"] = channels["Newest"].dt.date
     recent = float(channels["Reviews, 28 days"].sum())
     _said = (
-        f"{published.plural(int(recent), 'review')} came in the last 28 days of "
-        f"{published.number(float(channels['Reviews'].sum()))}."
+        f"{published.plural(int(recent), 'review')} in the last 28 days, "
+        f"{published.number(float(channels['Reviews'].sum()))} in all."
     )
     forms = {
         "Stated rating": published.rating,
@@ -51,8 +51,9 @@ def _(account, con):
         "Positive mentions, 28 days": published.share,
     }
     _note = (
-        "The stated rating is the site's own, of all its reviews; its change is beside the reviews listed then and now. Good reviews are of the own feedback page; "
-        "positive mentions as the service judges them. A dash is not known."
+        "The stated rating is what the site itself shows, for all its reviews. “Listed then” and “Listed now” "
+        "are the reviews that it listed 28 days ago and now. Good reviews are those on your feedback page. "
+        f"Positive mentions are the ones that the service rates as positive. {published.DASH}"
     )
     mo.vstack([published.heading(_said), published.table(channels, forms), published.note(_note)])
     return channels, forms
@@ -64,11 +65,11 @@ def _(account, con):
         con,
         "select min(day_on), max(day_on) from marts.review_daily where account = ?",
         account.value,
-        "Days from … to",
+        "Days",
         days=365,
     )
     window = mo.ui.dropdown(
-        {"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over"
+        {"7 days": "7d", "28 days": "28d"}, value="28 days", label="Average over"
     )
     mo.stop(days is None)
     mo.hstack([days, window], justify="start", wrap=True)
@@ -90,18 +91,19 @@ def _(account, con, days, window):
     rates["what"] = rates["what"].map(
         {"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"}
     )
-    _mean = f"mean of {window.selected_key}"
+    _mean = f"average of {window.selected_key}"
     good = daily.dropna(subset=["good_rate"])["good_rate"]
     moved = (
-        f"Good reviews went from {published.share(good.iloc[0])} to {published.share(good.iloc[-1])} "
-        "on these days."
+        f"The share of good reviews went from {published.share(good.iloc[0])} to "
+        f"{published.share(good.iloc[-1])} in this period."
         if len(good) > 1
-        else "How many reviews are good is not known of these days."
+        else "The share of good reviews is unknown in this period."
     )
     mo.vstack(
         [
             published.heading(
-                moved, "A gap has no review within the days of the mean, or was not read."
+                moved,
+                f"In a gap, there was no review in the {window.selected_key} before, or the data was not read.",
             ),
             published.lines(
                 rates,
@@ -117,7 +119,7 @@ def _(account, con, days, window):
                 daily,
                 "day_on",
                 "average_rating",
-                "Rating of reviews on sites",
+                "Rating on review sites",
                 f"of 5, {_mean}",
                 form=".1f",
                 domain=(1, 5),
@@ -143,16 +145,16 @@ def _(account, con, first, last):
         """,
         {"account": account.value, "first": first, "last": last},
     ).df()
-    mo.stop(words.empty, mo.md("*No review on these days.*"))
+    mo.stop(words.empty, mo.md("*There are no reviews in this period.*"))
     words["day"] = words["day"].dt.date
     is_kept = published.facts(con).personal_data == "keep"
-    _said = f"The newest {published.plural(len(words), 'review')} of these days" + (
+    _said = f"The newest {published.plural(len(words), 'review')} in this period" + (
         "" if is_kept else ", without their words"
     )
     _note = (
         ""
         if is_kept
-        else "This copy was published without personal data, and what people wrote is that."
+        else "This file was published without personal data, which includes what people wrote."
     )
     listed = (words if is_kept else words.drop(columns="words")).rename(columns=str.capitalize)
     mo.vstack(

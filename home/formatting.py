@@ -54,6 +54,8 @@ def short_day(value: dt.date | dt.datetime) -> str:
 def days_of(first: dt.date, count: int = 7) -> str:
     """A number of days from the first on: `16–22 Nov 2026`, `28 Dec 2026 – 3 Jan 2027`."""
     last = first + dt.timedelta(days=count - 1)
+    if first == last:
+        return format_day(first)
     if first.year != last.year:
         return f"{format_day(first)} – {format_day(last)}"
     return (

@@ -26,10 +26,8 @@ from home.formatting import (
 from report.queries import AccountData
 from report.row_types import Campaign, RefusedListing, Row, Rows, Subject
 
-#: The age up to which a campaign is news, and the least difference in its open rate worth
-#: mentioning.
+#: The age up to which a campaign is news.
 _NEWS_DAYS = dt.timedelta(days=14)
-_LEAST_POINTS = 0.01
 #: How many refused listings are named.
 _NAMED_LISTINGS = 4
 #: The weeks of a key figure, the weeks that define the usual range, and a year.
@@ -47,7 +45,7 @@ MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
 
 class Figure(NamedTuple):
-    """A large number with its name. `below`: its sample and its period; `sample_size`: how many
+    """A large number with its name. `below`: its sample and its period; `sample`: how many
     campaigns or reviews it is of; `trend`: a series, the oldest value first, with `trend_name` as
     its period and `trend_label` as its text alternative."""
 
@@ -58,14 +56,17 @@ class Figure(NamedTuple):
     trend: tuple[float, ...] = ()
     trend_name: str = ""
     trend_label: str = ""
-    sample_size: int | None = None
+    sample: str = ""
 
     @property
     def value_of_sample(self) -> str:
-        """The value, with the size of its sample in brackets: `5.0 (1)`."""
-        if self.sample_size is None or self.value == UNKNOWN:
-            return self.value
-        return f"{self.value} ({self.sample_size:,})"
+        """The value with its sample: `5.0, 1 review`."""
+        return add_sample(self.value, self.sample)
+
+
+def add_sample(value: str, sample: str) -> str:
+    """A value, and what it is of in words, unless one of them is unknown."""
+    return f"{value}, {sample}" if sample and value != UNKNOWN else value
 
 
 class Change(NamedTuple):
@@ -104,9 +105,8 @@ def list_known_measures(rows: Rows) -> list[str]:
 def show_measure(row: Row, column: str) -> str:
     """A measure of a period as text; an average rating with the number of its reviews."""
     value = format_measure(column, row.get(column))
-    if column == "average_rating" and value != UNKNOWN:
-        return f"{value} ({format_number(row['rating_count'])})"
-    return value
+    count = row.get("rating_count") if column == "average_rating" else None
+    return add_sample(value, "" if count is None else count_of(int(count), "review"))
 
 
 def format_difference(column: str, value: float | None, before: float | None) -> str:
@@ -169,23 +169,28 @@ _NEED_TWO_NIGHTS = ("joined_count", "left_count", "social_click_count", "online_
 
 
 def explain_unknown(changes: Sequence[Change]) -> list[str]:
-    """Why measures of the last weeks are unknown: a sentence per reason."""
+    """Which measures of the last weeks are unknown, and why: a sentence per reason."""
     known = {change.name for change in changes if change.is_known}
     reasons: dict[str, list[str]] = {}
     for column, (name, _) in MEASURES.items():
         if name not in known:
             reasons.setdefault(_explain_column(column), []).append(name.lower())
-    return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
+    return [f"No figures for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
 
 
 def _explain_column(column: str) -> str:
     if column in _NEED_TWO_NIGHTS:
-        return "Known for weeks after the first sync"
+        return (
+            "they compare each night with the night before, so they begin with the first complete "
+            "week after the first sync"
+        )
     if column in ("open_rate", "click_rate"):
-        return "No campaign was sent in these weeks"
+        return "no campaign was sent in these weeks"
     if column == "average_rating":
-        return "No review was written in these weeks"
-    return "No automation has sent a message" if column == "automation_count" else "Not read yet"
+        return "no review was written in these weeks"
+    if column == "automation_count":
+        return "no automation has sent a message"
+    return "the data has not been read yet"
 
 
 def find_empty_sections(account: AccountData) -> dict[str, str]:
@@ -224,8 +229,8 @@ def describe_refusals(account: AccountData) -> str:
     more = f" and {hidden_count} more" if hidden_count > 0 else ""
     return (
         f"Most rows are suddenly missing: {', '.join(names[:_NAMED_LISTINGS])}{more}. The earlier "
-        "rows are still counted. Compare this with the service. If the rows are really gone, run "
-        "marketing-sync sync --accept-shrink."
+        "rows are still counted. Compare this with the service. If the rows are really gone, ask "
+        "the person who runs marketing-sync to run marketing-sync sync --accept-shrink."
     )
 
 
@@ -263,7 +268,7 @@ def _describe_week(account: AccountData) -> Iterator[str]:
     if row.get("redeemed_count") is not None:
         parts.append(f"{count_of(int(row['redeemed_count']), 'coupon')} redeemed")
     if parts:
-        yield f"Last week, {days_of(last_week(account))}: {'; '.join(parts)}."
+        yield f"Last complete week, {days_of(last_week(account))}: {'; '.join(parts)}."
 
 
 def _describe_messages(row: Row) -> list[str]:
@@ -282,8 +287,8 @@ def _describe_messages(row: Row) -> list[str]:
 
 
 def _describe_unusual(account: AccountData) -> Iterator[str]:
-    """The measures farthest outside their usual range, in up to two sentences. A campaign is
-    mentioned, since it causes visits and the like."""
+    """The measures of the last whole week farthest outside their usual range, in up to two
+    sentences. A campaign is mentioned, since it causes visits and the like."""
     known = [change for change in list_changes(account) if change.usual]
     moved = sorted(
         (change for change in known if change.surprise), key=lambda change: -change.surprise
@@ -296,9 +301,9 @@ def _describe_unusual(account: AccountData) -> Iterator[str]:
     for change in moved:
         least, most = change.usual or (0, 0)
         usual = f"usually {format_number(least)} to {format_number(most)}"
-        yield f"{change.name}: {change.last} last week, {usual}.{after}"
+        yield f"{change.name}: {change.last} in that week, {usual}.{after}"
     if known and not moved:
-        yield f"Nothing unusual, compared with the {_USUAL_WEEKS} weeks before."
+        yield f"Nothing in that week was unusual, compared with the {_USUAL_WEEKS} weeks before."
 
 
 def _describe_newest(account: AccountData) -> Iterator[str]:
@@ -306,14 +311,12 @@ def _describe_newest(account: AccountData) -> Iterator[str]:
     row = find_newest_campaign(account)
     if row:
         sent = row["sent_at"]
-        over = row["open_rate_over_median"]
+        median = row["median_open_rate_90d"]
         age = account.today - sent.astimezone(ZoneInfo(account.zone)).date()
-        if over is not None and age <= _NEWS_DAYS:
-            against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
-            against = against if abs(over) >= _LEAST_POINTS else "as usual"
+        if row["open_rate"] is not None and median is not None and age <= _NEWS_DAYS:
             yield (
                 f"“{cut_text(row['subject'] or '(no subject)', 60)}”, sent {format_day(sent)}: "
-                f"{format_share(row['open_rate'])} opened so far, {against}."
+                f"{format_share(row['open_rate'])} opened so far, usually {format_share(median)}."
             )
 
 
@@ -371,16 +374,19 @@ def _make_span_figures(account: AccountData) -> Iterator[Figure]:
         count = spans[0].get(count_column)
         trend = tuple(row[column] for row in weeks if row[column] is not None)
         trend_name = f"each week with a {unit}" if count_column else "each week"
-        earlier = {f"{SPAN_WEEKS} weeks earlier": before, "a year earlier": year}
+        sample = count_of(int(count), unit) if count is not None else ""
+        # a share of all their messages, unlike the median of campaigns that a single one is held to
+        together = " together" if column == "open_rate" else ""
+        earlier = {f"{SPAN_WEEKS} weeks before": before, "a year before": year}
         yield Figure(
             MEASURES[column][0],
             now,
-            f"{count_of(int(count), unit)} in the {ends}" if count is not None else ends,
+            f"{sample}{together} in the {ends}" if sample else ends,
             "; ".join(f"{when}: {text}" for when, text in earlier.items() if text != UNKNOWN),
             trend,
             trend_name,
             _describe_trend(f"{MEASURES[column][0]}, {trend_name}", column, trend),
-            int(count) if count is not None else None,
+            sample,
         )
 
 

@@ -174,7 +174,7 @@ def describe_data_age(account: AccountData) -> str:
     local = account.as_of.astimezone(ZoneInfo(account.zone))
     until = (account.as_of + FRESH_FOR).astimezone(ZoneInfo(account.zone))
     age = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
-    return f"{age}, current until {short_day(until)}, {until:%H:%M}"
+    return f"{age}, out of date after {short_day(until)}, {until:%H:%M}"
 
 
 def draw_account_charts(account: AccountData) -> dict[str, Markup]:
@@ -374,7 +374,7 @@ def render_preview(report: ReportData) -> str:
     """The figures and changes of every account, without any text of the service. Accounts have
     their names of the settings."""
     parts = []
-    for account in report.accounts:
+    for account, _ in rank_accounts(report):
         lines = [f"**{account.name}**, {format_day(account.today)}", ""]
         for figure in figures.key_figures(account):
             line = f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}"

@@ -36,7 +36,7 @@ class Campaign(TypedDict):
     sent_count: int
     open_rate: float | None
     click_rate: float | None
-    open_rate_over_median: float | None
+    median_open_rate_90d: float | None
 
 
 class CampaignDay(TypedDict):

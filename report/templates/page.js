@@ -5,7 +5,7 @@ const number = shown => {
   return found && found[0].length > shown.length - 3 ? (found[1] === "−" ? -1 : 1) * found[2].replace(/,/g, "") : null;
 };
 const rank = cell => {
-  const shown = text(cell).replace(/ \([\d,]+\)$/, "");
+  const shown = text(cell).replace(/, [\d,]+ (campaign|review)s?$/, "");
   const value = number(shown) ?? (/\d{4}$/.test(shown) ? Date.parse(shown) : NaN);
   return /^–?$/.test(shown) ? null : Number.isNaN(value) ? shown.toLowerCase() : value;
 };

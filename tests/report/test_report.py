@@ -370,6 +370,7 @@ def test_the_newest_campaign_is_on_top_however_old_it_is() -> None:
     card = html[html.index('class="card"') : html.index('class="jumps"')]
     assert "Autumn" in card
     assert "20 Dec 2025 to 100 people" in card
+    assert "usually 30.0 %: the median of" in card, "not a difference from another average on the page"
     assert "Welcome" not in card
     assert 'class="card"' not in page(account(campaigns=[automated]))
 
@@ -399,9 +400,14 @@ def test_accounts_that_need_attention_come_first_and_are_told_apart() -> None:
     business = FULL["business"]
     refused = [{"table_name": "lists", "list_name": None}]
     accounts = [account("north", business=business), account("south", business=business, refused=refused)]
-    html = page(*mark_namesakes(accounts))
-    overview = html[: html.index('class="account"')]
+    report = ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), mark_namesakes(accounts))
+    overview, _, below = render_report(report).partition('class="account"')
     assert overview.index("(south)") < overview.index("(north)")
+    for part in (
+        below,
+        *(load_environment().get_template(f"mail.{kind}").render(report=report) for kind in ("html", "txt")),
+    ):
+        assert part.index("(south)") < part.index("(north)"), "their own parts have the same order"
     assert "Not updated" in overview
 
 
@@ -414,8 +420,12 @@ def test_an_account_without_a_business_name_has_its_own(business_name: str | Non
 
 def test_why_something_is_not_known_is_said() -> None:
     found = explain_unknown([])
-    assert any(line.startswith("Known for weeks after the first sync: contacts joined") for line in found)
-    assert "No campaign was sent in these weeks: opened, clicked." in found
+    assert any(
+        line.startswith("No figures for contacts joined, contacts left")
+        and line.endswith("they begin with the first complete week after the first sync.")
+        for line in found
+    )
+    assert "No figures for opened, clicked: no campaign was sent in these weeks." in found
 
 
 def test_charts_say_what_they_show() -> None:
@@ -435,7 +445,7 @@ def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[Accoun
     html = page(*accounts)
     assert Elements(html).open == []
     assert "None" not in html
-    assert html.count("Not read completely yet: Last week, By month, Campaigns") == len(accounts)
+    assert html.count("Not read completely yet: Last complete week, By month, Campaigns") == len(accounts)
     assert ("Nothing has been read yet." in html) is not bool(accounts)
 
 
@@ -473,8 +483,8 @@ def test_that_there_is_none_is_only_said_of_what_was_read(coverage: float | None
 def test_rating_is_compared_with_the_number_of_its_reviews() -> None:
     html = page(account(**FULL))
     assert "1 → 11" in html
-    assert "4.5 (3)" in html, "weeks"
-    assert "2.5 (2)" in html, "months"
+    assert "4.5, 3 reviews" in html, "weeks"
+    assert "2.5, 2 reviews" in html, "months"
     unknown = {**FULL["channels"][0], "served_review_count_before": None, "average_rating_change_28d": None}
     assert "→ 11" not in page(account(**FULL | {"channels": [unknown]}))
 
@@ -557,7 +567,7 @@ def test_what_is_not_known_is_a_dash_and_is_compared_with_nothing() -> None:
     found = {change.name: change for change in list_changes(account(days=rows))}
     assert found["Good reviews"][1:6] == ("7", UNKNOWN, UNKNOWN, UNKNOWN, "4")
     assert not found["Contacts left"].is_known
-    assert found["Rating on review sites"].last == "4.5 (3)"
+    assert found["Rating on review sites"].last == "4.5, 3 reviews"
 
 
 def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
@@ -578,6 +588,7 @@ def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
         (formatting.format_day(TODAY), "20 Mar 2026"),
         (formatting.days_of(dt.date(2026, 11, 30)), "30 Nov – 6 Dec 2026"),
         (formatting.days_of(dt.date(2026, 12, 28)), "28 Dec 2026 – 3 Jan 2027"),
+        (formatting.days_of(dt.date(2026, 11, 30), 1), "30 Nov 2026"),
         (formatting.count_of(1, "address", "addresses"), "1 address"),
         (formatting.cut_text("a" * 9, 5), "aaaa…"),
         (
@@ -687,7 +698,7 @@ def test_the_headline_says_what_happened_what_moved_most_and_the_newest_campaign
     sent = {
         **FULL["campaigns"][0],
         "sent_at": dt.datetime.combine(TODAY, dt.time(), dt.UTC),
-        "open_rate_over_median": 0.034,
+        "median_open_rate_90d": 0.366,
     }
     unknown: dict[str, Any] = dict.fromkeys((*COUNTS, *SUMMED))
     rows = {
@@ -699,18 +710,20 @@ def test_the_headline_says_what_happened_what_moved_most_and_the_newest_campaign
     }
     said = write_headline(account(**FULL | rows))
     assert said == [
-        "Last week, 9–15 Mar 2026: 1 campaign with 700 messages, 50.0 % opened; 90 good reviews on the feedback "
-        "page.",
-        "Good reviews: 90 last week, usually 35 to 65. A campaign was sent that week.",
-        f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}: 40.0 % opened so far, 3.4 points more than usual.",
+        "Last complete week, 9–15 Mar 2026: 1 campaign with 700 messages, 50.0 % opened; 90 good reviews on the "
+        "feedback page.",
+        "Good reviews: 90 in that week, usually 35 to 65. A campaign was sent that week.",
+        f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}: 40.0 % opened so far, usually 36.6 %.",
     ]
     assert "“&lt;b&gt;Sale" in page(account(**FULL | rows))
 
 
 def test_unusual_days_are_told_below_what_changed_by_the_names_of_the_page() -> None:
-    sentence = "Visits: 60 on Friday, usually 2 to 26"
+    sentence = "Visits: 60 on Friday, usually 10 on a Friday"
     unusual = {"anomalies": [{"day_on": TODAY, "figure": "visit_count", "sentence": sentence}]}
-    assert "<li>Visits to your pages: 60 on Friday, usually 2 to 26</li>" in page(account(**FULL | unusual))
+    assert "<li>Visits to your pages: 60 on Friday, usually 10 on a Friday</li>" in page(
+        account(**FULL | unusual)
+    )
     assert "Unusual days" not in page(account(**FULL))
 
 
@@ -725,10 +738,11 @@ def test_a_figure_names_its_sample() -> None:
     first = FULL["spans"][0] | {"average_rating": 5.0, "rating_count": 1}
     rated = account(**FULL | {"spans": [first, *FULL["spans"][1:]]})
     figure = key_figures(rated)[2]
-    assert (figure.value, figure.value_of_sample) == ("5.0", "5.0 (1)")
+    assert (figure.value, figure.value_of_sample) == ("5.0", "5.0, 1 review")
     assert figure.below == "1 review in the 13 weeks to 15 Mar"
     assert not figure.compared, "nothing is known of earlier weeks"
-    assert "5.0 (1)" in page(rated, account("other"))
+    assert key_figures(rated)[1].below == "2 campaigns together in the 13 weeks to 15 Mar"
+    assert "5.0, 1 review<" in page(rated, account("other"))
 
 
 def test_one_is_singular() -> None:

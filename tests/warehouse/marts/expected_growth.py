@@ -279,10 +279,11 @@ def _anomaly(
     if low <= found <= high:
         return None
     mailed = not sent.isdisjoint({key, (account, day - dt.timedelta(days=1))})
-    band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was just sent)' if mailed else ''}"
-    sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
+    usual = math.floor(statistics.median(weekdays[0]) + 0.5)
+    after = " (a campaign was just sent)" if mailed else ""
+    sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, usually {usual} on a {day:%A}"
     row = row_of("account day_on figure value usual_low usual_high", account, day, name, found, low, high)
-    row |= {"sentence": sentence, "usual_value": statistics.median(weekdays[0])}
+    row |= {"sentence": sentence + after, "usual_value": statistics.median(weekdays[0])}
     return row | {"deviation": (_root(found) - middle) / spread, "is_after_campaign": mailed}
 
 

@@ -79,7 +79,9 @@ def tables(text: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         yield (
             html.unescape(name[1]) if name else "",
             [plain(cell) for cell in head],
-            [[re.sub(r" \(\d+\)$", "", plain(cell)) for cell in row] for row in rows],  # of how many reviews
+            [
+                [re.sub(r", [\d,]+ reviews?$", "", plain(cell)) for cell in row] for row in rows
+            ],  # of how many reviews
         )
 
 
@@ -87,9 +89,9 @@ def of_page(account: AccountData, text: str) -> Iterator[Fact]:
     """Of one account's part of the page."""
     monday = last_week(account)
     weeks = {
-        "Last week": monday,
+        "Last complete week": monday,
         "Week before": monday - dt.timedelta(days=7),
-        "52 weeks before": monday - dt.timedelta(days=364),
+        "A year before": monday - dt.timedelta(days=364),
     }
     weeks["This week so far"] = monday + dt.timedelta(days=7)
     for name, head, rows in tables(text):
@@ -126,7 +128,7 @@ def of_tiles(text: str, of: str = "") -> Iterator[Fact]:
 def of_words(account: AccountData, text: str) -> Iterator[Fact]:
     """Of the headline."""
     week = days_of(last_week(account))
-    said = text.partition(f"Last week, {week}: ")[2].partition(" • ")[0].replace("\u00a0", " ")
+    said = text.partition(f"Last complete week, {week}: ")[2].partition(" • ")[0].replace("\u00a0", " ")
     sentence = re.split(r"\. (?=[A-Z“])|\.$", said)[0]
     patterns = {
         "Messages sent": r"of ([\d,]+) messages?", "Opened": r"([\d.]+ %) opened", "Contacts joined": r"([\d,]+) contacts? joined",

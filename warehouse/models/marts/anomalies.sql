@@ -91,9 +91,8 @@ select
     deviation,
     is_after_campaign,
     format(
-        '{}: {} on {}, usually {} to {}{}',
-        words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint,
-        floor(usual_high)::bigint,
+        '{}: {} on {}, usually {} on a {}{}',
+        words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), round(usual_value)::bigint, strftime(day_on, '%A'),
         case when is_after_campaign then ' (a campaign was just sent)' else '' end
     ) as sentence
 from banded

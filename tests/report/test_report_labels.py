@@ -396,7 +396,7 @@ def test_a_day_that_is_not_known_is_no_zero() -> None:
         "Week before 2–8 Mar 2026",
         "Change",
         "A year before 10–16 Mar 2025",
-        "Usual week of the 8 before",
+        "Usual range 8 weeks before",
         "This week so far 16–20 Mar 2026",
     ], "each week is dated"
     assert list(good.values())[1:4] == [UNKNOWN, "7", UNKNOWN]

@@ -362,10 +362,13 @@ def test_a_formula_gives_its_stored_value_and_without_one_its_row_is_bad_never_e
 def test_a_file_is_refused_when_it_is_larger_than_its_limit_or_has_more_cells(tmp_path: Path) -> None:
     table = pa.table({"email": ["a@example.com"] * 1_000})
     pq.write_table(table, tmp_path / "a.parquet")
+    flags = [True] * 1_000
+    pq.write_table(pa.table({"is_one": flags, "is_two": flags}), tmp_path / "b.parquet")
     (tmp_path / "a.csv").write_text("email\n" + "a@example.com\n" * 1_000)
     (tmp_path / "b.csv").write_text("email\n" + "," * 5_000)
     large = [("a.parquet", 10_000, "10,000 bytes"), ("a.csv", 10_000, "10,000 bytes")]
-    for name, limit, said in [*large, ("b.csv", 20_000, "800 cells")]:
+    many_cells = [("b.parquet", 30_000, "1,200 cells"), ("b.csv", 20_000, "800 cells")]
+    for name, limit, said in [*large, *many_cells]:
         with pytest.raises(InputError, match=said):
             read_file(tmp_path / name, limit=limit)
     assert len(read_file(tmp_path / "a.csv", limit=30_000)) == 1_000

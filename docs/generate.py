@@ -28,7 +28,15 @@ from marketing_api.sandbox.options import DEFAULT_KEY
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_link, is_personal
 from warehouse.models import ModelSettings
-from warehouse.tables import ALL_TABLES, SYNC_TABLES, TABLES, Column, SyncTable, Table
+from warehouse.tables import (
+    ALL_TABLES,
+    SYNC_TABLES,
+    TABLES,
+    TABLES_OF_COPY,
+    Column,
+    SyncTable,
+    Table,
+)
 
 DOCS = Path(__file__).parent
 CONFIGURATION = DOCS / "configuration.md"
@@ -186,7 +194,7 @@ def tables() -> str:
         "tables.md",
         areas=areas,
         source=TABLES,
-        sync=SYNC_TABLES,
+        sync=(*SYNC_TABLES, *TABLES_OF_COPY),
         operations=ALL,
         hidden=_SHARED_COLUMNS,
         once=described_once(),

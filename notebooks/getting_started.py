@@ -104,17 +104,17 @@ def _(chosen, con):
 
 @app.cell
 def _():
+    file = published.path()
     mo.md(f"""
     ## Query the file
 
     ```python
     import duckdb
-    con = duckdb.connect("data/live/published/marketing.duckdb", read_only=True)
+    con = duckdb.connect("{file}", read_only=True)
     con.sql("select * from marts.campaign_performance").df()          # a pandas DataFrame
     ```
 
-    You can also run `duckdb -readonly data/live/published/marketing.duckdb` in a terminal, use any other tool that opens DuckDB
-    files, or select an example in the notebook `ask.py`.
+    You can also run `duckdb -readonly {file}` in a terminal, use any other tool that opens DuckDB files, or select an example in the notebook `ask.py`.
 
     Use open rates to compare campaigns, not to count readers. {published.MACHINE_OPENS}
     """)

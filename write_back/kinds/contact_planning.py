@@ -320,10 +320,13 @@ class ContactsPlanning(Planning):
             self.note_change(row.number, row.email, "status", before, decision.status)
         fields_of_list = self._fields_of(comparison.list_id)
         titles = {field_id: title for title, field_id in fields_of_list.items()}
+        labels = self.known.lists.fields.get(comparison.list_id, {})
         for field_id in comparison.differing:
+            title = titles[field_id]
+            column = labels.get(title, title)  # a column may be named by the field's id
             before = now.fields.get(field_id)
             after = comparison.fields[field_id]
-            self.note_change(row.number, row.email, titles[field_id], before, after)
+            self.note_change(row.number, row.email, column, before, after)
 
     def _note_new(self, row: ContactRow, list_id: int) -> None:
         self.add_warning(REACHES_PEOPLE)

@@ -82,7 +82,7 @@ class FetchSettings:
     """The settings that decide what is fetched; see `home.settings` for what they mean."""
 
     history_start: dt.date
-    lookback_days: int = 7
+    lookback_days: int
     goal_domains: tuple[int, ...] = ()
 
 

@@ -33,7 +33,7 @@ Ids = tuple[int, ...]
 
 
 def fetcher(account: Account, *of: Table, **options: Any) -> Fetcher:
-    settings = FetchSettings(dt.date(2026, 11, 1))
+    settings = FetchSettings(dt.date(2026, 11, 1), lookback_days=7)
     return Fetcher(account.session, "asset", of, AccountResult("main"), settings, **options)
 
 

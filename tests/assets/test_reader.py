@@ -35,7 +35,7 @@ def asset(name: str, *after: SourceAsset, fails: Sequence[Exception] = (), waits
 
 
 def make_reader(account: Account, *assets: SourceAsset) -> Reader:
-    settings = FetchSettings(NOW.date())
+    settings = FetchSettings(NOW.date(), lookback_days=7)
     account.session.prepare_reuse([asset.name for asset in assets], account.checkpoints)
     return Reader(
         [account.session], assets, account.warehouse, account.checkpoints, settings, now=lambda: NOW

@@ -48,7 +48,7 @@ class Stand:
     """A deployment with a shard of one account for each night, and one in which nothing is killed."""
 
     def __init__(self, folder: Path, stack: ExitStack, seed: int) -> None:
-        alerts = HTTPServer(("127.0.0.1", 0), Alerts)
+        alerts = stack.enter_context(HTTPServer(("127.0.0.1", 0), Alerts))
         threading.Thread(target=alerts.serve_forever, daemon=True).start()
         stack.callback(alerts.shutdown)
         self.postgres: Postgres = stack.enter_context(own_postgres())

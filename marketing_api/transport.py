@@ -267,12 +267,13 @@ class Transport:
         encodings = response.headers.get("Content-Encoding", "")
         unpacked = _unpack_chunks(packed, encodings, self._most_bytes)
         with contextlib.closing(response):
+            # An announcement (1xx). The real response would be taken for that of the next call. So
+            # the connection is closed before reading ends, which would hand it to the next call.
+            if response.status < 200:
+                raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
             for chunk in self._redactor.redact_stream(unpacked):
                 under_way.received += len(chunk)
                 body.write(chunk)
-            # An announcement (1xx). The real response would be taken for that of the next call.
-            if response.status < 200:
-                raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
     def close(self) -> None:
         self._watch.close()

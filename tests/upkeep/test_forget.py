@@ -205,7 +205,7 @@ def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(
     ran = command("forget", address, "--apply", MARKETING_BACKUP_DIR=str(backup))
     assert ran.code == 1, ran.text
     assert "not reached" in ran.out
-    assert "`marketing-sync forget --apply` tries again" in ran.err
+    assert "run `marketing-sync forget --apply` to try again" in ran.err
     assert (filled / "forgetting.json").exists()
     backup.unlink()
     ran = command("forget", "--apply", MARKETING_BACKUP_DIR=str(backup))

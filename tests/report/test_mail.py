@@ -28,7 +28,7 @@ from report.queries import ReportData
 from tests.fixtures import Alerts, Command, Night
 from tests.pipelines.test_published_run import run_job
 from tests.report.mail_server import MailServer, serve_mail
-from tests.report.test_report import account, campaign, review
+from tests.report.sample_accounts import account, campaign, review
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
 

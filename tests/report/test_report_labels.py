@@ -16,7 +16,7 @@ import pytest
 
 from home.formatting import UNKNOWN
 from report.queries import AccountData
-from tests.report.test_report import FULL, NOW, TODAY, account, campaign, page
+from tests.report.sample_accounts import FULL, NOW, TODAY, account, campaign, page
 
 _NUMBER = re.compile(r"^([+−±-]?)([\d,]+(?:\.\d+)?)( %| pts)?$")
 _SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ import datetime as dt
 
 from home import formatting
 from report import charts
-from tests.report.test_report import FULL, TODAY, account, page
+from tests.report.sample_accounts import FULL, TODAY, account, page
 
 
 def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:

@@ -354,6 +354,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._found_tables = set[str]()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -391,6 +392,13 @@ class KeptOpenEventLog(SqliteEventLogStorage):
                 self._engines.popitem(last=False)[1].dispose()
         self._engines.move_to_end(shard)
         return self._engines[shard]
+
+    def has_table(self, table_name: str) -> bool:
+        """Dagster asks this for each event, and would open the index file each time. It never drops
+        a table."""
+        if table_name not in self._found_tables and super().has_table(table_name):
+            self._found_tables.add(table_name)
+        return table_name in self._found_tables
 
     def delete_events(self, run_id: str) -> None:
         """Deletes the run's file, too; Dagster would only empty it."""

@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from assets.materialize import DEFERRED, ONE_VERSION, provenance_tags
 from home.folder import prepare_home
@@ -81,6 +82,23 @@ def test_the_event_log_has_what_the_class_overrides(tmp_path: Path) -> None:
     storage = KeptOpenEventLog(str(tmp_path / "runs"))
     assert hasattr(storage, "_db_lock")
     assert isinstance(storage._initialized_dbs, set)
+    storage.dispose()
+
+
+def test_the_event_log_asks_for_a_table_until_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = KeptOpenEventLog(str(tmp_path / "runs"))
+    there = set[str]()
+    asked = list[str]()
+    monkeypatch.setattr(
+        SqliteEventLogStorage, "has_table", lambda self, name: asked.append(name) or name in there
+    )
+    assert not storage.has_table("new")
+    there.add("new")
+    assert storage.has_table("new")
+    assert storage.has_table("new")
+    assert asked == ["new", "new"]
     storage.dispose()
 
 

@@ -22,8 +22,6 @@ Bits = npt.NDArray[np.uint64]
 
 #: How many days ago something was that never happened.
 NO_DAY = 10_000
-_ONE = np.uint64(1)
-_WORD = 64
 #: The columns of active days: the last 64, and the 64 before.
 ACTIVE = ("active_lately", "active_before")
 #: What may be noticed about a candidate, and how often a request after it finds something new: the
@@ -47,7 +45,8 @@ class Candidates:
     `requested`: when it was made last; `deadline`: when the maximum age requires it at the latest;
     `changes` in `history_days`; `signals`: when each was noticed. If responses are dated, changes
     are active days: days on which the contact did something or got a message. `active` has them as
-    bits of two words: bit k for k days before today, and for k + 64."""
+    bits of two words: bit k for k days before today, and for k + 64. `last_active`: days from the
+    last one to today; NO_DAY if there is none."""
 
     requested: Floats
     deadline: Floats
@@ -55,6 +54,7 @@ class Candidates:
     changes: Ints
     history_days: Floats
     active: Bits | None = None  # (2, n)
+    last_active: Ints | None = None
     signals: dict[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -64,21 +64,12 @@ class Candidates:
     def is_new(self) -> Flags:
         return np.isnan(self.requested)
 
-    @property
-    def last_active(self) -> Ints:
-        """Days from the last active day to today; NO_DAY if there is none."""
-        assert self.active is not None
-        lately, before = self.active
-        below_lowest_bit = (self.active & (~self.active + _ONE)) - _ONE
-        lowest = np.bitwise_count(below_lowest_bit).astype(np.int64)
-        return np.select([lately > 0, before > 0], [lowest[0], lowest[1] + _WORD], NO_DAY)
-
     def active_on(self, positions: Ints) -> Flags:
         """(positions, days before today): whether the day is an active one."""
         assert self.active is not None
-        bits = np.arange(_WORD, dtype=np.uint64)
-        words = [word[positions, None] >> bits & _ONE for word in self.active]
-        return np.hstack(words)[:, : HISTORY_DAYS + 1].astype(bool)
+        words = np.ascontiguousarray(self.active[:, positions].T)
+        days = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        return days[:, : HISTORY_DAYS + 1].astype(bool)
 
     def has_signal(self, signal: str) -> Flags:
         """Whether the signal came after the last request. False for a new candidate."""
@@ -97,12 +88,14 @@ def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
     first_seen = at["first_seen"]
     registered = at["registered"]
     active = None
+    last_active = None
     if ACTIVE[0] in rows.column_names:
-        active = np.stack([_fill_zeros(rows[name]) for name in ACTIVE])
+        active = np.stack([_fill_nulls(rows[name], 0) for name in ACTIVE])
+        last_active = _fill_nulls(rows["days_since_active"], NO_DAY).astype(np.int64)
         changes = np.bitwise_count(active).sum(axis=0, dtype=np.int64)
         history_began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     else:  # the first response is no change
-        responses = _fill_zeros(rows["times_changed"]).astype(np.int64)
+        responses = _fill_nulls(rows["times_changed"], 0).astype(np.int64)
         changes = np.maximum(responses - 1, 0)
         history_began = at["first_asked"]
     known_since = np.where(np.isnan(requested), np.fmin(first_seen, now), requested)
@@ -113,6 +106,7 @@ def from_arrow(rows: pa.Table, max_age_s: float, now: float) -> Candidates:
         changes=changes,
         history_days=days_between(history_began, requested),
         active=active,
+        last_active=last_active,
         signals={name: at[name] for name in SIGNAL_PRECISION if name in at},
     )
 
@@ -131,7 +125,6 @@ def unix_seconds(column: pa.ChunkedArray, now: float) -> Floats:
     return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
-def _fill_zeros(column: pa.ChunkedArray) -> Bits:
-    """Numbers, 0 for none."""
-    found: Bits = column.cast(pa.uint64()).fill_null(0).to_numpy()
+def _fill_nulls(column: pa.ChunkedArray, value: int) -> Bits:
+    found: Bits = column.cast(pa.uint64()).fill_null(value).to_numpy()
     return found

@@ -37,8 +37,7 @@ _ROUNDS = 3
 _LAST_DAYS = 14
 #: Where classes begin, in days. Each day has its own class for five weeks, since messages come
 #: monthly.
-_GAPS = np.array([*range(2, 36), 41, 61, 91])
-_TENURES = np.array([*range(1, 36), 41, 61, 91])
+_CLASSES = np.array([*range(1, 36), 41, 61, 91])
 
 
 def change_chances(candidates: Candidates, now: float) -> Floats:
@@ -59,18 +58,18 @@ def log_unchanged(candidates: Candidates, now: float) -> Floats:
     request, without regard to signals: -rate x days. If responses are dated, the last days are
     weighted by factors."""
     rate = estimate_rates(candidates.changes, candidates.history_days)
-    if candidates.active is None:
+    last_active = candidates.last_active
+    if last_active is None:
         return -rate * days_between(candidates.requested, now)
     today = int(now // DAY_S)
     gap_factors, tenure_factors = _learn_factors(candidates, today)
     requested_ago = _days_before(today, candidates.requested)
     registered_ago = _days_before(today, candidates.registered)
-    last_active = candidates.last_active
     unchanged: Floats = -rate * np.maximum(requested_ago - _LAST_DAYS, 0)
     for ago in range(1, _LAST_DAYS + 1):
         among = np.flatnonzero(requested_ago >= ago)
-        gaps = _classify(np.maximum(last_active[among] - ago, 1), _GAPS)
-        tenures = _classify(registered_ago[among] - ago, _TENURES)
+        gaps = _classify(np.maximum(last_active[among] - ago, 1))
+        tenures = _classify(registered_ago[among] - ago)
         chance = rate[among] * gap_factors[gaps] * tenure_factors[tenures]
         unchanged[among] += np.log1p(-np.minimum(chance, _ALMOST_SURE))
     return unchanged
@@ -107,8 +106,8 @@ def _learn_factors(candidates: Candidates, today: int) -> tuple[Floats, Floats]:
     is_known = (days > requested_ago) & (days <= registered_ago)
     return _fit_factors(
         np.broadcast_to(rates, is_known.shape)[is_known],
-        _classify(_find_gaps(is_active)[is_known], _GAPS),
-        _classify((registered_ago - days)[is_known], _TENURES),
+        _classify(_find_gaps(is_active)[is_known]),
+        _classify((registered_ago - days)[is_known]),
         is_active[:, days][is_known],
     )
 
@@ -120,15 +119,15 @@ def _fit_factors(
     Discrete Multivariate Analysis, 1975): in the end each class expects as many active days as
     there were."""
 
-    def fit_factor(classes: Ints, begins: Ints, weights: Floats) -> Floats:
-        expected = np.bincount(classes, weights, len(begins) + 1)
-        found = np.bincount(classes, is_active, len(begins) + 1)
+    def fit_factor(classes: Ints, weights: Floats) -> Floats:
+        expected = np.bincount(classes, weights, len(_CLASSES) + 1)
+        found = np.bincount(classes, is_active, len(_CLASSES) + 1)
         return (found + _PRIOR_ACTIVE_DAYS) / (expected + _PRIOR_ACTIVE_DAYS)
 
-    tenure_factors = np.ones(len(_TENURES) + 1)
+    tenure_factors = np.ones(len(_CLASSES) + 1)
     for _ in range(_ROUNDS):
-        gap_factors = fit_factor(gaps, _GAPS, rates * tenure_factors[tenures])
-        tenure_factors = fit_factor(tenures, _TENURES, rates * gap_factors[gaps])
+        gap_factors = fit_factor(gaps, rates * tenure_factors[tenures])
+        tenure_factors = fit_factor(tenures, rates * gap_factors[gaps])
     return gap_factors, tenure_factors
 
 
@@ -143,8 +142,8 @@ def _find_gaps(is_active: Flags) -> Ints:
     return gaps[:, 1 : _LEARNT_DAYS + 1]
 
 
-def _classify(days: Ints, begins: Ints) -> Ints:
-    return np.searchsorted(begins, days, "right")
+def _classify(days: Ints) -> Ints:
+    return np.searchsorted(_CLASSES, days, "right")
 
 
 def _days_before(today: int, at: Floats) -> Ints:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from assets.planning.candidates import ACTIVE
+from assets.planning.candidates import ACTIVE, NO_DAY
 from assets.planning.crawl_plan import TIMELINES, Rules, plan_contacts
 from marketing_api.sandbox.seed import DAY
 from tests.simulators.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
@@ -173,7 +173,7 @@ def _people(run: Run, now: float) -> pa.Table:
             "registered_at": _at(account.registered[listed]),
             "first_seen_at": _at(np.maximum(account.registered[listed], START)),
             "asked_at": _at(known.asked[listed]),
-            **dict(zip(ACTIVE, _active(run, now)[:, listed], strict=True)),
+            **{name: days[listed] for name, days in _active(run, now).items()},
             "row_at": _at(known.row_at[listed]),
             "clicked_at": _at(known.clicked_at[listed]),
             "list_at": _at(reached_at),
@@ -211,8 +211,8 @@ def _told(run: Run, moments: Moments, now: float) -> Ints:
     return np.bincount(who[when <= run.warehouse.asked[who]], minlength=len(run.account))
 
 
-def _active(run: Run, now: float) -> np.ndarray:
-    """The days of each contact's last answer with something of its own, as bits."""
+def _active(run: Run, now: float) -> dict[str, np.ndarray]:
+    """The days of each contact's last answer with something of its own: as bits, and the last one."""
     who, when = run.active_days.between(now - HISTORY_DAYS * DAY, now)
     told = when <= run.warehouse.asked[who]
     who, ago = who[told], int(now // DAY) - (when[told] // DAY).astype(np.int64)
@@ -220,7 +220,9 @@ def _active(run: Run, now: float) -> np.ndarray:
     for place in (0, 1):
         mine = ago // 64 == place
         np.bitwise_or.at(found[place], who[mine], np.uint64(1) << (ago[mine] % 64).astype(np.uint64))
-    return found
+    last = np.full(len(run.account), NO_DAY)
+    np.minimum.at(last, who, ago)
+    return dict(zip((*ACTIVE, "days_since_active"), (*found, last), strict=True))
 
 
 def _at(seconds: Floats) -> pa.Array:

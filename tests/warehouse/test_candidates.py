@@ -82,6 +82,7 @@ def test_messages_of_campaigns_are_no_days_on_which_the_contact_or_an_automation
     found = people(home)
     assert [found[1][name] for name in ACTIVE] == [1 << 2 | 1 << 3, 1 << 72 - 64]
     assert [found[2][name] for name in ACTIVE] == [None, None]
+    assert (found[1]["days_since_active"], found[2]["days_since_active"]) == (2, None)
 
 
 def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> None:

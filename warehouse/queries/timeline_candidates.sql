@@ -5,7 +5,8 @@
 -- list_at: when a campaign was first seen as sent that somebody with the same lists clicked, or that has no
 -- clicks yet. campaign_at: the same for a contact whose timeline has messages of campaigns.
 -- active_lately, active_before: the days of the last $days with entries of the contact's own or of automations.
--- Bit k of the first is k days before $today (UTC); bit k of the second is 64 days earlier.
+-- Bit k of the first is k days before $today (UTC); bit k of the second is 64 days earlier. days_since_active:
+-- from the last of these days to $today.
 with contacts as (
     select contact_id, min(email_normalized) as email,
         coalesce(bool_or(status = 'active'), false) as is_active,
@@ -51,6 +52,7 @@ active as (
     select contact_id,
         bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
         bit_or(1::ubigint << (ago % 64)) filter (where ago >= 64 and not is_message) as active_before,
+        min(ago) filter (where not is_message) as days_since_active,
         bool_or(is_message) as has_messages
     from (select *, $today - floor(epoch(occurred_at) / 86400)::integer as ago from happened)
     where ago between 0 and $days::integer
@@ -91,7 +93,7 @@ pushed_to as (
 )
 select p.contact_id, p.registered_at, p.first_seen_at,
     c.timeline_asked_at as asked_at, c.timeline_request as request_id,
-    a.active_lately, a.active_before, p.row_at, k.clicked_at, r.redeemed_at,
+    a.active_lately, a.active_before, a.days_since_active, p.row_at, k.clicked_at, r.redeemed_at,
     if(p.is_active, greatest(l.sent_at, u.sent_at), null) as list_at,
     if(a.has_messages, list_at, null) as campaign_at,
     greatest(w.pushed_at, t.pushed_at) as pushed_at

@@ -46,7 +46,7 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
         "registered_at": pa.array([NOW - dt.timedelta(days=100)] * count, at),
         "first_seen_at": pa.array([NOW - dt.timedelta(days=30)] * count, at),
         "asked_at": pa.array(moments, at),
-        **{name: pa.array([None] * count, pa.uint64()) for name in ACTIVE},
+        **{name: pa.array([None] * count, pa.uint64()) for name in (*ACTIVE, "days_since_active")},
         **{
             name: pa.array([None] * count, at)
             for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at", "list_at", "campaign_at")

@@ -25,7 +25,7 @@ from tests.assets.planning.people import NOW, rows
 def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
     table = rows(asked_days_ago)
     emails = pa.array([f"p{number}@x.com" for number in range(len(asked_days_ago))])
-    known = table.append_column("email", emails).drop_columns(["contact_id", *ACTIVE])
+    known = table.append_column("email", emails).drop_columns(["contact_id", *ACTIVE, "days_since_active"])
     known = known.append_column("first_asked_at", known["asked_at"])
     return known.append_column("times_changed", pa.array([1] * len(emails)))
 

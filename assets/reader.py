@@ -245,7 +245,9 @@ class Reader:
         at_work = {asset for (asset, _), result in results.items() if not result.is_finished}
         done = sum(result.fetched for result in results.values())
         total = sum(result.planned for result in results.values())
-        is_fetching = done < total or len(results) < self._planned_count
+        # making a crawl plan takes a while, in which no requests of its assets are known
+        are_planned = all(result.planned or result.is_finished for result in results.values())
+        is_fetching = done < total or len(results) < self._planned_count or not are_planned
         stage = "reading" if is_fetching else "loading"
         return stage, done, total, ", ".join(sorted(at_work))
 

@@ -74,6 +74,16 @@ def test_an_asset_begins_when_those_it_comes_after_have_finished(account: Accoun
     assert reader.list_missing_reasons() == {}
 
 
+def test_an_asset_without_known_requests_is_still_being_read(account: Account) -> None:
+    gate = threading.Event()
+    reader = make_reader(account, asset("planning", waits=gate))
+    reader.begin_reading()
+    assert reader.progress() == ("reading", 0, 0, "planning")
+    gate.set()
+    reader.finish_reading()
+    assert reader.progress() == ("loading", 1, 1, "")
+
+
 def test_a_failed_asset_stops_no_other_and_makes_the_run_partial(account: Account) -> None:
     reader = read(account, asset("bad", fails=[Refused("no such thing")]), asset("good"))
     assert reader.list_missing_reasons() == {("bad", "main"): ["no such thing"]}

@@ -1,7 +1,6 @@
 """The message and exit code of a failed command or step: a sentence with what to do. Tracebacks are
 in the log (`logs`)."""
 
-import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from marketing_api.errors import (
     LimitNotShared,
     MarketingApiError,
 )
+from warehouse.disk import NO_ROOM
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, WarehouseError, WarehouseTooNew
 
@@ -28,7 +28,6 @@ _WRONG_USE = (
     ForeignFolder,
     WarehouseTooNew,
 )
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 
 
@@ -105,7 +104,7 @@ def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _is_full(error: BaseException) -> bool:
     if isinstance(error, OSError):
-        return error.errno in _NO_ROOM
+        return error.errno in NO_ROOM
     if isinstance(error, duckdb.Error):
         return is_full(error)
     return isinstance(error, sqlite3.Error) and any(text in str(error) for text in _SQLITE_NO_ROOM)

@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 #: A file with this name marks a home that is being restored from a backup: no other process may use
 #: it.
 RESTORING = ".restoring"
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+#: Error numbers of a disk or quota that is full.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def new_name() -> str:
@@ -156,7 +157,7 @@ def room_for(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise ArchiveFull(path, os.strerror(error.errno)) from error
         raise
 

@@ -39,20 +39,6 @@ def faults(app: App, params: Params, real: float) -> Any:
     return {name: str(chance) for name, chance in app.faults.chances.items() if chance.probability}
 
 
-def state(app: App, params: Params, real: float) -> Any:
-    """The account: its time, and how many contacts there are on each list."""
-    now = app.world.now()
-    lists = app.world.find_things("list", now)
-    subscribers = app.world.subscribers
-    counts = {list_id: len(subscribers.on_list(list_id, now)) for list_id in lists}
-    return {
-        "now": now,
-        "contacts": sum(counts.values()),
-        "contacts_by_list": counts,
-        "requests": app.requests,
-    }
-
-
 def log(app: App, params: Params, real: float) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most
     `limit=1000`."""
@@ -62,7 +48,7 @@ def log(app: App, params: Params, real: float) -> Any:
     return {"requests": app.requests, "items": found[:limit]}
 
 
-PATHS = {handle.__name__: handle for handle in (advance, faults, state, log)}
+PATHS = {handle.__name__: handle for handle in (advance, faults, log)}
 
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:

@@ -105,10 +105,18 @@ def faults(app: RoughApp, params: Params, real: float) -> Any:
 
 
 def state(app: RoughApp, params: Params, real: float) -> Any:
-    """What the product shows, and the sub-accounts."""
-    businesses = app.world.find_things("sub-account", app.world.now())
-    shown: dict[str, Any] = control.state(app, params, real)
-    return shown | {"sub_accounts": {wanted: one["name"] for wanted, one in businesses.items()}}
+    """The account: its time, how many contacts there are on each list, and the sub-accounts."""
+    now = app.world.now()
+    lists = app.world.find_things("list", now)
+    counts = {list_id: len(app.world.subscribers.on_list(list_id, now)) for list_id in lists}
+    businesses = app.world.find_things("sub-account", now)
+    return {
+        "now": now,
+        "contacts": sum(counts.values()),
+        "contacts_by_list": counts,
+        "requests": app.requests,
+        "sub_accounts": {wanted: one["name"] for wanted, one in businesses.items()},
+    }
 
 
 def leave(app: RoughApp, params: Params, real: float) -> Any:

@@ -115,9 +115,10 @@ def test_all_outputs_of_a_push_agree_to_the_row(
         == line.sent + line.skipped + line.rejected + line.open + line.mismatches
         == result.row_count
     )
-    shown = command("push", "status", sandbox=service).out.splitlines()[1]
-    figures = [line.rows, line.sent, line.skipped, line.rejected, line.open, line.mismatches]
-    assert shown.split()[-6:] == [str(figure or "·") for figure in figures]
+    header, shown = command("push", "status", sandbox=service).out.splitlines()[:2]
+    names = ["rows", "sent", "skipped", "rejected", "open", "mismatches"]
+    figures = {name: str(getattr(line, name)) for name in names if getattr(line, name)}
+    assert dict(zip(header.split()[5:], shown.split()[5:], strict=True)) == figures
 
     metadata = result_metadata(result)
     assert (metadata["rows"], metadata["rows not done"]) == (result.row_count, not_done)

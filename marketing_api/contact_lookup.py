@@ -151,12 +151,15 @@ class Directory:
         found = look_up(self.fetch, email)
         if all(one.list_id is not None for one in found):
             return found
-        on_lists = []
+        on_lists: list[Found] = []
         for list_id in self._load_list_ids():
-            for one in look_up(self.fetch, email, list_id):
-                if one.list_id in (None, list_id):
-                    on_lists.append(replace(one, list_id=list_id))
+            on_lists += self.find_on_list(email, list_id)
         return tuple(on_lists)
+
+    def find_on_list(self, email: str, list_id: int) -> list[Found]:
+        """The contacts with the address on this list, as of now."""
+        found = look_up(self.fetch, email, list_id)
+        return [replace(one, list_id=list_id) for one in found if one.list_id in (None, list_id)]
 
     def _load_list_ids(self) -> list[int]:
         """The account's lists, requested once."""

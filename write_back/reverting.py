@@ -78,7 +78,8 @@ class Revert:
         reverted = self.sent.get(subject)
         if reverted is None:
             return item
-        expected = structs.replace(item.expected, look_up_count=1, reverted=reverted)
+        look_up_count = item.expected.look_up_count + 1
+        expected = structs.replace(item.expected, look_up_count=look_up_count, reverted=reverted)
         return replace(item, expected=expected)
 
 

@@ -72,6 +72,9 @@ class Service:
             if one["email"] == normal_form(email)
         )
 
+    def find_on_list(self, email: str, list_id: int) -> list[Found]:
+        return [one for one in self.find_now(email) if one.list_id == list_id]
+
     def deliver(self, outbox: Outbox) -> None:
         """In place of sending: what is open, in its order; what is unknown is repeated."""
         outbox.recover_sent("main")

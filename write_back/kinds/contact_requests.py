@@ -29,11 +29,10 @@ CHANGED_SINCE = (
 _VALUES = ("fields[", "ipaddress")
 
 
-def check_unchanged(entry: Entry, reverted: RevertedValues, found: Sequence[Found]) -> None:
-    """Raises Refused unless each value is what the reverted push sent, or was restored already."""
+def check_unchanged(entry: Entry, reverted: RevertedValues, here: Sequence[Found]) -> None:
+    """Raises Refused unless each value is what the reverted push sent, or was restored already.
+    `here`: the contacts with the address on the item's list."""
     expected = entry.expected
-    (list_id,) = expected.lists
-    here = [one for one in found if one.list_id == list_id]
     labels = reverted.labels
     changed = compare_contacts(here, labels, reverted.status, reverted.fields).drift
     left = compare_contacts(here, labels, expected.status, expected.fields).drift

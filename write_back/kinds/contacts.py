@@ -56,7 +56,8 @@ class Contacts(Kind):
         email = entry.email or ""
         reverted = entry.expected.reverted
         if reverted is not None:
-            check_unchanged(entry, reverted, directory.find_now(email))
+            (list_id,) = entry.expected.lists
+            check_unchanged(entry, reverted, directory.find_on_list(email, list_id))
         if entry.operation == EDITCONTACT.name:
             return edit_by_id(entry)
         status = entry.params.get("status")

@@ -107,10 +107,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # or DuckDB's binding reports leaks
-
-
 def _leave(worker: int) -> None:
     """End a worker without DuckDB's report of leaks, 40 lines about what Hypothesis keeps; no process that it
     forked."""
@@ -120,6 +116,10 @@ def _leave(worker: int) -> None:
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     atexit.register(_leave, os.getpid())
+else:
+
+    def pytest_unconfigure() -> None:
+        gc.unfreeze()  # or DuckDB's binding reports leaks
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -72,7 +72,7 @@ class Asking:
 
 def asking(**options: Any) -> Asking:
     """A sandbox whose clock stands still and that has no limit, unless told otherwise."""
-    return Asking(RoughApp(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
+    return Asking(RoughApp(Options(**{"now": NOW, "rate_limit": 0, "contacts": 100, **options})))
 
 
 def content(reply: Response) -> bytes:

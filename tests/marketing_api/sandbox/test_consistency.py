@@ -182,7 +182,7 @@ def test_some_addresses_stand_on_two_lists_with_different_ids() -> None:
 
 
 def test_time_brings_new_contacts_sends_opens_departures_deletions_reviews_and_posts() -> None:
-    ask = asking(contacts=2000)
+    ask = asking(contacts=1000)
     before = {one["id"]: one for one in ask.all_contacts()}
     reviews = ask.data("reputation/direct")["reviews"]["count"]
     month = {"from": "2026-11-20", "to": "2027-02-28"}
@@ -205,7 +205,7 @@ def test_time_brings_new_contacts_sends_opens_departures_deletions_reviews_and_p
 
 
 def test_daily_truth_adds_up_to_the_listing() -> None:
-    ask = asking(contacts=3000)
+    ask = asking(contacts=1000)
     before = ask.control("state")["contacts"]
     ask.control("advance", days=3)
     days = list(days_of(ask.app.world, 4))
@@ -215,7 +215,7 @@ def test_daily_truth_adds_up_to_the_listing() -> None:
 
 
 def test_deleted_contact_is_gone_everywhere() -> None:
-    ask = asking(contacts=2000)
+    ask = asking(contacts=1000)
     before = {one["id"] for one in ask.all_contacts()}
     ask.control("advance", days=30)
     gone = next(iter(before - {one["id"] for one in ask.all_contacts()}))
@@ -237,7 +237,7 @@ def test_campaign_is_drafted_scheduled_and_sent_as_time_passes() -> None:
 
 
 def test_good_and_bad_reviews_per_day_equal_the_reviews() -> None:
-    ask = asking(contacts=2000)
+    ask = asking(contacts=600)
     reviews = ask.data("reputation/direct", filter="date", from_="2026-03-01", to="2026-06-30")["reviews"][
         "items"
     ]
@@ -254,7 +254,7 @@ def test_short_links_with_clicks_are_in_the_messages_of_their_posts() -> None:
 
 
 def test_date_ranges_join_without_gap_or_overlap() -> None:
-    ask = asking(contacts=2000)
+    ask = asking(contacts=600)
     whole = ask.data("reputation/direct", filter="date", from_="2026-01-01", to="2026-01-31")["reviews"][
         "items"
     ]
@@ -271,7 +271,7 @@ def test_without_a_fixed_time_the_clock_follows_the_present() -> None:
     before = time.time()
     ask = asking(now=None)
     assert int(before) - 1 <= ask.control("state")["now"] <= time.time() + 1
-    assert len(ask.all_contacts()) == pytest.approx(200, abs=2)
+    assert len(ask.all_contacts()) == pytest.approx(100, abs=2)
 
 
 ZONES = (
@@ -289,7 +289,7 @@ ZONES = (
 def test_daily_series_has_exactly_the_days_asked_for(zone: str, hour: int) -> None:
     """Across both changes of the clocks, in every zone, until the account's own today."""
     now = NOW // DAY * DAY + hour * 3600
-    ask = asking(timezone=zone, now=now)
+    ask = asking(timezone=zone, now=now, contacts=1)
     today = dt.datetime.fromtimestamp(now, ZoneInfo(zone)).date()
     for first, last in (
         (dt.date(2026, 3, 1), dt.date(2026, 4, 15)),

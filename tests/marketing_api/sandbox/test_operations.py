@@ -21,7 +21,7 @@ ORDER = sorted(ALL, key=lambda name: (not ALL[name].is_read, ALL[name].effect ==
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serve(Options(contacts=200, now=NOW, rate_limit=0), App) as url:
+    with serve(Options(contacts=100, now=NOW, rate_limit=0), App) as url:
         yield url
 
 

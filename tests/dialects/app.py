@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -89,7 +91,7 @@ class RoughApp(App):
         self.follow_switches()
 
     def make_world(self, origin: Origin) -> World:
-        world = RoughWorld(origin, self.options.now)
+        world = _make_known(origin, self.options.now)
         world.switches = Switches(getattr(self.options, "switches", {}))
         for name, position in AS_OBSERVED.items() if self.options.as_observed else ():
             world.switches.set(name, position)
@@ -164,6 +166,28 @@ class RoughApp(App):
         if fault == "stall":
             response.wait = self.stall_seconds
         return response
+
+
+#: By origin and words: the first id of what is added to such a world, and all else of it.
+_contents: dict[tuple[Origin, bytes], tuple[int, bytes]] = {}
+
+
+def _make_known(origin: Origin, fixed: int | None) -> RoughWorld:
+    """A world of that origin; one whose clock stands still is copied if there was one like it."""
+    if fixed is None or origin.contacts > 300:  # copying that many takes as long as making them
+        return RoughWorld(origin, fixed)
+    key = origin, encode(WORDS)
+    if key in _contents:
+        first_id, content = _contents[key]
+        world: RoughWorld = pickle.loads(content)
+        world.fixed = fixed
+    else:
+        world = RoughWorld(origin, fixed)
+        first_id = next(world.ids)
+        del world.ids  # Python 3.14 can't pickle it
+        _contents[key] = first_id, pickle.dumps(world)
+    world.ids = itertools.count(first_id)
+    return world
 
 
 def _of_account(chosen: options.Options, one: AccountOptions) -> options.Options:

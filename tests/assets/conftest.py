@@ -1,7 +1,5 @@
 """Accounts of a service that is a function."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

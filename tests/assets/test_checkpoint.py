@@ -1,7 +1,5 @@
 """Which runs count as unfinished: those that are gone, not those at work nor those that ended."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Names of asset checks, as people read them in Dagster's lists."""
 
-from __future__ import annotations
-
 import re
 
 from assets.models import check_name

@@ -1,7 +1,5 @@
 """Which days are asked: history once, missed nights made up for, chosen days as chosen."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections.abc import Iterator

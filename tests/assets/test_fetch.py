@@ -1,7 +1,5 @@
 """Ways to fetch without a run: a service that is a function, a real archive and warehouse."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import Any

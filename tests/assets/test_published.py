@@ -1,7 +1,5 @@
 """The published copy and the report in Dagster: what they show; a refusal is not repeated."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which asset is begun when, and what becomes of errors: without a run, with assets of the test's own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """When what could not be had fails the night."""
 
-from __future__ import annotations
-
 import pytest
 
 from assets.result import AccountResult

@@ -1,7 +1,5 @@
 """Which assets are read along with the chosen ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from assets.sources import SOURCE_ASSETS, one_request, with_needed

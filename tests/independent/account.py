@@ -3,8 +3,6 @@
 Not here: how the service words it (`answers`), what a table makes of it (`truth`), how it is drawn
 (`generate`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass, field
 from decimal import Decimal

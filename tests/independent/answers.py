@@ -4,8 +4,6 @@ function per operation.
 Belongs here: the registry, and the areas with one or two operations (app, user, goal, webhook). The others
 are in `answers_AREA`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the reads of area `emailmarketing` answer: campaigns, lists, contacts, timelines, coupons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .account import Automation, Campaign, ContactList, Event, Member

@@ -1,7 +1,5 @@
 """What the reads of area `reputation` answer."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

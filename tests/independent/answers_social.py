@@ -1,7 +1,5 @@
 """What the reads of area `socialmedia` answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .account import Post

@@ -1,8 +1,6 @@
 """Compare the `source` tables of a warehouse file with the truth, table by table, as multisets of rows.
 Read-only: the file is opened for the moment of reading."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections import Counter

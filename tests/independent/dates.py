@@ -1,7 +1,5 @@
 """The date forms of the service (observation 21) and moments that read the same in each of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from zoneinfo import ZoneInfo

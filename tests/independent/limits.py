@@ -1,7 +1,5 @@
 """The fixed one-second window, the faults, and the log of requests that later assertions read."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

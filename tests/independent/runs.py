@@ -1,7 +1,5 @@
 """Run the real command line against the server, in a process of its own, and judge what it leaves behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

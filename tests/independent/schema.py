@@ -18,8 +18,6 @@ says so here:
 Generated keys (`review_key`, `event_key` …) are not compared, only checked to be unique.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How the service writes values: strings or numbers, lists or objects, pages, date forms."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any

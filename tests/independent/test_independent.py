@@ -4,8 +4,6 @@ and request by request.
 Each run costs tens of seconds on a loaded machine; random combinations are drawn for `make test-night`.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The second server keeps the rules that the assertions on the tool rest on."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

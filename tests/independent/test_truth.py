@@ -1,7 +1,5 @@
 """The comparison finds every kind of error."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Iterator

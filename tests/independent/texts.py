@@ -1,7 +1,5 @@
 """Texts, addresses and ratings as people and their software write them."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

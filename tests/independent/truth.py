@@ -5,8 +5,6 @@ Belongs here: what section 6 of the design makes of the account's plain values. 
 the wire. Freedom that the design leaves is expressed as `optional` rows (may be there, must then be right),
 as OneOf values, and by the column kinds of `schema`."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The ways in which services of this interface differ, as switches that combine freely."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field, fields, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A client of a scripted server, and what it recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A server on the loopback that sends bytes which no HTTP library would send."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Whole answers of the service, made of the data that a sample shows, and what is read out of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """One sample of `data` for every read that fills tables, shaped as specified (numbers as strings)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 BUSINESS = {

@@ -1,7 +1,5 @@
 """An HTTP server on the loopback that answers what a test tells it to, mishaps of the network included."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

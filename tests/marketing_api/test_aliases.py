@@ -1,7 +1,5 @@
 """Answers that name another contact: mixed up, or known to the service by another id. Over real sockets."""
 
-from __future__ import annotations
-
 from marketing_api.exchange import Outcome
 from marketing_api.operations import contacts
 from tests.marketing_api.conftest import MakeBench

@@ -1,7 +1,5 @@
 """One question at a time: what is sent, retried, recorded and raised. Over real sockets."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The key is on the wire and nowhere else: not in logs, exceptions or what is recorded."""
 
-from __future__ import annotations
-
 import gc
 import http.client
 import logging

@@ -1,7 +1,5 @@
 """Writes are sent once, and the error says whether they can have taken effect."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

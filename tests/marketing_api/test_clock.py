@@ -1,7 +1,5 @@
 """A machine's clock that is wrong or jumps: what was first stays first, and dates are the service's."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import time

@@ -1,7 +1,5 @@
 """A body is UTF-8, or what its response declares; anything else is marked, never guessed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from marketing_api.operations import ALL, contacts
 from marketing_api.transport import prepare_request
 

@@ -1,7 +1,5 @@
 """Reading listings to their end, from services that page in every observed way."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Binding values to an operation's parameters: what is sent, and what is refused before a request."""
 
-from __future__ import annotations
-
 import datetime as dt
 import string
 from typing import Any

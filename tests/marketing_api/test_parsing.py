@@ -1,7 +1,5 @@
 """Batches, streams, what is set aside, and what paging and coverage go by."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

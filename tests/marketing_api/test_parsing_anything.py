@@ -1,7 +1,5 @@
 """Reading any JSON never fails as a whole, and one entry's fault does not touch the others."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What another server says in other forms is read, set aside with a reason, or refused: nothing vanishes."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Texts of strangers do nothing where they are shown but be read."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A service that is down for a while is waited for; one failing question, or one never there, is not."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

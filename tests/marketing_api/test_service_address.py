@@ -1,7 +1,5 @@
 """An address has one form, so that it can be compared."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

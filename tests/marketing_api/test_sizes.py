@@ -1,7 +1,5 @@
 """How large an answer may be: whatever its packing, memory and disk hold no more than the limits."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import socket

@@ -1,7 +1,5 @@
 """Bytes on the wire that are no good answer: each ends in bounded time with the right reason."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime as dt

@@ -1,7 +1,5 @@
 """What `urllib3_internals` reaches into is unchanged; the client's tests show that it works."""
 
-from __future__ import annotations
-
 import inspect
 
 import requests

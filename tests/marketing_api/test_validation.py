@@ -1,7 +1,5 @@
 """Which answers are whole, and which error every other one is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

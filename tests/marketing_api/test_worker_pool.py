@@ -1,7 +1,5 @@
 """Many questions at once: order, laziness, fairness, and how they end."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

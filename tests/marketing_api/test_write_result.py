@@ -1,7 +1,5 @@
 """Sentences of an `ok` answer: which say that the write happened, and which that it did not (observations 3, 5 and 7)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line beside its commands: suggestions, completion, version, lists of values, quiet pipes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Wrong input, and a world that does not play along: a few lines, the right exit code, no traceback."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """What docs/python.md promises to programs of others."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A new user's first commands: the name alone, `init`, `doctor`; a key from a file, a dead address."""
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 import json

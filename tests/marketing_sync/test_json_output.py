@@ -1,7 +1,5 @@
 """`--json`: one document on standard output, nothing else, of the declared shape, which only grows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs end with the process that started them, however it ends, and so do their children."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`status` shows what is configured and what was done, and sends no request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

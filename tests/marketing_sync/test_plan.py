@@ -1,7 +1,5 @@
 """Several nights of one account: what is asked when, what the plan says before, and what a person is told."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`sync --dry-run`: figures agree for any limit, and it promises to read everybody only when it does."""
 
-from __future__ import annotations
-
 from typing import Any
 from unittest.mock import Mock
 

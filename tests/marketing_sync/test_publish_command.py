@@ -1,7 +1,5 @@
 """`marketing-sync publish` and its line in `status`: a sentence and the right exit code in every case."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What was read back otherwise than it was sent is never told as done."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

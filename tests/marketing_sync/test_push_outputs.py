@@ -1,7 +1,5 @@
 """All outputs of one push agree: its end, `push status`, `--json`, Dagster's page and the rejected file."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a push could not send: rejected rows to correct and push again, refusals, the alert address."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

@@ -1,7 +1,5 @@
 """`marketing-sync push revert`: dry by default, then the fields are what they were."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.fixtures import Command

@@ -1,8 +1,6 @@
 """What a sheet shows is what the service holds once it was pushed, and what is read back confirms it: files as
 people have them, planned, sent and confirmed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """`marketing-sync query` and `tables`: what they show of what is published, how, and what they refuse."""
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import io

@@ -1,8 +1,6 @@
 """Without a key the sandbox is used only where somebody chose it, or sees that it is used: a scheduled command
 that lost its folder would succeed in it forever."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

@@ -1,7 +1,5 @@
 """docs/sending-back.md is true: what its commands leave behind is what the page says."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 

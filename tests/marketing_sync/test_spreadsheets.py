@@ -1,7 +1,5 @@
 """Spreadsheets as people have them: a push explains what it can't read, and gives each row one outcome."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shlex
 from pathlib import Path

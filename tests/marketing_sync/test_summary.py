@@ -1,7 +1,5 @@
 """What is told at the end of a sync: in few lines, and so that it can be typed."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from assets.days import DateRange

@@ -1,7 +1,5 @@
 """A mail server on this machine that keeps what it is sent, or refuses it at a step of the conversation."""
 
-from __future__ import annotations
-
 import base64
 import socketserver
 import threading

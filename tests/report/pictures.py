@@ -6,8 +6,6 @@ and as a phone, light, dark and printed.
 writes `FOLDER/STATE.html`, `STATE-mail.html` and their pictures. It needs Chromium. Without states it makes all of
 `STATES`; `hundredth` takes five minutes. Accounts are kept in `FOLDER/homes`: remove it to sync them again."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import sys

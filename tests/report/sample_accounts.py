@@ -1,7 +1,5 @@
 """Accounts with every kind of row of the report, as its queries return them."""
 
-from __future__ import annotations
-
 import datetime as dt
 import zlib
 from typing import Any

@@ -1,8 +1,6 @@
 """A new report is mailed once for its night or week, without personal data; a mail that fails is told and
 fails nothing else."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import logging

@@ -1,8 +1,6 @@
 """The report: every text is a text, nothing comes from elsewhere, what is not there is said, and every query
 fits the models."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import hashlib

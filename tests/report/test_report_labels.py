@@ -1,8 +1,6 @@
 """Every label of the report against its number: the rendered page is parsed, however it was drawn, and held
 against the marts' rows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 import re

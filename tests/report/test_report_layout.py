@@ -1,7 +1,5 @@
 """The report's layout: labels and axes have room, and paper breaks where it should."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from home import formatting

@@ -1,7 +1,5 @@
 """Fixtures: what planning goes by, and a desk to send from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Everything that sending needs, and a look behind the service's counter."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.request

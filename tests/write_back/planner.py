@@ -1,7 +1,5 @@
 """A small warehouse to plan against, a history that remembers what was planned, and rows from a few words."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Plans to fill an outbox with: small, made of invented rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts

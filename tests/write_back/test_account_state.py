@@ -1,7 +1,5 @@
 """What the warehouse knows, asked for many contacts of one account; nothing unread is claimed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Segments as code: entries say how things should be, and what is not so is sent, nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

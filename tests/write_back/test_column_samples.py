@@ -1,7 +1,5 @@
 """What a plan shows of the columns of an input."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

@@ -3,8 +3,6 @@ whichever way it is sent.
 
 The server's own log of what writes have made of statuses judges (`/sandbox/statuses`)."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

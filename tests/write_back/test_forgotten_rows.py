@@ -1,7 +1,5 @@
 """Nothing is pushed about people who asked to be forgotten, and nothing is kept of rows about them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

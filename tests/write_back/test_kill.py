@@ -1,7 +1,5 @@
 """A sender that is killed, or whose outbox fails, loses nothing and repeats nothing."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Killed between sending and reading back: the next push, whichever way it comes, reads back what was left,
 also when it plans nothing."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Every row of a plan has one fate, and a person is one, however they are named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

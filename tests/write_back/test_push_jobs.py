@@ -1,7 +1,5 @@
 """Pushes as Dagster runs them: dry by default, resumable steps, counted failures, nothing personal."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a push came to, in figures and in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

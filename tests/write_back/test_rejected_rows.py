@@ -1,7 +1,5 @@
 """The input's rows that a push keeps, to tell later which of them were refused."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

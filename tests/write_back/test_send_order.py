@@ -1,7 +1,5 @@
 """Entries go in order, and never two at once that touch the same thing."""
 
-from __future__ import annotations
-
 import random
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Whatever gets lost: each activity arrives once, everything ends as intended, nothing is sent in vain."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Whether a single write would subscribe a person again, whichever spelling its status has."""
 
-from __future__ import annotations
-
 import pytest
 
 from marketing_api.contact_lookup import Directory

@@ -1,7 +1,5 @@
 """A row of a push is about the contacts with its address, however spelled, and nobody else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

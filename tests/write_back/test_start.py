@@ -1,7 +1,5 @@
 """A plan starts soon: what only sending needs is not imported for it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

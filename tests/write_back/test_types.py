@@ -1,7 +1,5 @@
 """Whatever type a column of a file or query has, its rows are planned, or rejected with a sentence."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Activities are recognized in every form of a timeline, counted, and sent exactly once."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """What was sent is read back cheaply, while the queue lags, and every difference is told by field."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 """Audience syncs against a model: whatever happens to entries, people, requests and processes, after a quiet run
 the service is as the entries say, and what was sent is the difference."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """sync.writebacks shows what the outbox holds, however often and whenever it is brought up to date."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Iterator

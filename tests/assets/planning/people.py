@@ -1,7 +1,5 @@
 """Candidates for the tests of planning: as columns, and as the Arrow tables that a warehouse gives."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Young campaigns nightly, old ones weekly."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Moments of a warehouse as the numbers that planning compares."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import numpy as np

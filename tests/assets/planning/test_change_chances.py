@@ -1,7 +1,5 @@
 """How likely a response has something new: own rates and signals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

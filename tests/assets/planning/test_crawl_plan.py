@@ -1,7 +1,5 @@
 """The plan of a night for timelines and coupons together."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What is expected of contacts whose timelines say on which days something happened."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is requested, in which order: everything that fits, the maximum age, limits; deterministic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Waiting for slots: in order, together with other processes, and not for ever."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import stat

@@ -1,7 +1,5 @@
 """The rules of pacing against services that count in different ways, in virtual time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What needs no Redis: its clock as it is estimated, a share of the limit, and a state begun anew."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

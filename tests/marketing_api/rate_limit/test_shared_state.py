@@ -1,7 +1,5 @@
 """The shared file: what survives, what is replaced, and that two changes exclude each other."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

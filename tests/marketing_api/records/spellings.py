@@ -6,8 +6,6 @@ to the text. Near misses of each form have to be refused; of any other text a re
 text says. Not here: the tests (`test_never_guessed`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import random

@@ -3,8 +3,6 @@ may not be.
 
 `spellings` is the oracle; `make attack` runs the same over hundreds of thousands of texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

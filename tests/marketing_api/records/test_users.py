@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from marketing_api.operations import users
 from marketing_api.records.users import Manager, User, UserGroup
 from tests.marketing_api import samples

@@ -1,7 +1,5 @@
 """Single values: every form that was observed, and properties over all of them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import time

@@ -1,7 +1,5 @@
 """Asking a sandbox, in process or over HTTP, in as few words as tests like."""
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 import urllib.request

@@ -1,7 +1,5 @@
 """Requests are understood however their bytes arrive; what is no request is refused."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The account at any moment: the same from the same origin, and consistent however it is asked."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Faults come as often as asked, at the same requests for the same seed, with the declared effect."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """How requests are read: paths, names, places of parameters and key, refusals (observations 1, 9 to 13)."""
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 

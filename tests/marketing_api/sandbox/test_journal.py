@@ -1,7 +1,5 @@
 """With a state file a sandbox remembers its writes, its clock and its origin over restarts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

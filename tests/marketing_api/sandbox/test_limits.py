@@ -1,7 +1,5 @@
 """The rate limit: fixed one-second windows per key, reported on every answer."""
 
-from __future__ import annotations
-
 import json
 
 from marketing_api.sandbox.responses import Request

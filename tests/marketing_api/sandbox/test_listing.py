@@ -1,7 +1,5 @@
 """A listing shows each contact as it is shown singly, in any style, size and moment; pages lose nothing."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from zoneinfo import ZoneInfo

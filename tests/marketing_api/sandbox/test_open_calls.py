@@ -2,8 +2,6 @@
 clients write them (observations 40 to 53). Ids are those that the sandbox shows. Addresses and values
 are invented."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every declared operation answers over real HTTP, with the members that its declaration promises."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from importlib import import_module

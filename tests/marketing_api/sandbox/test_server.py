@@ -1,7 +1,5 @@
 """The server on its socket: keep-alive, delays, mishaps, streaming, control paths, start and end."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Each switch changes what it says, and nothing by default. A case for each with a larger effect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -5,8 +5,6 @@ connectors of four integration platforms (JavaScript and Java), serverless funct
 batch job, a social-media poster, curl samples. Names of endpoints and parameters are as they write them;
 addresses and values are invented."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

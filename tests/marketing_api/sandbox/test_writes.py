@@ -1,7 +1,5 @@
 """Writes stick and show in later reads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

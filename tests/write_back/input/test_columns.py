@@ -1,7 +1,5 @@
 """Columns are found by what a person says, their names, then usual spellings that leave no doubt."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever encoding a file is in, what is sent are the letters that were meant, or nothing is."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of every usual kind become the same rows, numbered as in a spreadsheet; errors are reported."""
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import io

@@ -1,7 +1,5 @@
 """A cell has the text that Excel displays, or its stored value and a sentence in the plan."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

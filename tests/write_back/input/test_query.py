@@ -1,7 +1,5 @@
 """The input of a push that is a query on the warehouse: what it may be, and where it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import os

@@ -1,7 +1,5 @@
 """Dates are read as people write them, and never in two ways."""
 
-from __future__ import annotations
-
 import datetime as dt
 from zoneinfo import ZoneInfo
 

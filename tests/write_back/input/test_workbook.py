@@ -1,7 +1,5 @@
 """What is read of a workbook is what it shows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 import re

@@ -1,7 +1,5 @@
 """An activity is written exactly once, at the moment it says, to one contact."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path

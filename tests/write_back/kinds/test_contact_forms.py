@@ -1,7 +1,5 @@
 """A service that wants contact syncs in its own way gets them so, and nobody is subscribed again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

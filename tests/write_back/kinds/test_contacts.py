@@ -1,7 +1,5 @@
 """A contact is sent when it is new or differs, once for all lists that need the same, without guessing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

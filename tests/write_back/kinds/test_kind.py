@@ -1,7 +1,5 @@
 """Every registered kind of push has what its attributes promise."""
 
-from __future__ import annotations
-
 import pytest
 
 from home.options import PUSH_OPTIONS

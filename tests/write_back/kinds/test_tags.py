@@ -1,7 +1,5 @@
 """Tags: one request for all tags of a contact and action, nothing twice, in any order of rows."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

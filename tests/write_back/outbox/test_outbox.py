@@ -1,7 +1,5 @@
 """The outbox keeps what it was told, refuses what cannot be, and never loses or repeats an intent."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import stat

@@ -1,7 +1,5 @@
 """Whatever ends a process, fills the disk or damages the file: the outbox never says what is not so."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import errno

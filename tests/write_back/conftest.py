@@ -11,6 +11,7 @@ from marketing_api.client import Client, Connection, Secret
 from marketing_api.exchange import Exchange
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
+from tests.conftest import BEGAN_AT
 from tests.dialects.server import Options, serve
 from tests.fixtures import *  # noqa: F403 - the fixtures that packages above the warehouse share
 from tests.write_back.desk import Desk
@@ -20,6 +21,8 @@ from write_back.account_state import Known
 from write_back.outbox.outbox import Outbox
 
 MakeDesk = Callable[..., Desk]
+#: Its clock stands still, so that one account is copied for all tests.
+_STANDING = {"contacts": 120, "rate_limit": 0, "now": BEGAN_AT}
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
     with ExitStack() as stack:
 
         def make(**options: Any) -> Desk:
-            url = stack.enter_context(serve(Options(**{"contacts": 120, "rate_limit": 0} | options)))
+            url = stack.enter_context(serve(Options(**_STANDING | options)))
             recorded: list[Exchange] = []
             connection = Connection("main", url, Secret(DEFAULT_KEY))
             client = Client(

@@ -16,6 +16,7 @@ from home.values import size
 from marketing_api.clock import utc_now
 from report.render import write_report
 from upkeep.backup import back_up, backup_folder
+from upkeep.erasing import DAGSTER_RUNS
 from upkeep.tidying import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.errors import WarehouseError
@@ -140,7 +141,7 @@ def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
         steps["published/marketing.duckdb"] = partial(_publish_alone, settings)
         steps["report"] = lambda: int(write_report(home)[0].exists())
     if any(home.glob("dagster/**/*.db")) or "DAGSTER_HOME" in os.environ:
-        steps["runs in Dagster"] = lambda: _delete_runs(home)
+        steps[DAGSTER_RUNS] = lambda: _delete_runs(home)
     if settings.backup_dir:
         steps[f"backup {backup_folder(settings)}"] = lambda: len(back_up(settings).files)
     return steps

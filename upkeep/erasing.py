@@ -41,8 +41,10 @@ from write_back.outbox.store import copy_of
 #: Files that may name people and are only useful for a while; a killed erasure leaves the last one.
 _LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
 
+#: The place of which nothing is written again.
+DAGSTER_RUNS = "runs in Dagster"
 #: Steps after the warehouse, by place. Each returns the number of rows that the place has
-#: afterwards.
+#: afterwards, or of deleted runs.
 Afterwards = Mapping[str, Callable[[], int]]
 
 
@@ -206,7 +208,7 @@ def _run_step(place: str, step: Callable[[], int]) -> Place:
         rows = step()
     except (WarehouseError, HomeError, OSError) as error:
         return Place(place, 0, f"{_NOT_REACHED}: {error}")
-    return Place(place, rows, _WRITTEN)
+    return Place(place, rows, _DELETED if place == DAGSTER_RUNS else _WRITTEN)
 
 
 def _write_work_list(home: Path, work: WorkList) -> None:

@@ -24,6 +24,14 @@ _NOT_REACHED = (
     "not searched; delete people there yourself: the service, backups in other folders, files that "
     "you exported or pushed, and outputs of notebooks"
 )
+_ALSO_ERASED = (
+    "--apply also deletes all logs and runs in Dagster, and all stored responses: a checkpoint of "
+    "the tables replaces them"
+)
+_UNKNOWN = (
+    "nobody in the home has this address or id: check the spelling. --apply nevertheless deletes "
+    "stored responses and logs, and later syncs leave the person out"
+)
 
 
 @declare_command(
@@ -78,6 +86,9 @@ def _show_places(settings: Settings, people: Sequence[Person]) -> int:
         print(f"{place.place}: {place.rows:,}")
     rows = count_of(sum(place.rows for place in places), "row")
     print(f"{rows} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
+    print(_ALSO_ERASED)
+    if not places:
+        print(_UNKNOWN)
     return exits.DONE
 
 

@@ -1,7 +1,7 @@
 """Rebuild the warehouse from the archive, without a request."""
 
 from home import exits
-from home.door import outbox_of, waiting_options
+from home.door import archive_of, outbox_of, waiting_options
 from home.folder import in_use, prepare_home
 from home.options import Option
 from home.settings import Settings
@@ -21,6 +21,11 @@ from write_back.writebacks_export import try_to_export
 def rebuild(settings: Settings, accept_loss: bool) -> int:
     """Repeats every load. The new file replaces the old one when it is complete."""
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
+    if not (archive_of(home).exists() or settings.warehouse_path.exists()):
+        return print_error(
+            f"{home} has no stored responses, so nothing was rebuilt: run `marketing-sync sync`",
+            exits.INCOMPLETE,
+        )
     is_restored = restore_copy(outbox_of(home), unix_now(), NOT_IDEMPOTENT)
     with in_use(home):
         result = rebuild_warehouse(home, accept_loss=accept_loss, **waiting_options(settings))

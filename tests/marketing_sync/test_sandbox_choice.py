@@ -13,6 +13,7 @@ import pytest
 
 from home.accounts import open_connections
 from home.folder import prepare_home
+from home.identity import identity_of
 from home.settings import SettingsError, load_settings
 from marketing_api.sandbox import server
 from tests.fixtures import Command
@@ -94,6 +95,12 @@ def test_home_of_a_live_account_is_looked_at_without_a_key(command: Command, hom
         ensure_schema(connection)
     ran = command("status")
     assert (ran.code, ran.err) == (0, "")
+
+
+def test_rebuilding_an_empty_home_does_not_make_it_a_live_one(command: Command, home: Path) -> None:
+    ran = command("rebuild")
+    assert (ran.code, "no stored responses" in ran.err) == (1, True), ran.text
+    assert identity_of(home).kind == ""
 
 
 def test_process_of_dagster_refuses_too(folder: Path) -> None:

@@ -56,6 +56,9 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, fill
     lines = dict(line.rsplit(": ", 1) for line in ran.out.splitlines()[:-1])
     assert lines["source.contacts"] == str(len(contacts))
     assert "a dry run" in ran.out
+    assert "deletes all logs and runs in Dagster, and all stored responses" in ran.out
+    assert "nobody in the home" not in ran.out
+    assert "nobody in the home has this address or id: check the spelling" in command("forget", "n@x.com").out
     assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
         filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
     }

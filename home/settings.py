@@ -284,8 +284,12 @@ def account_of(settings: Settings, name: str | None) -> str:
         return name
     if name is None and len(names) == 1:
         return names[0]
-    unknown = f"no account is named {name!r}{did_you_mean(name, names)}; " if name else ""
-    raise SettingsError(f"{unknown}choose an account with --account: {', '.join(names)}")
+    known = ", ".join(names)
+    if name is None:
+        raise SettingsError(f"choose an account with --account: {known}")
+    raise SettingsError(
+        f"no account is named {name!r}{did_you_mean(name, names)}; choose one of these: {known}"
+    )
 
 
 def estimated_rate(settings: Settings, account: str) -> float:

@@ -135,9 +135,12 @@ def _run_command(work: Work, needs_keys: bool, /, verbose: bool, **values: objec
         try:
             arguments = {_python_name(name): value for name, value in values.items()}
             return _work_in_log(partial(work, **arguments), needs_keys, is_verbose=verbose)
-        except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or Ctrl-D at a prompt
-            print(f"\n{interrupts.MESSAGE}", file=sys.stderr)
-            return exits.INTERRUPTED
+        except KeyboardInterrupt:
+            message = interrupts.MESSAGE
+        except click.Abort:  # Ctrl-C or Ctrl-D at a prompt
+            message = "stopped; nothing was changed"
+        print(f"\n{message}", file=sys.stderr)
+        return exits.INTERRUPTED
 
 
 def _python_name(option: str) -> str:

@@ -26,7 +26,7 @@ from marketing_sync.account_check import IDENTITY, check_account
 from marketing_sync.commands import declare_command
 from pipelines.monitoring import find_silent, read_shards
 from pipelines.published_copy import describe_current_copy, list_failed_custom_tables
-from upkeep.backup import backup_folder, read_snapshot
+from upkeep.backup import backup_folder, check_place
 from warehouse.bookkeeping import died_condition
 from warehouse.errors import WarehouseError, WarehouseLocked
 from warehouse.publish import NEWEST_READING, published_path
@@ -206,7 +206,7 @@ def _check_activations(settings: Settings) -> Iterator[Finding]:
 def _check_backup(settings: Settings) -> Iterator[Finding]:
     if settings.backup_dir:
         try:
-            snapshot = read_snapshot(backup_folder(settings))
+            snapshot = check_place(settings, backup_folder(settings))
             now = utc_now()
         except WarehouseError as error:
             yield Finding("backup", False, str(error))

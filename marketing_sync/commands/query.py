@@ -101,9 +101,9 @@ def open_unpublished(settings: Settings) -> AbstractContextManager[Any]:
     # takes half a second to import, and only an unpublished home needs it
     from home.door import open_warehouse
 
-    opened = open_warehouse(settings, is_unshared=True)
-    print_warning(_NOT_PUBLISHED)
-    return opened
+    if settings.warehouse_path.exists():
+        print_warning(_NOT_PUBLISHED)
+    return open_warehouse(settings, is_unshared=True)
 
 
 def _read_sql(text: str | None) -> str:

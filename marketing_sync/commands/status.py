@@ -118,7 +118,7 @@ def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
         columns = "account, address, business, read, >incomplete"
         cells = (_account_cells(account, now) for account in found.accounts)
         console.print(make_grid("accounts", columns, cells))
-    columns = "account, table, >rows, read, due, complete"
+    columns = "account, table, >rows, read, due at the latest, complete"
     cells = (_table_cells(table, now) for table in found.tables)
     console.print(make_grid("tables", columns, cells))
     for contacts in found.contacts:

@@ -67,7 +67,7 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
         (["call", "reputation/direct", "filter=date", "from=soon"], "a date is needed"),
         (
             ["call", "app/me", "--account", "other"],
-            "no account is named 'other'; choose an account with --account: main",
+            "no account is named 'other'; choose one of these: main",
         ),
         (["push", "nosuch", "people.csv"], "No such command 'nosuch'"),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),

@@ -91,6 +91,16 @@ def test_init_writes_nothing_that_does_not_work(
     assert not (folder / ".env").exists()
 
 
+def test_the_end_of_input_at_a_prompt_changes_nothing(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed(monkeypatch, "")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    ran = command("init")
+    assert (ran.code, ran.err.strip()) == (130, "stopped; nothing was changed")
+    assert not (folder / ".env").exists()
+
+
 def test_init_leaves_accounts_toml_and_the_environment_alone(
     command: Command, sandbox: Sandbox, folder: Path
 ) -> None:
@@ -242,16 +252,21 @@ def test_doctor_counts_activations(command: Command, folder: Path, sandbox: Sand
     assert "1 activation of activations.toml, pushed every night" in ran.out
 
 
-def test_doctor_takes_no_backup_of_the_future_for_new(
-    command: Command, sandbox: Sandbox, tmp_path: Path
+@pytest.mark.parametrize(
+    ("days", "home_id", "said"),
+    [(400, "", "made dated in the future"), (0, "other", "contains the backup of another home")],
+)
+def test_doctor_does_not_take_every_snapshot_for_this_nights_backup(
+    command: Command, sandbox: Sandbox, tmp_path: Path, days: int, home_id: str, said: str
 ) -> None:
     place = tmp_path / "backup" / "main"
     place.mkdir(parents=True)
-    made_at = utc_now() + dt.timedelta(days=400)
-    (place / "snapshot.json").write_bytes(msgspec.json.encode(Snapshot(made_at, "", {}, 0)))
+    made_at = utc_now() + dt.timedelta(days=days)
+    (place / "snapshot.json").write_bytes(msgspec.json.encode(Snapshot(made_at, home_id, {}, 0)))
     ran = command("doctor", sandbox=sandbox, MARKETING_BACKUP_DIR=str(tmp_path / "backup"))
     assert ran.code == 1
-    assert "NO  backup      made dated in the future" in ran.out
+    (line,) = (line for line in ran.out.splitlines() if line.startswith("NO  backup"))
+    assert said in line
 
 
 def test_doctor_names_a_home_that_cannot_be_written(

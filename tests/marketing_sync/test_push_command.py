@@ -120,7 +120,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         (["push", "tags", "--sql", "select 1", "--map", "email"], "'email' is not OURS=THEIRS"),
         ([*ONE, "--map", "email=a", "email=b"], "--map names one of our columns twice"),
         ([*ONE, "--reject-limit", "150%"], "'150%' is not a share"),
-        ([*ONE, "--account", "other"], "choose an account with --account: main"),
+        ([*ONE, "--account", "other"], "choose one of these: main"),
         (["push", "status", "7"], "has no push 7"),
         (["push", "retry", "7"], "has no push 7"),
         (["push", "activations", "vip"], "no activation is named vip; there is no activations.toml here"),

@@ -130,7 +130,7 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
             {"sql": "select 'a@example.com' as email, '' as tag", "dry_run": False, "confirm": "send"},
             "nothing was sent: 1 row is invalid, and at most 0 may be invalid, 5 % of 1 row",
         ),
-        ({"sql": TAGS, "account": "other"}, "choose an account with --account"),
+        ({"sql": TAGS, "account": "other"}, "choose one of these"),
     ],
 )
 def test_what_cannot_be_pushed_fails_the_first_step_in_a_sentence(

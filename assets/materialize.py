@@ -456,14 +456,13 @@ def _log_results(
         planned = f"{result.fetched:,} of {result.planned:,} requests with a response"
         if result.plan:
             planned = result.plan.summary
-        context.log.info(
-            f"account {result.account}: {planned}; requests used: {spent.requests:,}{waiting_note}"
-        )
+        subject = f"{asset.name}, account {result.account}"
+        context.log.info(f"{subject}: {planned}; requests used: {spent.requests:,}{waiting_note}")
         for line in result.learnt:
-            context.log.info(f"account {result.account}: {line}")
+            context.log.info(f"{subject}: {line}")
         if result.missing_reasons and not result.is_failure:
             reasons = "; ".join(result.missing_reasons)
-            context.log.warning(f"{asset.name}, account {result.account}: {reasons}")
+            context.log.warning(f"{subject}: {reasons}")
 
 
 def _describe_failure(results: list[AccountResult]) -> str:

@@ -198,7 +198,7 @@ def test_the_next_version_and_back_and_on_again(
     assert query(earlier, renamed) == expected != []
     assert query(earlier, "select count(*) from sync.notes") == [(0,)]
     silver = ("push", "tags", "--sql", TAGS[3].replace("'vip'", "'silver'"), "--apply")
-    for words in (("sync",), ("push", "retry"), silver):
+    for words in (("sync", "--reads-only"), ("push", "retry"), silver):
         ran = upgraded(*words)
         assert ran.code == 0, ran.text
     told = pushes(upgraded("push", "status", "--json"))
@@ -216,6 +216,6 @@ def test_the_next_version_and_back_and_on_again(
 
     # forward again
     assert contents(earlier) == before
-    ran = upgraded("sync")
+    ran = upgraded("sync", "--only", "lists")
     assert ran.code == 0, ran.text
     assert pushes(upgraded("push", "status", "--json")) == told

@@ -219,7 +219,7 @@ def test_a_killed_sync_is_told_and_ended_by_the_next(command: Command, home: Pat
         looked = command("doctor", sandbox=sandbox)
         assert "ended without being recorded" in looked.text, looked.text
 
-        assert command("sync", "--reads-only", sandbox=sandbox).code == 0
+        assert command("sync", "--only", "lists", sandbox=sandbox).code == 0
         outcomes = dict(query(home, "select run_id, outcome from sync.runs"))
         assert outcomes.pop(killed) == "failed"
         assert set(outcomes.values()) == {"done"}

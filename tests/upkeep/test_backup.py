@@ -320,7 +320,7 @@ def test_an_activity_that_was_sent_after_the_backup_is_not_sent_again(
     assert command(*ACTIVITIES, sandbox=service, MARKETING_BACKUP_DIR="").code == 0
     assert activities(service) == 4
     shutil.rmtree(home)
-    for words in (("restore",), ("sync",), ("restore", "--release"), ACTIVITIES):
+    for words in (("restore",), ("sync", "--reads-only"), ("restore", "--release"), ACTIVITIES):
         assert command(*words, sandbox=service).code == 0
     assert activities(service) == 4
 

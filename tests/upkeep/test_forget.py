@@ -161,7 +161,7 @@ def test_nobody_comes_back_while_the_service_lists_them_and_a_lift_readmits(
     assert command("forget", address, "--lift", sandbox=service).code == 0
     assert command("forget", address, "--lift", sandbox=service).code == 1
     with no_report():
-        ran = command("sync", "--reads-only", sandbox=service)
+        ran = command("sync", "--only", "lists", "contacts", sandbox=service)
     assert ran.code == 0, ran.text
     listed = "select distinct contact_id from source.contacts where lower(email) = ? order by 1"
     assert ask(filled, listed, address) == [(each,) for each in sorted(contacts)]
@@ -318,7 +318,7 @@ def test_half_forgotten_nobody_works_in_the_home(
             refused.text
         )
     assert command("forget", "--apply").code == 0
-    assert command("publish").code == 0
+    assert command("call", "app/me", sandbox=service).code == 0
 
 
 @pytest.mark.attack

@@ -49,7 +49,12 @@ STATUS = ("status",)
 REBUILD = ("rebuild",)
 #: What brings a home back whose file only the backup has: into an empty home; pushes wait for the last one.
 RESTORE, RELEASE = ("restore",), ("restore", "--release")
-RESTORES = "restore the last backup with `marketing-sync restore`"
+#: Messages that send people to the backup.
+RESTORES = (
+    "restore the last backup with `marketing-sync restore`",
+    "restore it into an empty MARKETING_HOME with `marketing-sync restore`",
+    "restore it from a backup",
+)
 #: What a backup says where the run has begun a file again that was lost.
 BEGUN_AGAIN = "has a new log of loads), so the backup was not replaced: restore it"
 #: A night without models and a published copy, which take a minute.
@@ -281,7 +286,8 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
 
     said = [run(home, words) for words in file.used_by]
     is_begun_again = any(f"{home / name}" in ran.text and BEGUN_AGAIN in ran.text for ran in said)
-    is_restored = is_begun_again or any(f"{home / name}" in ran.text and RESTORES in ran.text for ran in said)
+    named = [ran.text for ran in said if f"{home / name}" in ran.text]
+    is_restored = is_begun_again or any(message in text for text in named for message in RESTORES)
     if is_restored:
         said.append(run(home, ("backup",)))
         assert said[-1].code != exits.DONE, f"{name}, {way}: a damaged home took the backup's place"

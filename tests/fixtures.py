@@ -233,6 +233,15 @@ def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
         yield Sandbox(url)
 
 
+@pytest.fixture
+def known_night(home: Path, rough_night: Night) -> Iterator[Sandbox]:
+    """A sandbox of which `home` has had a whole night: another one reads and builds little."""
+    shutil.copytree(rough_night.home, home)
+    with serve(STANDING) as url:
+        move_account(home, url)
+        yield Sandbox(url)
+
+
 @pytest.fixture(scope="session")
 def told(once: Once, rough_night: Night) -> Callable[[str], Told]:
     """Call it with a page: what its blocks printed, and the home that they left. Nobody writes to it

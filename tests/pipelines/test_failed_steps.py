@@ -67,12 +67,12 @@ def test_reason_of_a_step_is_the_error_s_own(events: dg.ExecuteInProcessResult) 
 
 @pytest.mark.slow
 def test_night_names_every_step_that_failed(
-    command: Command, folder: Path, home: Path, service: Sandbox
+    command: Command, folder: Path, home: Path, known_night: Sandbox
 ) -> None:
     (folder / "activations.toml").write_text("[activations.vip\n")
-    shutil.rmtree(home / "report", ignore_errors=True)
+    shutil.rmtree(home / "report")
     (home / "report").touch()
-    ran = command("sync", "--quiet", sandbox=service, MARKETING_ACTIVATIONS="on")
+    ran = command("sync", "--quiet", sandbox=known_night, MARKETING_ACTIVATIONS="on")
     assert ran.code == 1
     failed = ran.out.partition("\nfailed\n")[2]
     assert "activations: no activation was pushed: activations.toml cannot be read" in failed

@@ -293,7 +293,10 @@ def compare(facts: list[Fact]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "zone"), [(2, "America/New_York"), (3, "Australia/Sydney")])
+@pytest.mark.parametrize(
+    ("seed", "zone"),
+    [(2, "America/New_York"), pytest.param(3, "Australia/Sydney", marks=pytest.mark.attack)],
+)
 def test_two_numbers_of_one_name_agree_in_a_sandbox(tmp_path: Path, seed: int, zone: str) -> None:
     home = tmp_path / "home"
     read_nights(home, 2, contacts=40, seed=seed, timezone=zone)

@@ -397,28 +397,21 @@ def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: in
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
+def test_a_signal_ends_the_sync_within_seconds_and_loses_nothing(
     start_sandbox: StartSandbox, home: Path, command: Command
 ) -> None:
+    """Of a service manager, and of Ctrl-C."""
     service = start_sandbox("--rate-limit", "60")
     words = ("sync", "--only", "lists", "contacts", "timelines")
-    ran = interrupted(home, service, words, signal.SIGINT, 70)
-    says(ran, 130, "stopped; everything received so far is kept")
-    assert "FATAL" not in ran.text
+    for number, requests in ((signal.SIGTERM, 30), (signal.SIGINT, 70)):
+        ran = interrupted(home, service, words, number, requests)
+        says(ran, 130, "stopped; everything received so far is kept")
+        assert "FATAL" not in ran.text
     stopped_at = service.count
     assert command(*words, sandbox=service).code == 0
     asked = [(entry["operation"], str(entry["params"])) for entry in service.asked()]
     again = [entry for entry in asked[stopped_at:] if entry in asked[:stopped_at]]
     assert len(again) <= 3, again
-
-
-@pytest.mark.slow
-def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSandbox, home: Path) -> None:
-    service = start_sandbox("--rate-limit", "60")
-    words = ("sync", "--only", "lists", "contacts", "timelines")
-    ran = interrupted(home, service, words, signal.SIGTERM, 30)
-    says(ran, 130, "stopped; everything received so far is kept")
-    assert "FATAL" not in ran.text
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.8])

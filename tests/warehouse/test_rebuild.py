@@ -104,6 +104,7 @@ def small_home(filled: Callable[[int], Path], tmp_path: Path) -> Iterator[Home]:
 
 @pytest.mark.slow
 def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None:
+    """Also where the old one is lost."""
     before = full_home.contents()
     report = rebuild_warehouse(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before
@@ -111,11 +112,6 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
     filled = {name for name, found in before.items() if found}
     assert filled > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
-
-
-@pytest.mark.slow
-def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
-    before = full_home.contents()
     full_home.warehouse.path.unlink()
     rebuild_warehouse(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before

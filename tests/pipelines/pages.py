@@ -91,7 +91,7 @@ _EXAMPLES = (
     'mkdir -p "$HOME/dagster"',
     'echo "telemetry: {enabled: false}" > "$HOME/dagster/dagster.yaml"',
     'export DAGSTER_HOME="$HOME/dagster" MARKETING_HOME=/path/to/home',
-    "dagster dev -w /path/to/workspace.yaml",
+    "/path/to/team/.venv/bin/dagster dev -w /path/to/workspace.yaml",
 )
 NOT_RUN |= dict.fromkeys(_EXAMPLES, "it needs an environment of its own, and tests/examples run it")
 NOT_RUN |= dict.fromkeys(_ELSEWHERE, "it needs root, Docker, a cluster or a Dagster that runs")

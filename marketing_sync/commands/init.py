@@ -20,7 +20,7 @@ _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
 every night   one of these three:
   the UI      marketing-sync ui         while it is open, its schedule `nightly` runs
-  cron        {cron} cd {folder} && {program} sync
+  cron        {cron} cd {folder} && {program} sync --quiet
   systemd     a service and a timer: docs/running.md"""
 
 

@@ -54,7 +54,7 @@ def test_init_connects_an_account(
     ran = command("init", "--url", sandbox.url)
     assert ran.code == 0, ran.text
     assert "connected as" in ran.out
-    assert "sync" in ran.out.split("every night")[1]
+    assert "marketing-sync sync --quiet\n" in ran.out.split("every night")[1]
     assert KEY not in ran.text
     assert (folder / ".env").stat().st_mode & 0o777 == 0o600
     settings = load_settings(folder, {})

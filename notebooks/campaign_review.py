@@ -218,24 +218,25 @@ def _(account, con):
     hours = con.execute(
         """
         select weekday || ' ' || lpad(hour::text, 2, '0') || ':00' as sent, open_rate, campaign_count
-        from marts.send_time_performance where account = ? and open_rate is not null order by open_rate desc, sent limit 12
+        from marts.send_time_performance where account = ? and open_rate is not null and not is_small_sample
+        order by open_rate desc, sent limit 12
         """,
         [account.value],
     ).df()
-    mo.stop(hours.empty)
+    mo.stop(hours.empty, mo.md("*No time of sending has enough campaigns to compare.*"))
     best = hours.iloc[0]
     mo.vstack(
         [
             published.heading(
-                f"Messages sent on {best.sent} are opened most: {published.share(best.open_rate)}.",
+                f"In all years, messages sent on {best.sent} are opened most: {published.share(best.open_rate)}.",
                 f"Based on {published.plural(int(best.campaign_count), 'campaign')}. With few campaigns, the "
-                "difference may be chance.",
+                "difference may be chance. Times with a single campaign are left out.",
             ),
             published.bars(
                 hours,
                 "sent",
                 "open_rate",
-                "Opened, by weekday and hour of sending",
+                "Opened in all years, by weekday and hour of sending",
                 "share of delivered messages, best times first",
                 form=".0%",
             ),

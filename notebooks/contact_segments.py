@@ -84,13 +84,14 @@ def _(account, con):
         """
         select coalesce(domain, 'Domain ' || row_number() over (order by address_count desc)) as "Domain",
             address_count as "Addresses", bounced_address_rate as "Bounced",
-            open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "Compared with all", is_suspicious as "Suspicious"
+            open_of_sent_90d_rate as "Opened, 90 days", relative_open_90d as "Compared with all",
+            case when sent_90d_count >= 50 then is_suspicious end as "Far fewer openings"
         from marts.deliverability_by_domain where account = ? order by address_count desc, domain limit 12
         """,
         [account.value],
     ).df()
     mo.stop(domains.empty)
-    suspicious = domains.loc[domains["Suspicious"].fillna(False).astype(bool), "Domain"]
+    suspicious = domains.loc[domains["Far fewer openings"].fillna(False).astype(bool), "Domain"]
     worst = domains.sort_values("Bounced", ascending=False, na_position="last").iloc[0]
     rate = published.known(worst["Bounced"])
     _said = (
@@ -107,7 +108,11 @@ def _(account, con):
     }
     mo.vstack(
         [
-            published.heading(_said, "The domains with the most addresses, up to twelve."),
+            published.heading(
+                _said,
+                "The domains with the most addresses, up to twelve. “Far fewer openings” is for domains "
+                "with at least 50 e-mails in 90 days.",
+            ),
             published.table(domains, forms),
         ]
     )

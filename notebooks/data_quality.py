@@ -116,13 +116,11 @@ def _(account, con, fresh):
     odd = con.execute(
         """
         with contacts as (select * from source.contacts where account = $a),
-            people as (select * from marts.contact_engagement where account = $a),
             timelines as (select * from sync.contact_coverage where account = $a),
             campaigns as (select * from marts.campaign_performance where account = $a),
             reviews as (select * from source.online_reviews where account = $a),
             spellings as (select email_normalized from contacts group by 1 having count(distinct email) > 1)
-        select 'addresses on several lists' as what, count(*) as "rows" from people where list_count > 1
-        union all select 'active contacts without an address', count(*) from contacts where coalesce(email, '') = '' and status = 'active'
+        select 'active contacts without an address' as what, count(*) as "rows" from contacts where coalesce(email, '') = '' and status = 'active'
         union all select 'addresses in several spellings', count(*) from spellings
         union all select 'contacts whose timeline the service shortens', count(*) from timelines where timeline_served < timeline_total
         union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count

@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -32,6 +33,9 @@ from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_query import SEAL, limit_memory
 from warehouse.sql import fetch_value, not_one_select
+
+# Of `df()` in DuckDB 2.0 with pandas 3.1.
+warnings.filterwarnings("ignore", "The inplace keyword in DataFrame.drop is deprecated")
 
 _PROJECT = Path(__file__).parent.parent
 _LOOKS = (_PROJECT / "report" / "templates" / "looks.css").read_text()

@@ -39,7 +39,24 @@ def read_sources(path: str) -> list[dict[str, object]]:
     ]
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> int:
+    """Returns the exit code."""
+    if len(arguments) != 1:
+        print("usage: python write_sources.py HOME/published/marketing.duckdb", file=sys.stderr)
+        return 2
+    (path,) = arguments
+    try:
+        sources = read_sources(path)
+    except duckdb.Error as error:
+        print(f"error: {path} can't be read: {error}", file=sys.stderr)
+        return 1
+    file = Path(__file__).with_name("models") / "sources.yml"
     # JSON is YAML
-    text = json.dumps({"version": 2, "sources": read_sources(sys.argv[1])}, indent=1)
-    Path(__file__).with_name("models").joinpath("sources.yml").write_text(text, encoding="utf-8")
+    text = json.dumps({"version": 2, "sources": sources}, indent=1)
+    file.write_text(text, encoding="utf-8")
+    print(f"{file}: {len(sources)} sources")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -46,6 +46,23 @@ def run(folder: Path, *words: str) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "usage: python write_sources.py"),
+        (("nowhere.duckdb",), 1, "error: nowhere.duckdb can't be read"),
+    ],
+)
+def test_sources_need_a_published_file(
+    tmp_path: Path, words: tuple[str, ...], code: int, message: str
+) -> None:
+    script = str(EXAMPLES / "dbt" / "write_sources.py")
+    ran = subprocess.run(
+        [sys.executable, script, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr.startswith(message)) == (code, True), ran.stderr
+
+
 def test_two_nights_are_built_and_tested(project: Path, home: Path) -> None:
     run(project, "dbt", "build")
     publish_copy(home, Masking(PersonalData.HASH, Secret("k" * 20)))

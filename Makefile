@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup extras dev lock coverage sync test test-slow test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
+.PHONY: help setup extras dev lock coverage sync test test-slow test-all test-night test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
 .PHONY: image image-smoke release sbom
 .DEFAULT_GOAL := help
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' marketing_api/__init__.py)
@@ -45,7 +45,7 @@ notebook: .venv/extras ## serve the analysts' notebooks as pages; notebook-edit 
 notebook-edit: .venv/extras
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test test-slow test-night: export PYTHONDONTWRITEBYTECODE = # empty: else hundreds of processes would each compile the packages
+test test-slow test-all test-night: export PYTHONDONTWRITEBYTECODE = # empty: else hundreds of processes would each compile the packages
 test: .venv/dev ## run the quick tests, three files at a time: some wait, so two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
@@ -54,6 +54,9 @@ coverage: .venv/dev ## run the quick tests and measure coverage; fail below its 
 
 test-slow: .venv/dev ## run the tests that take seconds each: whole nights, kills, models of large accounts
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
+
+test-all: .venv/dev ## run the quick and the slow tests together: they share what takes long to make
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not attack and not services"
 
 test-night: .venv/dev ## run the cases that are too many for every commit
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "attack and not services" --ignore tests/attack
@@ -69,7 +72,7 @@ lint: .venv/dev
 	@git ls-files '*.sql' '*.toml' '*.yml' '*.jinja' '*.html' | grep -v '^docs\|^tests' | \
 		xargs awk 'length > 160 { print FILENAME ":" FNR ": over 160 columns"; wide = 1 } END { exit wide }'
 
-check: lint test test-slow ## run the checks of CI: lint, types, import rules, all tests
+check: lint test-all ## run the checks of CI: lint, types, import rules, all tests
 
 bench: .venv/dev ## measure the figures in the docs: pacing, the crawl plan, publishing, a night, fleets
 	$(BIN)/python -m tests.benchmarks

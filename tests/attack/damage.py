@@ -54,6 +54,7 @@ RESTORES = (
     "restore the last backup with `marketing-sync restore`",
     "restore it into an empty MARKETING_HOME with `marketing-sync restore`",
     "restore it from a backup",
+    FOREIGN := "restore that backup into an empty MARKETING_HOME",  # of a home that lost its id
 )
 #: What a backup says where the run has begun a file again that was lost.
 BEGUN_AGAIN = "has a new log of loads), so the backup was not replaced: restore it"
@@ -286,7 +287,7 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
 
     said = [run(home, words) for words in file.used_by]
     is_begun_again = any(f"{home / name}" in ran.text and BEGUN_AGAIN in ran.text for ran in said)
-    named = [ran.text for ran in said if f"{home / name}" in ran.text]
+    named = [ran.text for ran in said if f"{home / name}" in ran.text or FOREIGN in ran.text]
     is_restored = is_begun_again or any(message in text for text in named for message in RESTORES)
     if is_restored:
         said.append(run(home, ("backup",)))

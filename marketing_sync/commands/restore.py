@@ -29,7 +29,11 @@ from write_back.outbox.store import describe_hold
 def restore(settings: Settings, dir: str | None, release: bool) -> int:
     """Checks every file against its hash. If it is interrupted, run it again to resume."""
     if release:
-        describe_hold(outbox_of(settings.home)).unlink(missing_ok=True)
+        hold = describe_hold(outbox_of(settings.home))
+        if not hold.exists():
+            print("nothing to release: no restored backup holds pushes back")
+            return exits.DONE
+        hold.unlink()
         print(
             "pushes are allowed again: requests that the backup had open are looked up before "
             "they are sent"

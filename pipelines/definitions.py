@@ -45,7 +45,7 @@ _EXECUTOR = dg.in_process_executor.configured(
     {"step_dependency_config": {"require_upstream_step_success": False}}, name="in_process"
 )
 #: Dagster's lines stay in its event log: the terminal shows those of `home.logs`.
-_CONSOLE = dg.colored_console_logger.configured({"log_level": "CRITICAL"}, name="console")
+_CONSOLE = dg.colored_console_logger.configured({"log_level": "CRITICAL"})
 
 
 class LaterSteps:

@@ -44,8 +44,7 @@ _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 _EXECUTOR = dg.in_process_executor.configured(
     {"step_dependency_config": {"require_upstream_step_success": False}}, name="in_process"
 )
-#: Dagster's lines stay in its event log: the terminal shows those of `home.logs`.
-_CONSOLE = dg.colored_console_logger.configured({"log_level": "CRITICAL"})
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class LaterSteps:
@@ -109,7 +108,6 @@ def build_definitions(
             **resources,
         },
         executor=_EXECUTOR,
-        loggers={"console": _CONSOLE},
     )
 
 
@@ -177,6 +175,6 @@ def run_in_dagster(
                 instance,
                 selection,
                 tags=tags | COMMAND_TAGS,
-                config=standing_order(settings) if has_models else {},
+                config=_QUIET | (standing_order(settings) if has_models else {}),
             )
             return run_id, failures_behind(instance, run_id)

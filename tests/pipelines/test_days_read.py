@@ -301,7 +301,10 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
                 for asset in (sources.direct_reviews, sources.social_posts)
                 for table in asset.tables
             ]
-            return job.execute_in_process(instance=instance, asset_selection=keys, tags=tags)
+            quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+            return job.execute_in_process(
+                instance=instance, asset_selection=keys, tags=tags, run_config=quiet
+            )
 
         result = run(dict(request.tags))
         assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]

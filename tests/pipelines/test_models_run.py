@@ -113,7 +113,8 @@ def test_a_custom_table_that_fails_costs_the_night_nothing_else(
 def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
     job = build_definitions(settings).resolve_job_def("refresh_models")
     key = dg.AssetKey(["marts", "signup_cohorts"])
-    result = job.execute_in_process(instance=instance, asset_selection=[key])
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, asset_selection=[key], run_config=quiet)
     assert [event.asset_key for event in result.get_asset_materialization_events()] == [key]
     (materialization,) = result.asset_materializations_for_node(MODELS_STEP)
     ((count,),) = query(settings.home, "select count(*) from marts.signup_cohorts")
@@ -125,7 +126,8 @@ def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:
 def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
     """Every model and test is shown all the same."""
     job = build_definitions(settings).resolve_job_def("refresh_models")
-    result = job.execute_in_process(instance=instance)
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, run_config=quiet)
     materializations = result.asset_materializations_for_node(MODELS_STEP)
     assert len(materializations) == len({node.relation for node in ModelSettings().list_nodes()})
     assert all("unchanged" in materialization.metadata for materialization in materializations)

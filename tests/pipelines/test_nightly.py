@@ -71,8 +71,9 @@ def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
     def run(*chosen: SourceAsset, settings: Settings = settings, **options: Any) -> dg.ExecuteInProcessResult:
         job = build_definitions(settings).resolve_job_def("nightly_sync")
         selection = [asset_key(table) for asset in chosen for table in asset.tables]
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return job.execute_in_process(
-            instance=instance, asset_selection=selection, raise_on_error=False, **options
+            instance=instance, asset_selection=selection, run_config=quiet, raise_on_error=False, **options
         )
 
     return run
@@ -159,7 +160,10 @@ def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(
 
     def run(**limits: Any) -> Counter[str]:
         since = service.count
-        config = {"resources": {"reader": {"config": limits}}}
+        config = {
+            "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+            "resources": {"reader": {"config": limits}},
+        }
         job.execute_in_process(run_config=config, raise_on_error=False)
         return operations(service, since)
 
@@ -204,7 +208,8 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
     assert others
     others.append(asset_key(BUSINESS))
     job = build_definitions(settings).resolve_job_def("nightly_sync")
-    result = job.execute_in_process(instance=instance, asset_selection=[chosen])
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = job.execute_in_process(instance=instance, asset_selection=[chosen], run_config=quiet)
     found = {event.asset_key: event.materialization for event in result.get_asset_materialization_events()}
     assert found.keys() == {chosen, *others}
     assert {materialization.description for key, materialization in found.items() if key != chosen} == {

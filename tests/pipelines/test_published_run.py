@@ -59,7 +59,8 @@ def run_job(settings: Settings, job: str) -> dg.ExecuteInProcessResult:
             if last
             else {}
         )
-        return found.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        return found.execute_in_process(instance=instance, tags=tags, run_config=quiet, raise_on_error=False)
 
 
 def check_noted(warehouse: Path, published: Path, job: str) -> None:

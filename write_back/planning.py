@@ -150,8 +150,8 @@ class Planning(ABC):
         otherwise: Callable[[S], str] = lambda subject: "",
     ) -> list[S]:
         """The subjects about which no earlier row says the same. Raises BadValue when none is left,
-        or when an earlier row says something else (`otherwise` puts that in words). Raises
-        Superseded when the last row counts; that one is read first."""
+        or when an earlier row says something else (`otherwise` puts that in words). If the last row
+        counts, it is read first, and Superseded is raised when no subject is left for this one."""
         left: list[S] = []
         earlier_row = 0
         for subject, content in subjects.items():
@@ -160,10 +160,10 @@ class Planning(ABC):
                 continue
             number, said = self._said[subject]
             earlier_row = earlier_row or number
-            if self.options.keep == "last":
-                raise Superseded(f"row {number} is later and counts")
-            if said != content:
+            if said != content and self.options.keep != "last":
                 raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
+        if not left and self.options.keep == "last":
+            raise Superseded(f"row {earlier_row} is later and counts")
         if not left:
             raise BadValue(f"it says the same as row {earlier_row}")
         for subject in left:

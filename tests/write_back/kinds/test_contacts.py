@@ -379,6 +379,12 @@ def test_rows_that_say_the_same_again_or_otherwise_name_the_first(plan: Planner)
     assert [params["listid"] for params in requests(planned)] == ["1,3", "2"]
 
 
+def test_last_row_counts_only_on_its_own_lists(plan: Planner) -> None:
+    rows = [row("a@example.com", "1,3"), row("a@example.com", "1", status="unsubscribed")]
+    sent = [(params["listid"], params["status"]) for params in requests(plan(*rows, keep="last"))]
+    assert sent == [("3", "Active"), ("1", "Disactive")]
+
+
 def test_unknown_and_missing_columns_are_one_error_that_says_what_to_do(plan: Planner) -> None:
     with pytest.raises(InputError) as refusal:
         plan({"who": "a@example.com", "lst": "News", "citty": "Rom"})

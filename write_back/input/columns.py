@@ -103,12 +103,12 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
 
 def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str | None]:
     """Titles that are not ignored → our column or the custom field; None: unknown."""
-    titles = {fold_name(title): title for title in rows.columns}
+    titles = rows.columns
     ignored = {_find_title(titles, name, "--ignore") for name in options.ignore}
     mapped = dict(_map_titles(titles, options.mapping, names))
     return {
         title: mapped.get(title) or names.find_name(title)
-        for title in rows.columns
+        for title in titles
         if title not in ignored
     }
 
@@ -177,7 +177,7 @@ class _Names:
 
 
 def _map_titles(
-    titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
+    titles: Collection[str], mapping: Mapping[str, str], names: _Names
 ) -> Iterator[tuple[str, str]]:
     """Pairs of a title and the column or custom field to which --map assigns it."""
     for column, title in mapping.items():
@@ -192,14 +192,15 @@ def _map_titles(
         yield mapped_title, name
 
 
-def _find_title(titles: Mapping[str, str], name: str, option: str) -> str:
-    known = titles.values()
-    title = name if name in known else titles.get(fold_name(name))
+def _find_title(titles: Collection[str], name: str, option: str) -> str:
+    """The title itself, before one that differs in case, blanks or underscores."""
+    by_fold = {fold_name(title): title for title in titles}
+    title = name if name in titles else by_fold.get(fold_name(name))
     if title is None:
-        suggestion = suggest_names(name, known)
+        suggestion = suggest_names(name, titles)
         raise InputError(
             f"{option}: the input has no column {show_name(name)}{suggestion}; it has "
-            f"{_list_names(known)}"
+            f"{_list_names(titles)}"
         )
     return title
 

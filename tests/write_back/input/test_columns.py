@@ -98,6 +98,13 @@ def test_what_a_person_says_goes_before_guesses() -> None:
     assert found.renamed == (("email", "Who"), ("City", "Town"))
 
 
+@pytest.mark.parametrize("chosen", ["City", "city"])
+def test_an_exact_title_goes_before_one_of_another_case(chosen: str) -> None:
+    (left,) = {"City", "city"} - {chosen}
+    found = picked(CONTACTS, "email", "list", "City", "city", ignore=(chosen,))
+    assert shape(found) == {"email": "email", "list": "list", left: left}
+
+
 _WORDS = [word for family in SPELLINGS.values() for word in family]
 _NAMES = st.sampled_from([*_WORDS, *SPELLINGS, *FIELDS]) | st.text("ab- _", min_size=1, max_size=3)
 _TITLES = st.builds(

@@ -51,16 +51,16 @@ def show_number(value: float, code: str) -> Seen:
     if code in ("General", "@"):
         return Seen(stored, value)
     match = _NUMBER.fullmatch(code)
-    if match is None:
+    if match is None or "e" in stored:
         return Stored(stored, value)
     try:
-        return Seen(_format_number(value, *match.groups("")), value)
+        return Seen(_format_number(Decimal(stored), *match.groups("")), value)
     except ArithmeticError:  # the number is too large
         return Stored(stored, value)
 
 
-def _format_number(value: float, thousands: str, zeros: str, decimals: str, percent: str) -> str:
-    number = Decimal(f"{value:.15g}").scaleb(2 if percent else 0)
+def _format_number(value: Decimal, thousands: str, zeros: str, decimals: str, percent: str) -> str:
+    number = value.scaleb(2 if percent else 0)
     rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP) + 0  # no -0
     width = len(zeros) + (1 + len(decimals) if decimals else 0)
     comma = "," if thousands else ""

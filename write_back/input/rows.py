@@ -78,6 +78,10 @@ _UNSEEN = re.compile(
 )
 
 
+#: A float has all digits of whole numbers below this one.
+_EXACT_BELOW = 2**53
+
+
 class Seen(str):
     """The text that a cell of a workbook displays; `value` is the number or date itself."""
 
@@ -219,12 +223,15 @@ def _listed_text(value: Any) -> str | None:
 
 
 def number_text(number: float) -> str | None:
-    """In full: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for NaN."""
+    """In full: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for NaN. A whole number that may have lost its
+    last digits has an exponent, and `values.field_value` rejects it."""
     if number != number:
         return None
     if number in (float("inf"), float("-inf")):
         raise CannotBeSent("infinity cannot be sent")
     plain = f"{number:.15g}"
+    if number.is_integer() and float(plain) != number:
+        return str(int(number)) if abs(number) < _EXACT_BELOW else f"{number:.16e}"
     if "e" in plain:
         return format(Decimal(plain), "f")
     return plain

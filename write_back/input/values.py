@@ -116,7 +116,7 @@ _LOST = "\ufffd"
 
 
 #: A long number that a spreadsheet has shortened: its last digits are lost.
-_SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d{1,15})?E\+\d{2,3}", re.ASCII | re.IGNORECASE)
+_SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d{1,16})?E\+\d{2,3}", re.ASCII | re.IGNORECASE)
 
 
 def field_value(text: str, what: str) -> str:

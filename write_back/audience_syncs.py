@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from home.account_files import declared_tables
+from home.account_files import declared_accounts, declared_tables
 from home.options import VERIFY
 from home.output import PushResult
-from home.settings import Settings, SettingsError, account_of
+from home.settings import SANDBOX_ACCOUNT, Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.loads.listing import FEW
 from write_back.account_state import load_known
@@ -163,19 +163,24 @@ _NO_OPTIONS = AudienceOptions()
 
 def read_audiences(settings: Settings, options: AudienceOptions = _NO_OPTIONS) -> list[Audience]:
     """The chosen entries with the results of their queries. Without names, also the entries that
-    are gone from the file. The error of one entry is in its `error`. Raises SettingsError,
-    OutboxError."""
+    are gone from the file, but none of another shard. The error of one entry is in its `error`.
+    Raises SettingsError, OutboxError."""
     syncs = read_audience_syncs(settings.folder)
+    accounts = [one.account for one in settings.accounts] or [SANDBOX_ACCOUNT]
+    elsewhere = {one.name for one in declared_accounts(settings.folder / "accounts.toml")}
+    elsewhere.difference_update(accounts)
     with open_outbox(settings.home) as outbox:
         resting = {name: _load_claims(settings, outbox, sync) for name, sync in syncs.items()}
         here = {(audience.account, name) for name, audience in resting.items()}
         gone: list[Audience] = []
         for account, name in outbox.list_claimers():
             is_here = (account, name) in here or ("", name) in here
-            if not is_here:
+            if account in accounts and not is_here:
                 gone.append(_make_gone_audience(outbox, account, name))
     audiences: list[Audience] = []
     for sync in choose_syncs(syncs, options.names):
+        if sync.account in elsewhere and not options.names:
+            continue
         audience = resting.pop(sync.name)
         audiences.append(_read_audience(settings, audience, options.accept_shrink))
     if syncs and not options.names:

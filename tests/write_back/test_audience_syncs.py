@@ -18,7 +18,7 @@ from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from write_back.audience_syncs import AudienceSync, choose_syncs, read_audience_syncs
 from write_back.item import State
-from write_back.outbox.outbox import open_outbox
+from write_back.outbox.outbox import Claim, open_outbox
 
 VIP = """
 [activations.vip]
@@ -222,6 +222,18 @@ def test_an_account_that_is_not_there_is_named(
     assert f"activations.toml, [activations.vip]: {known}" in ran.err
 
 
+def test_entries_of_another_shard_are_left_to_it(folder: Path, home: Path) -> None:
+    (folder / "accounts.toml").write_text(
+        '[accounts.harbor]\nurl = "https://x/1"\nshard = "north"\n'
+        '[accounts.meadow]\nurl = "https://x/1"\nshard = "south"\n'
+    )
+    (folder / "activations.toml").write_text(VIP + 'account = "meadow"\n')
+    harbor = Connection("harbor", "https://x/1", Secret(KEY))
+    syncs = AudienceSyncs(Settings(home, (harbor,), folder=folder, shard="north", activations=True))
+    syncs.run_syncs()
+    assert syncs.lines == []
+
+
 def test_what_is_wrong_with_one_does_not_hold_up_the_others(
     command: Command, segment: Segment, service: Sandbox, folder: Path
 ) -> None:
@@ -312,6 +324,13 @@ def test_an_entry_that_is_gone_takes_away_what_only_it_wanted(
     assert operations == ["removetag"] * 2
     assert list(tags(service).values()) == [{"vip", "kept"}] * 2
     assert push(entry("shared"))[1] == []
+
+
+def test_account_that_was_removed_is_left_alone(push: Push, segment: Segment, home: Path) -> None:
+    segment(1)
+    with open_outbox(home) as outbox:
+        outbox.claim_subjects("removed", "gold", {"ann@example.com|gold": Claim(True, True)})
+    assert push(entry("vip"))[1] == ["addtag"]
 
 
 @pytest.mark.slow

@@ -153,7 +153,10 @@ set state = 'skipped', rejected_by = null, message = 'corrected in push ' || :pu
     revision = :revision
 where state = 'rejected' and (operation is null or :corrects_refused)
     and push_id in (select push_id from push where account = :account and kind = :kind)
-    and push_id || rows in (select value from json_each(:named));
+    and not exists (
+        select 1 from json_each(item.rows) as input_row
+        where push_id || '[' || input_row.value || ']' not in (select value from json_each(:named))
+    );
 
 -- add_claims
 insert or replace into claim (account, activation, subject, takes_away, is_wanted)

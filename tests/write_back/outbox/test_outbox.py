@@ -265,21 +265,20 @@ def test_retry_leaves_what_its_caller_calls_permanent(path: Path) -> None:
 
 def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path: Path) -> None:
     with Outbox(path) as outbox:
-        bad = [Reason((row,), "no address") for row in (2, 3)]
+        bad = [Reason(rows, "no address") for rows in ((2,), (3,), (4, 5), (6, 7))]
         first = outbox.enqueue_plan(a_plan(bad=bad))
         outbox.enqueue_plan(
             a_plan(),
             corrects=[
-                (str(first), "2"),
-                (str(first), "12"),
+                *((str(first), row) for row in ("2", "4", "5", "6", "12")),
                 ("99", "3"),
                 ("9" * 30, "3"),
                 ("", "3] or true"),
             ],
         )
-        assert [entry.rows for entry in outbox.list_entries(first, [State.REJECTED])] == [(3,)]
+        assert [entry.rows for entry in outbox.list_entries(first, [State.REJECTED])] == [(3,), (6, 7)]
         counts = outbox.count_states(first)
-        assert counts.rows == {State.SKIPPED: 1, State.REJECTED: 1}
+        assert counts.rows == {State.SKIPPED: 3, State.REJECTED: 3}
 
 
 def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> None:

@@ -39,7 +39,7 @@ from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
 
 #: Files that may name people and are only useful for a while; a killed erasure leaves the last one.
-_LOGS = ("logs/*", "pushes/plan", "**/*.damaged-*", ".forgetting.json-*")
+_LOGS = ("logs/*", "pushes/plan", "pushes/rejected", "**/*.damaged-*", ".forgetting.json-*")
 
 #: The place of which nothing is written again.
 DAGSTER_RUNS = "runs in Dagster"

@@ -314,8 +314,9 @@ def rows_about(
     for title, column in rows.cells.items():
         is_id = names_contacts(title, mapping)
         for place, cell in enumerate(column):
-            text = text_of(cell)
-            if text and forgotten.is_named(account, text, is_id=is_id):
+            text = text_of(cell) or ""
+            name = text.rpartition("<")[2].rstrip(">")  # like `Ann <ann@example.com>`
+            if name and forgotten.is_named(account, name, is_id=is_id):
                 places.add(place)
     return places
 

@@ -69,10 +69,12 @@ def leave_behind(command: Command, home: Path, service: Sandbox, address: str, b
     """What pushes, publishing, a backup, and killed and failed runs leave, and what was set aside."""
     move_account(home, service.url)
     rows = home.parent / "tags.csv"
-    rows.write_text(f"email,tag\n{address},vip\n{address},\nbob@other.example,vip\n")
+    rows.write_text(f"email,tag\n{address},vip\n{address},\nAnn <{address}>,vip\nbob@other.example,vip\n")
     push = ("push", "tags", "--from", str(rows), "--reject-limit", "90%", "--apply")
     assert command(*push, sandbox=service).code == 1
     rows.unlink()
+    corrected = str(home / "pushes" / "rejected" / "tags.csv")
+    assert command("push", "status", "--rejected", "--out", corrected, sandbox=service).code == 0
     for words in (("publish",), ("publish",), ("backup",)):
         assert command(*words, MARKETING_BACKUP_DIR=backup).code == 0
     spool = home / "tmp" / "spool" / "20260101T000000000000Z-00000000"

@@ -23,6 +23,7 @@ WHO = Forgotten(b"k", frozenset(Forgotten(b"k").fingerprints_of(PERSON)))
     ("row", "mapping"),
     [
         ({"email": " Ann@Example.com", "tag": "vip"}, {}),
+        ({"email": f"Ann <{ANN}>", "tag": "vip"}, {}),
         ({"contact_id": 7, "tag": "vip"}, {}),
         ({"Contact-ID": "7", "tag": "vip"}, {}),
         ({"number": "7", "tag": "vip"}, {"contact_id": "number"}),

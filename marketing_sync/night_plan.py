@@ -126,7 +126,7 @@ def _limit_line(what: str, due: int, limit: int | None) -> Planned:
 
 
 def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
-    return {str(reason): number for reason, number in counts.items()}
+    return {reason.name.lower(): number for reason, number in counts.items()}
 
 
 def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:
@@ -169,4 +169,4 @@ def _describe_reasons(line: Planned) -> str:
         return "no budget is left"
     if line.what == LISTINGS:
         return "as in the last run" if line.requests or line.left_out else "no earlier run to go by"
-    return in_words({Reason(reason): count for reason, count in line.why.items()})
+    return in_words({Reason[reason.upper()]: count for reason, count in line.why.items()})

@@ -241,7 +241,7 @@ class Planners:
     now: Clock = utc_now
 
     def make_planner(self, account: str, limiter: RateLimiter) -> Planner:
-        planned = {asset.name for asset in self.assets} & {TIMELINES, COUPONS}
+        planned = [asset.name for asset in self.assets if asset.name in (TIMELINES, COUPONS)]
 
         def find_rules() -> Rules:
             left = self.budget.left if self.budget else None

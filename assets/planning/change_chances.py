@@ -38,6 +38,7 @@ _LAST_DAYS = 14
 #: Where classes begin, in days. Each day has its own class for five weeks, since messages come
 #: monthly.
 _CLASSES = np.array([*range(1, 36), 41, 61, 91])
+_CLASS_COUNT = len(_CLASSES) + 1
 
 
 def change_chances(candidates: Candidates, now: float) -> Floats:
@@ -49,7 +50,7 @@ def change_chances(candidates: Candidates, now: float) -> Floats:
     2025, arXiv 2502.02430)."""
     unchanged = log_unchanged(candidates, now)
     for signal, precision in SIGNAL_PRECISION.items():
-        unchanged = unchanged + math.log(1 - precision) * candidates.has_signal(signal)
+        unchanged += math.log(1 - precision) * candidates.has_signal(signal)
     return np.where(candidates.is_new, 1.0, -np.expm1(unchanged))
 
 
@@ -120,11 +121,11 @@ def _fit_factors(
     there were."""
 
     def fit_factor(classes: Ints, weights: Floats) -> Floats:
-        expected = np.bincount(classes, weights, len(_CLASSES) + 1)
-        found = np.bincount(classes, is_active, len(_CLASSES) + 1)
+        expected = np.bincount(classes, weights, _CLASS_COUNT)
+        found = np.bincount(classes, is_active, _CLASS_COUNT)
         return (found + _PRIOR_ACTIVE_DAYS) / (expected + _PRIOR_ACTIVE_DAYS)
 
-    tenure_factors = np.ones(len(_CLASSES) + 1)
+    tenure_factors = np.ones(_CLASS_COUNT)
     for _ in range(_ROUNDS):
         gap_factors = fit_factor(gaps, rates * tenure_factors[tenures])
         tenure_factors = fit_factor(tenures, rates * gap_factors[gaps])

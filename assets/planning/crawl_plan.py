@@ -8,7 +8,7 @@ Not here: the rows that it is made from (`warehouse.warehouse`), how probable a 
 import datetime as dt
 import math
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from assets.planning.candidates import DAY_S, Floats, from_arrow, unix_seconds
 from assets.planning.change_chances import change_chances
 from assets.planning.order import (
     HALF_DAY_S,
-    REASONS,
     Order,
     Reason,
     Rules,
@@ -51,7 +50,7 @@ def find_allowance(
     `rate` requests a second allow before the run must end."""
     limits = []
     if left is not None:
-        share = left // max(accounts, 1)
+        share = left // accounts
         spare = max(int(share * _SPARE_SHARE), min(_SPARE_LEAST, share // 2))
         limits.append(share - spare)
     if until is not None:
@@ -110,8 +109,7 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
         Reason.DUE: requested + max_age_s - moment < HALF_DAY_S,
         Reason.ROOM: np.full(len(rows), rules.requests_all),
     }
-    codes = list(map(REASONS.index, conditions))
-    reasons = np.select(list(conditions.values()), codes, -1)
+    reasons = np.select(list(conditions.values()), list(conditions), -1)
     is_chosen = reasons >= 0
     due = np.where(is_chosen, moment, requested) + max_age_s
     chosen = rows.filter(pa.array(is_chosen))
@@ -119,12 +117,13 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
         list(zip(chosen["campaign_id"].to_pylist(), chosen["type"].to_pylist(), strict=True)),
         by_reason(reasons[is_chosen]),
         len(rows),
-        _utc(np.min(due, initial=moment + 7 * DAY_S)),
+        _find_earliest(due, moment + 7 * DAY_S),
     )
 
 
-def _utc(unix_s: float) -> dt.datetime:
-    return dt.datetime.fromtimestamp(float(unix_s), dt.UTC)
+def _find_earliest(moments: Floats, latest: float) -> dt.datetime:
+    """The earliest of the moments (unix seconds), and `latest` if none is before it."""
+    return dt.datetime.fromtimestamp(np.min(moments, initial=latest), dt.UTC)
 
 
 TIMELINES = "timelines"
@@ -136,7 +135,7 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 @dataclass(frozen=True)
 class PlanEntry:
     """What is requested for one asset: `keys` in the order of the requests, each with its reason
-    (index into REASONS) and its chance of something new. `total`: how many candidates there are.
+    (the number of a Reason) and its chance of something new. `total`: the number of candidates.
     Candidates that are left out: `late` pass the maximum age before the next night, `waiting` were
     never requested. `due_at`: when the next candidate is due after this night."""
 
@@ -153,7 +152,7 @@ class PlanEntry:
         return by_reason(self.reasons)
 
     def to_table(self) -> pa.Table:
-        names = pa.array(list(map(str, REASONS)))
+        names = pa.array([reason.name.lower() for reason in Reason])
         reasons = names.take(pa.array(self.reasons))
         return pa.table({"key": self.keys, "reason": reasons, "chance": self.chance})
 
@@ -190,7 +189,6 @@ class ContactPlan:
     same every night if nothing changes."""
 
     entries: Mapping[str, PlanEntry] = field(default_factory=dict)
-    limit: int | None = None
     needed: int = 0
     steady: int = 0
 
@@ -210,7 +208,7 @@ def plan_contacts(
     max_age_s = rules.max_age_days * DAY_S
     parts = {name: _read_part(name, read(), max_age_s, moment) for name, read in candidates.items()}
     if not parts:
-        return ContactPlan(limit=rules.limit)
+        return ContactPlan()
     _, *columns = zip(*parts.values(), strict=True)
     requested, deadline, chance, why = map(np.concatenate, columns)
     found = order_requests(requested, deadline, chance, why, moment, rules)
@@ -220,7 +218,7 @@ def plan_contacts(
         entries[name] = part.make_entry(found, first, moment + max_age_s)
         first += len(part.keys)
     steady = math.ceil(first / rules.max_age_days)
-    return ContactPlan(entries, rules.limit, found.needed, steady)
+    return ContactPlan(entries, found.needed, steady)
 
 
 def _read_part(asset: str, rows: pa.Table, max_age_s: float, now: float) -> "_Part":
@@ -256,7 +254,7 @@ class _Part(NamedTuple):
             total=len(self.keys),
             late=int(found.is_late[first:end].sum()),
             waiting=int(found.is_waiting[first:end].sum()),
-            due_at=_utc(np.min(due, initial=next_due)),
+            due_at=_find_earliest(due, next_due),
         )
 
 
@@ -274,10 +272,10 @@ class Planner:
     warehouse: Warehouse
     account: str
     find_rules: Callable[[], Rules]
-    assets: Collection[str]
+    assets: Sequence[str]
     now: Callable[[], dt.datetime]
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _made_at: dt.datetime | None = None
+    _made_at: dt.datetime = field(init=False)
     _contacts: ContactPlan | None = None
 
     def make_contact_plan(self) -> ContactPlan:
@@ -285,8 +283,7 @@ class Planner:
         with self._lock:
             if self._contacts is None:
                 self._made_at = now = self.now()
-                names = [name for name in (TIMELINES, COUPONS) if name in self.assets]
-                candidates = {name: partial(self.find_candidates, name) for name in names}
+                candidates = {name: partial(self.find_candidates, name) for name in self.assets}
                 self._contacts = plan_contacts(candidates, self.find_rules(), now)
             return self._contacts
 
@@ -295,9 +292,9 @@ class Planner:
         return plan_campaigns(rows, self.now(), self.find_rules())
 
     def find_candidates(self, asset: str) -> pa.Table:
-        """The rows of every contact that could be requested (`warehouse.warehouse`)."""
+        """The rows of every contact that could be requested when the plan was made."""
         if asset == TIMELINES:
-            return self.warehouse.timeline_candidates(self.account, self._made_at or self.now())
+            return self.warehouse.timeline_candidates(self.account, self._made_at)
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
 
     def refused_as_nothing(self) -> set[int]:
@@ -308,7 +305,7 @@ class Planner:
     def export_plan(self) -> Planned | None:
         """The plan for contacts, for `sync.plans`; None if there is none."""
         with self._lock:
-            if self._made_at is None or self._contacts is None:
+            if self._contacts is None:
                 return None
             tables = {name: entry.to_table() for name, entry in self._contacts.entries.items()}
             return Planned(self.account, self._made_at, tables)

@@ -11,7 +11,7 @@ Not here: how probable a change is (`change_chances`), how much fits (`crawl_pla
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -27,19 +27,19 @@ OLDEST_SHARE = 0.05
 HALF_DAY_S = DAY_S / 2
 
 
-class Reason(StrEnum):
-    """Why something is requested, as `sync.plans` names it."""
+class Reason(IntEnum):
+    """Why something is requested: a number in arrays, the name in lower case in `sync.plans`."""
 
-    DUE = "due"
-    NEW = "new"
-    CLICKED = "clicked"
-    PUSHED = "pushed"
-    REDEEMED = "redeemed"
-    ROW = "row"
-    CAMPAIGN = "campaign"
-    LIST = "list"
-    PROBABLE = "probable"
-    ROOM = "room"
+    DUE = 0
+    NEW = 1
+    CLICKED = 2
+    PUSHED = 3
+    REDEEMED = 4
+    ROW = 5
+    CAMPAIGN = 6
+    LIST = 7
+    PROBABLE = 8
+    ROOM = 9
 
 
 #: The reasons as people read them, after a number.
@@ -55,14 +55,12 @@ _WORDS = {
     Reason.PROBABLE: "changing often",
     Reason.ROOM: "because the night has time",
 }
-REASONS = tuple(Reason)
-_ROOM = np.int8(REASONS.index(Reason.ROOM))
 
 
-def by_reason(codes: npt.NDArray[np.int8]) -> dict[Reason, int]:
+def by_reason(reasons: npt.NDArray[np.int8]) -> dict[Reason, int]:
     """Requests by reason, in the order of reasons."""
-    found, counts = np.unique(codes, return_counts=True)
-    return {REASONS[code]: int(count) for code, count in zip(found, counts, strict=True)}
+    counts = np.bincount(reasons).tolist()
+    return {Reason(number): count for number, count in enumerate(counts) if count}
 
 
 def in_words(counts: Mapping[Reason, int]) -> str:
@@ -86,8 +84,8 @@ class Rules:
 
 @dataclass(frozen=True)
 class Order:
-    """`positions` of the candidates to request, in that order, with the `reasons` (indexes into
-    REASONS) for each.
+    """`positions` of the candidates to request, in that order, with the `reasons` (numbers of
+    Reason) for each.
 
     `needed`: requests that this night needs for new candidates and for the maximum age. Candidates
     that are left out: `is_late` if the deadline passes before the next night, `is_waiting` if it
@@ -109,7 +107,7 @@ def order_requests(
     rules: Rules,
 ) -> Order:
     """What to request tonight. The same input gives the same order. `why`: the reason that a
-    candidate is probable (index into REASONS).
+    candidate is probable (the number of a Reason).
 
     Every candidate costs one request, so requesting by falling probability finds the most changes
     per request: the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable
@@ -118,21 +116,22 @@ def order_requests(
     is_due = deadline - now < HALF_DAY_S
     is_open = is_new | (now - requested >= HALF_DAY_S) | rules.requests_all
     is_worth = is_open & (is_new | (chance >= WORTH))
-    needed, size, turns = _share_night(is_new, is_due, is_open, is_worth, rules)
+    needed, size, turns = _count_requests(is_new, is_due, is_open, is_worth, rules)
     oldest = _sort_by(deadline, is_open & ~is_worth)[:turns]
     is_open[oldest] = False
     picked = _sort_by(-chance, is_open)[: size - len(oldest)]
     positions = np.concatenate([oldest, picked])
-    reasons = np.where(is_worth, why, _ROOM)
-    reasons[is_new] = REASONS.index(Reason.NEW)
-    reasons[oldest] = REASONS.index(Reason.DUE)
+    reasons = why.copy()
+    reasons[~is_worth] = Reason.ROOM
+    reasons[is_new] = Reason.NEW
+    reasons[oldest] = Reason.DUE
     is_left = np.ones(len(requested), bool)
     is_left[positions] = False
     is_late = is_left & is_due & ~is_new
     return Order(positions, reasons[positions], needed, is_late, is_left & is_new)
 
 
-def _share_night(
+def _count_requests(
     is_new: Flags, is_due: Flags, is_open: Flags, is_worth: Flags, rules: Rules
 ) -> tuple[int, int, int]:
     """How many requests the night needs, how many it has, and how many of these are for the oldest
@@ -166,7 +165,7 @@ def _sort_by(values: Floats, among: Flags) -> Ints:
 
 def find_reasons(candidates: Candidates) -> npt.NDArray[np.int8]:
     """The best reason to request each candidate: the most precise signal, or its own history."""
-    found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
+    found = np.full(len(candidates), Reason.PROBABLE, np.int8)
     for signal in reversed(SIGNAL_PRECISION):
-        found[candidates.has_signal(signal)] = REASONS.index(Reason(signal))
+        found[candidates.has_signal(signal)] = Reason[signal.upper()]
     return found

@@ -27,7 +27,7 @@ def planned(listings: int, timelines: list[Any], coupons: list[Any], **rules: An
     warehouse.run_query.return_value = pa.table({"count": [listings]})
     warehouse.timeline_candidates.return_value = rows(timelines)
     warehouse.coupon_candidates.return_value = coupon_rows(coupons)
-    planner = Planner(warehouse, "main", lambda: Rules(**rules), {TIMELINES, COUPONS}, lambda: NOW)
+    planner = Planner(warehouse, "main", lambda: Rules(**rules), (TIMELINES, COUPONS), lambda: NOW)
     assets = [SOURCE_ASSETS[name] for name in (TIMELINES, COUPONS)]
     return plan_account(NightLimits(30, 7, {"main": 4.0}), assets, planner)
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from assets.planning.order import (
     HALF_DAY_S,
     OLDEST_SHARE,
-    REASONS,
     WORTH,
     Order,
     Reason,
@@ -24,12 +23,12 @@ ages = st.lists(st.none() | st.floats(0.5, 12), min_size=1, max_size=60)
 def plan(asked_days_ago: list[float | None], chance: list[float], room: float = 0, **rules: int) -> Order:
     people = candidates(asked_days_ago)
     likely = np.where(people.is_new, 1.0, np.array(chance))
-    why = np.full(len(people), REASONS.index(Reason.PROBABLE), np.int8)
+    why = np.full(len(people), Reason.PROBABLE, np.int8)
     return order_requests(people.requested, people.deadline, likely, why, T, Rules(room=room, **rules))
 
 
 def why(found: Order) -> list[Reason]:
-    return [REASONS[code] for code in found.reasons]
+    return list(map(Reason, found.reasons))
 
 
 @given(ages, st.data())

@@ -73,7 +73,7 @@ def refuse_paged(operation: Operation) -> None:
     """Raises InvalidCall if the operation has pages: one request would only read the first."""
     if operation.is_paged:
         raise InvalidCall(
-            f"{operation.name} has pages: declare an asset that reads them with `fetch.pages`"
+            f"{operation.name} has pages: declare an asset that reads them with `fetch.fetch_pages`"
         )
 
 

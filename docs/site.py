@@ -22,7 +22,7 @@ _WEIGHTS = {
     "marts": 5,
     "index": 2,
 }
-_ROOT_PAGES = (*("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),)
+_ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 def on_config(config: Any) -> None:

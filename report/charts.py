@@ -60,10 +60,9 @@ def draw_bars(
     items: Sequence[Bar],
     *,
     axis: Format,
-    unit: float = 1,
     top: int = 0,
 ) -> Markup:
-    """Labelled bars on one scale from 0. Its ticks are multiples of `unit`, or the integers up to
+    """Labelled bars on one scale from 0. Its ticks are round numbers, or the integers up to
     `top`."""
     if not items:
         return Markup()
@@ -71,7 +70,7 @@ def draw_bars(
     if top and largest <= top:
         ticks = [float(value) for value in range(top + 1)]
     else:
-        ticks = _round_ticks(0, largest, unit=unit)
+        ticks = _round_ticks(0, largest)
     texts = [f"{item.label}: {item.text}" for item in items]
     label = f"{title}: {'; '.join(texts)}"
     return _draw_picture("bars", title, items, ticks, axis, label)

@@ -110,18 +110,13 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     return found
 
 
-def kinds_of(connection: duckdb.DuckDBPyConnection, database: str = "") -> dict[str, str]:
+def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Relation (`schema.table`) → table or view, for all relations of the current file."""
-    kind = "if(table_type = 'VIEW', 'view', 'table')"
-    of_file = (
-        "from information_schema.tables where table_catalog = coalesce(nullif(?, ''), "
-        "current_database())"
+    sql = (
+        "select table_schema || '.' || table_name, if(table_type = 'VIEW', 'view', 'table') "
+        "from information_schema.tables where table_catalog = current_database()"
     )
-    return dict(
-        fetch_rows(
-            connection, f"select table_schema || '.' || table_name, {kind} {of_file}", [database]
-        )
-    )
+    return dict(fetch_rows(connection, sql))
 
 
 def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:

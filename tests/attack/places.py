@@ -134,7 +134,6 @@ def _duckdb_full() -> Exception:
 
 _REAL_OPEN = io.open
 _REAL_WRITE = os.write
-Function = Callable[..., Any]
 
 
 def install(places: Places) -> None:

@@ -26,7 +26,6 @@ STATES = {
     "skipped": "skipped",
     "rejected": "rejected",
 }
-NO_ADDRESS = "the e-mail address has a blank or an invisible character in it"
 
 
 @pytest.fixture(autouse=True)

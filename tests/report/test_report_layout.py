@@ -10,9 +10,8 @@ from tests.report.sample_accounts import FULL, TODAY, account, page
 def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
     drawn = charts.draw_bars(
         "Opened",
-        [charts.Bar("W" * 90, 0.5, "41.0 %"), charts.Bar("Spring menu", 0.4, "40.0 %")],
-        axis=formatting.whole_share,
-        unit=0.01,
+        [charts.Bar("W" * 90, 50, "41.0 %"), charts.Bar("Spring menu", 40, "40.0 %")],
+        axis=formatting.format_number,
     )
     assert f">{'W' * 23}…</text>" in drawn
     assert ">Spring menu<" in drawn

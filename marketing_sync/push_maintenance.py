@@ -23,7 +23,7 @@ from write_back.kinds import NOT_IDEMPOTENT
 from write_back.order import Ran
 from write_back.outbox.outbox import Outbox, Push, open_outbox
 from write_back.push_report import group_reasons, print_lines, result_of
-from write_back.push_service import finish_push
+from write_back.push_service import find_push, finish_push
 from write_back.refusals import is_permanent
 from write_back.rejected_rows import RejectedRows, find_rejected, write_copy, write_csv
 
@@ -53,11 +53,7 @@ def run_maintenance(
     prepare_home(settings.home, settings.lock_seconds)
     owner = account_of(settings, account)
     with open_outbox(settings.home) as outbox:
-        found = outbox.find_push(push) if push is not None else None
-        if push is not None and (found is None or found.account != owner):
-            raise SettingsError(
-                f"account {owner} has no push {push}; `marketing-sync push status` lists them"
-            )
+        found = None if push is None else find_push(outbox, owner, push)
         return _COMMANDS[name](Chosen(settings, outbox, owner, account, found), **options)
 
 

@@ -39,7 +39,7 @@ from write_back.input.rows import InputError, Rows
 from write_back.item import Options, Plan
 from write_back.kinds import KINDS, Kind, make_plan, verify_pushes
 from write_back.order import Order, Planned, Ran
-from write_back.outbox.outbox import Claims, Outbox, open_outbox
+from write_back.outbox.outbox import Claims, Outbox, Push, open_outbox
 from write_back.outbox.store import check_no_hold, sender_lock
 from write_back.planning import set_reported_apart, without_forgotten
 from write_back.push_report import alert_body, needs_person, result_of
@@ -90,16 +90,21 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
 def revert_order(settings: Settings, account: str, typed: Mapping[str, Any]) -> Order:
     """The order that reverts another push. Raises SettingsError when there is no such push."""
     with open_outbox(settings.home) as outbox:
-        push = outbox.find_push(typed["push"])
-    if push is None or push.account != account:
-        raise SettingsError(
-            f"account {account} has no push {typed['push']}; `marketing-sync push status` lists "
-            "them"
-        )
+        push = find_push(outbox, account, typed["push"])
     options = Options(resubscribe=typed["resubscribe"], if_plan=tuple(typed["if_plan"]))
     return Order(
         KINDS[push.kind], account, options=options, reverts=push.push_id, with_tags=typed["tags"]
     )
+
+
+def find_push(outbox: Outbox, account: str, push_id: int) -> Push:
+    """The account's push of this number. Raises SettingsError when there is none."""
+    push = outbox.find_push(push_id)
+    if push is None or push.account != account:
+        raise SettingsError(
+            f"account {account} has no push {push_id}; `marketing-sync push status` lists them"
+        )
+    return push
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:

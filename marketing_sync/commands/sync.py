@@ -42,7 +42,7 @@ class SyncArguments:
 
     @property
     def read_options(self) -> ReadOptions:
-        return ReadOptions(self.all, self.accept_shrink, self.max_requests, self.until)
+        return ReadOptions.from_values(vars(self))
 
 
 @declare_command(*SYNC, JSON)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
-from home.values import SettingsError, read_value, zone
+from home.values import SettingsError, join_choices, read_value, zone
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
@@ -141,7 +141,7 @@ def _check_shards(path: Path, accounts: Sequence[DeclaredAccount]) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _RESERVED_SHARDS:
             raise SettingsError(
                 f"{path.name}, [accounts.{account.name}]: shard needs letters, digits, - and _, "
-                f"and can't be {', '.join(_RESERVED_SHARDS)}; set it for all accounts or for none"
+                f"and can't be {join_choices(_RESERVED_SHARDS)}; set it for all accounts or none"
             )
 
 

@@ -248,7 +248,7 @@ REJECT_LIMIT = Option(
 )
 IF_PLAN = Option(
     "if_plan",
-    "send only this plan, with the id from the dry run; stop if the plan has changed",
+    "send only the plan with this id, which the dry run prints; stop if the plan has changed",
     list,
     metavar="ID",
     in_ui="nothing: the UI has no plan that waits to be sent",

@@ -336,8 +336,8 @@ def load_settings(
         **values,
     )
     _check_home(settings)
-    for check in (_check_mail, check_apart):
-        check(settings)
+    _check_mail(settings)
+    check_apart(settings)
     return settings
 
 
@@ -420,8 +420,8 @@ def check_apart(settings: Settings, folder: str = "") -> None:
     for home in map(Path.resolve, settings.homes.values()):
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise SettingsError(
-                f"one of the backup folder {place} and the home {home} is inside the other: set "
-                "MARKETING_BACKUP_DIR to a folder outside the home"
+                f"the backup folder {place} and the home {home} overlap: set MARKETING_BACKUP_DIR "
+                "to a folder that is neither in the home nor above it"
             )
 
 
@@ -430,6 +430,6 @@ def _check_mail(settings: Settings) -> None:
     missing = [f"MARKETING_{name.upper()}" for name in needed if not getattr(settings, name)]
     if 0 < len(missing) < len(needed):
         raise SettingsError(
-            f"{' and '.join(missing)}: not set, and the other settings of mail need it; set all of "
-            "them or none"
+            f"the report can't be mailed without {' and '.join(missing)}: set all settings of "
+            "mail or none"
         )

@@ -234,7 +234,7 @@ def test_a_backup_and_the_home_are_not_one_in_the_other(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "data" / "live").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "data" / "live")
-    with pytest.raises(SettingsError, match=r"is inside the other.*MARKETING_BACKUP_DIR"):
+    with pytest.raises(SettingsError, match=r"overlap.*MARKETING_BACKUP_DIR"):
         load_settings(tmp_path, LIVE | {"MARKETING_BACKUP_DIR": url.format(tmp_path)})
     for beside in ("data/backup", "data/livelier"):
         load_settings(tmp_path, LIVE | {"MARKETING_BACKUP_DIR": beside})
@@ -247,7 +247,7 @@ def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(
     text = "[accounts.{0}]\nurl = 'https://n.example/1'\nkey_env = '{0}'\nshard = '{0}'\n"
     (tmp_path / "accounts.toml").write_text(text.format("NORTH") + text.format("SOUTH"))
     load_settings(tmp_path, {"MARKETING_BACKUP_DIR": "data/live/backup"})
-    with pytest.raises(SettingsError, match="is inside the other"):
+    with pytest.raises(SettingsError, match="overlap"):
         load_settings(tmp_path, {"MARKETING_BACKUP_DIR": "data/live/SOUTH"})
 
 

@@ -79,7 +79,7 @@ def test_a_base_folder_that_is_a_sandbox_home_keeps_no_shard_from_its_accounts(d
         (
             ACCOUNTS.replace('shard = "south"', ""),
             "north",
-            r"\[accounts.meadow\]: shard needs .* for all accounts or for none",
+            r"\[accounts.meadow\]: shard needs .* for all accounts or none",
         ),
         (ACCOUNTS.replace('"south"', '"dagster"'), "north", r"\[accounts.meadow\]: shard needs"),
         (ACCOUNTS.replace('"south"', '"../south"'), "north", r"\[accounts.meadow\]: shard needs"),

@@ -2,7 +2,6 @@
 responses that it may reuse."""
 
 import datetime as dt
-import logging
 import sys
 import threading
 from collections import Counter, defaultdict, deque
@@ -10,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from assets.checkpoint import Checkpoints
 from assets.days import today_in
@@ -30,8 +29,6 @@ from warehouse.archive.reader import Reusable
 from warehouse.errors import WarehouseError
 from warehouse.tables import CAMPAIGNS, LISTS, Table
 from warehouse.warehouse import Warehouse
-
-log = logging.getLogger(__name__)
 
 #: Requests that may be under way at the same time: for all accounts together, and at most and at
 #: least for one account. 16 use a limit of 15/s up to a latency of one second.
@@ -164,7 +161,7 @@ class AccountSession:
             self.business = business_of(self._me)
             zone = self.business.timezone if self.business else None
             if zone and not self.client.connection.timezone:
-                self._move_to(zone)
+                self.zone = ZoneInfo(zone)
             if not (self.accepts_shrinking or self._recognition.is_known):
                 self._recognise_account()
             self._recognition.note_identity()
@@ -191,16 +188,6 @@ class AccountSession:
         if is_listed and not is_listed[True]:
             known = f"{is_listed.total():,} lists and campaigns known"
             raise make_other_business_error(f"{known} is listed")
-
-    def _move_to(self, timezone: str) -> None:
-        try:
-            self.zone = ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError):
-            log.warning(
-                "account %s has an unknown time zone; %s is used",
-                self.account,
-                self.zone,
-            )
 
     def record_exchange(self, exchange: Exchange) -> Exchange:
         """Archive one request and count it for its operation; returns it as archived, since that is

@@ -7,12 +7,12 @@ import datetime as dt
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from marketing_api import operations
 from marketing_api.client import Client as _Client
@@ -125,9 +125,7 @@ class Client:
         if zone_name is None:
             business = business_of(self._client.fetch(account.ME.bind()))
             zone_name = business.timezone if business else None
-        with suppress(ZoneInfoNotFoundError, ValueError):
-            return ZoneInfo(zone_name or "UTC")
-        return dt.UTC
+        return ZoneInfo(zone_name or "UTC")
 
     @property
     def requests(self) -> int:

@@ -3,7 +3,15 @@
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import MaybeInt, MaybeText, Record, Rows, field, mark_missing
+from marketing_api.records.fields import (
+    MaybeInt,
+    MaybeText,
+    MaybeZone,
+    Record,
+    Rows,
+    field,
+    mark_missing,
+)
 from marketing_api.records.shapes import Entry, Params, as_objects, shape_entries
 
 
@@ -16,7 +24,7 @@ class Business(Record):
     phone_number: MaybeText = field("Phone number of the business.", "phoneNumber", personal=True)
     service_name: MaybeText = field("Short name of the account on the service.", "serviceName")
     package: MaybeText = field("Package that the account booked.")
-    timezone: MaybeText = field(
+    timezone: MaybeZone = field(
         "Time zone of the account, as in the tz database. The service's local times are in it."
     )
 

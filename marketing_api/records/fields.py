@@ -26,6 +26,7 @@ from marketing_api.records.values import (
     read_network,
     read_text,
     read_word,
+    read_zone,
 )
 
 Value = TypeVar("Value")
@@ -220,6 +221,7 @@ RawText = Annotated[str | None, _use_reader(as_text)]
 ApiWord = Annotated[str, _use_reader(read_word), _WORD]
 MaybeWord = Annotated[str | None, _use_reader_or_none(read_word), _WORD]
 Network = Annotated[str, _use_reader(read_network), _WORD]
+MaybeZone = Annotated[str | None, _use_reader_or_none(read_zone)]
 #: A word of an open set as the service writes it.
 AsWorded = Annotated[str | None, _use_reader(read_text), _WORD]
 #: Texts in any shape of a collection; a single text becomes a list of one.

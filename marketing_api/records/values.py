@@ -13,6 +13,7 @@ import string
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 Value = TypeVar("Value")
 
@@ -304,6 +305,15 @@ def _read_offset(text: str) -> dt.tzinfo:
 
 
 _FARTHEST = dt.timedelta(hours=14)
+
+
+def read_zone(value: Any) -> str:
+    """The name of a time zone in the tz database. DuckDB also knows `PST` and `BST`, which are none
+    there."""
+    try:
+        return ZoneInfo(value.strip()).key
+    except (AttributeError, ZoneInfoNotFoundError, ValueError, OSError):  # OSError: `Europe`
+        raise ValueError("not a time zone") from None
 
 
 def read_share(value: Any) -> tuple[int | None, float | None]:

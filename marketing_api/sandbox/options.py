@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
 from marketing_api.pacing import SPECIFIED_RATE
+from marketing_api.records.values import read_zone
 from marketing_api.sandbox.faults import FAULTS, read_chance
 
 DEFAULT_KEY = "sandbox-key"
@@ -28,7 +28,7 @@ def _make_type(name: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
     def convert(text: str) -> Any:
         try:
             return read(text)
-        except (ValueError, ZoneInfoNotFoundError) as error:
+        except ValueError as error:
             raise click.BadParameter(f"{text!r}: {error}") from None
 
     convert.__name__ = name
@@ -59,9 +59,7 @@ class Options:
         _make_type("time", _read_time),
         "stop the clock at this UTC time, like 2026-11-01T03:00 (default: it runs from now)",
     )
-    timezone: str = _declare_flag(
-        "UTC", _make_type("zone", lambda text: ZoneInfo(text).key), "the account's time zone"
-    )
+    timezone: str = _declare_flag("UTC", _make_type("zone", read_zone), "the account's time zone")
     rate_limit: int | None = _declare_flag(
         None,
         click.IntRange(0),

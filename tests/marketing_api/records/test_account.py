@@ -33,6 +33,13 @@ def test_lower_case_names_of_the_machine_description_are_read() -> None:
     assert business.extra is None
 
 
+@pytest.mark.parametrize("zone", ["BST", "Europe", "Mars/Olympus"])
+def test_a_zone_that_only_one_of_the_readers_knows_is_none(zone: str) -> None:
+    business = {"business": {"businessName": "Corner", "timezone": zone}}
+    (rows,) = read(account.ME, business)
+    assert (rows.records[0].timezone, rows.flawed[0].reason) == (None, "timezone: not a time zone")
+
+
 @pytest.mark.parametrize(
     ("name", "short"),
     [("serviceName", "corner"), ("harborName", "corner"), ("harborname", "corner"), ("mood", None)],

@@ -7,6 +7,7 @@ from dataclasses import field as attribute
 from functools import partial
 from typing import Any
 
+from marketing_api.address import normal_form
 from marketing_api.operation import Area
 from marketing_api.records.fields import (
     MaybeFloat,
@@ -248,7 +249,8 @@ class _Link:
                 continue
             try:
                 email, count = read_clicker(clicker)
-                self.clicks[email] = self.clicks.get(email, 0) + count
+                if count:
+                    self.clicks[email] = self.clicks.get(email, 0) + count
             except ValueError as error:
                 self.is_whole = False
                 yield CampaignClicker, Unread(clicker, str(error))
@@ -257,8 +259,8 @@ class _Link:
     def totals(self) -> Entry:
         if not self.is_whole:
             return {"clicker_count": None, "click_count": None}
-        counts = list(filter(None, self.clicks.values()))
-        return {"clicker_count": len(counts), "click_count": sum(counts)}
+        clickers = {normal_form(email) for email in self.clicks}
+        return {"clicker_count": len(clickers), "click_count": sum(self.clicks.values())}
 
 
 def _merge_links(clicks: Any, campaign_id: Any) -> Rows:

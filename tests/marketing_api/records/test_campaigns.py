@@ -132,6 +132,13 @@ def test_a_link_is_one_row_whether_or_not_anybody_clicked() -> None:
     ]
 
 
+def test_an_address_that_clicked_is_one_clicker_in_any_spelling_and_none_without_a_click() -> None:
+    clickers = ["Ann@example.com (1 click)", "ann@example.com", "bob@example.com (0 clicks)"]
+    rows = statistics({"stats": {}, "clicks": [{"url": "u", "clickers": clickers}]})
+    assert (rows[CampaignLink][0].clicker_count, rows[CampaignLink][0].click_count) == (1, 2)
+    assert "bob@example.com" not in {row.email for row in rows[CampaignClicker]}
+
+
 def test_campaign_nobody_got_has_a_row_of_statistics() -> None:
     rows = statistics({"stats": [], "clicks": []})
     assert list(rows) == [CampaignStats]

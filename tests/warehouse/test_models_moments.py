@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import Environment
 
-from marketing_api.records.values import read_moment
+from marketing_api.records.values import is_no_moment, read_moment
 from tests.depth import examples
 from tests.marketing_api.records.spellings import READERS
 from warehouse.dbt_project import PROJECT
@@ -36,7 +36,7 @@ FORMS = (
 
 
 @cache
-def _reader() -> tuple[duckdb.DuckDBPyConnection, str]:
+def _reader(macro: str = "moment") -> tuple[duckdb.DuckDBPyConnection, str]:
     text = "".join(
         (PROJECT / "macros" / name).read_text(encoding="utf-8")
         for name in ("local_time.sql", "timeline_details.sql")
@@ -44,7 +44,8 @@ def _reader() -> tuple[duckdb.DuckDBPyConnection, str]:
     macros = Environment().from_string(text).module  # as dbt has them: all in one place
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
-    return connection, str(macros.moment("word", "zone"))  # type: ignore[attr-defined]
+    words = ("word", "zone") if macro == "moment" else ("word",)
+    return connection, str(getattr(macros, macro)(*words))
 
 
 def in_sql(text: str, zone: str) -> dt.datetime | None:
@@ -113,3 +114,18 @@ def test_near_misses_are_refused_as_the_loading_refuses_them() -> None:
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_hours_that_clocks_show_twice_or_never(text: str, zone: str) -> None:
     assert in_sql(text, zone) == in_python(text, zone)
+
+
+def test_a_zone_whose_clocks_changed_lately() -> None:
+    text = "2026-11-20 11:30 PM"
+    assert in_sql(text, "America/Vancouver") == in_python(text, "America/Vancouver")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "false", "00/00/0000 00:00", "-0001-11-30 00:00:00", "11/30/-0001 00:00", "11/30/2026 00:00"],
+)
+def test_no_moment_means_that_nothing_happened(text: str) -> None:
+    connection, expression = _reader("is_told")
+    told = connection.execute(f"select {expression} from (select ? as word)", [text]).fetchall()
+    assert told == [(text not in ("[]", "false") and not is_no_moment(text),)]

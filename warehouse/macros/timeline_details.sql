@@ -11,10 +11,12 @@
         'texts': json_extract_string({{ details }}, '$[*].value')}
 {%- endmacro %}
 
-{# Whether a detail has a value: "N/A", "-", 0 and empty mean that there is none. #}
+{# Whether a detail has a value: "N/A", "-", 0, empty, a date of zeros and PHP's forms of it (30 November of the
+   year -1) mean that there is none. #}
 {% macro is_told(text) -%}
-    coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0')
-        and {{ text }} not like '00%00-00%', false)
+    coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0', 'false', '[]', '{}')
+        and left({{ text }}, 10) not in ('0000-00-00', '00/00/0000', '00-00-0000', '-0001-11-3', '11/30/-000'),
+        false)
 {%- endmacro %}
 
 {#

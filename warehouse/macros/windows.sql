@@ -10,12 +10,12 @@
 {# The first moment of the last N local days, for times that are too many to convert each into a date; the last
    moment is before `days_end`. #}
 {% macro days_begin(last_on, days, zone) -%}
-    timezone({{ zone }}, ({{ last_on }} - {{ days - 1 }})::timestamp)
+    {{ from_local("(" ~ last_on ~ " - " ~ (days - 1) ~ ")::timestamp", zone) }}
 {%- endmacro %}
 
 {# The first moment after the local day. #}
 {% macro days_end(last_on, zone) -%}
-    timezone({{ zone }}, ({{ last_on }} + 1)::timestamp)
+    {{ from_local("(" ~ last_on ~ " + 1)::timestamp", zone) }}
 {%- endmacro %}
 
 {# The same as a window frame over an `order by` of days: this day and the ones before, N in all. #}

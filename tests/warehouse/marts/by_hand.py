@@ -88,7 +88,7 @@ CONTACTS = {
         ),
     ),
     "timeline_events": _rows(
-        _sent(1, "Spring menu", "16 09:00", "2026-03-16 11:30 AM", "2"),
+        _sent(1, "Spring menu", "16 09:00", "2026-03-16 11:30 AM", '{"1": "/a", "2": "/b"}'),
         _sent(2, "Easter", "19 10:00", "N/A", "0"),
     ),
     "timeline_visits": _rows(

@@ -144,7 +144,8 @@ def _told(
     is_plain = message["channel"] == "email" and bool(details)
     clicks: int | None = 0 if is_plain or "click-date" in details else None
     if details.get("links-clicked") is not None:
-        clicks = int(details["links-clicked"])
+        links = json.loads(str(details["links-clicked"]))
+        clicks = len(links) if isinstance(links, dict) else links
     elif _says(details.get("click-date")):
         clicks = 1
     is_opened = True if _says(details.get("open-date")) or clicks else False if is_plain else None

@@ -196,7 +196,8 @@ def signup_cohorts(source: Source) -> Found:
 def send_frequency(source: Source) -> Found:
     weeks: dict[tuple[str, int, dt.date], Found] = {}
     for row in contact_campaign(source):
-        if is_known_opening(row) and (sent_on := source.local_date(row["account"], row["sent_at"])):
+        sent_on = source.local_date(row["account"], row["sent_at"])
+        if is_known_opening(row) and source.plausible(row["account"], [row["sent_at"]]):
             weeks.setdefault((row["account"], row["contact_id"], _monday(sent_on)), []).append(row)
     statuses = grouped(source.rows("contacts"), "account", "contact_id")
     told = {key: {row["status"] for row in rows} for key, rows in statuses.items()}

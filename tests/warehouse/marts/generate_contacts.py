@@ -44,14 +44,15 @@ def _wrong_dates(made: Made, rows: dict[str, list[Row]]) -> None:
     """A contact, visit, message and automation of the year 1, and ones that lie ahead."""
     for number, moment in enumerate((dt.datetime(1, 2, 1, tzinfo=dt.UTC), made.moment(-500))):
         who = {"contact_id": 90_000 + number}
-        contact = {"list_id": 1, "email": f"odd{number}@example.com", "status": "active"}
+        status = ("active", "unsubscribed")[number]
+        contact = {"list_id": 1, "email": f"odd{number}@example.com", "status": status}
         rows["contacts"].append(made.row(registered_at=moment, **contact, **who))
         visit = {"visit_key": "odd", "link": "https://shop.example.com/menu", "visited_at": moment}
         rows["timeline_visits"].append(made.row(**visit, **who))
         run = {"automation_key": "odd automation", "name": "Welcome", "type": "email"}
         rows["timeline_automations"].append(made.row(triggered_at=moment, **run, **who))
-        event = {"key": "email-campaign-sent", "snippet": "Letter 1", "occurred_at": moment}
-        rows["timeline_events"].append(made.row(event_key="odd mail", **event, **who))
+        mail, *_ = _mails(made, who["contact_id"])
+        rows["timeline_events"] += [mail, mail | {"event_key": "odd mail", "occurred_at": moment}]
 
 
 def _mails(made: Made, contact_id: int) -> list[Row]:

@@ -31,6 +31,10 @@ ACCOUNTS = {
     "kiritimati": ("Pacific/Kiritimati", dt.datetime(2026, 3, 20, 15, 0, tzinfo=dt.UTC)),
     "new york": ("America/New_York", dt.datetime(2026, 3, 9, 3, 30, tzinfo=dt.UTC)),
     "berlin": ("Europe/Berlin", dt.datetime(2026, 3, 29, 22, 30, tzinfo=dt.UTC)),
+    "azores": (
+        "Atlantic/Azores",
+        dt.datetime(2026, 1, 23, 12, tzinfo=dt.UTC),
+    ),  # 90 days since midnight came twice
 }
 #: Long before every window.
 OLD = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)

@@ -76,8 +76,9 @@ messages as (
             end
             else coalesce(
                 try_cast({{ detail('entry', 'links-clicked') }} as bigint),
-                -- a list of links instead of their number
-                try(json_array_length({{ detail('entry', 'links-clicked') }}::json))::bigint,
+                -- a list of links, or an object instead of it, instead of their number
+                try(greatest(json_array_length({{ detail('entry', 'links-clicked') }}::json),
+                    len(json_keys({{ detail('entry', 'links-clicked') }}::json))))::bigint,
                 {{ is_told(detail('entry', 'links-clicked')) }}::bigint
             )
         end as click_count

@@ -24,8 +24,8 @@ redemptions as (
     select
         account, 'redemption' as outcome, coupon_id::varchar as outcome_key, email_normalized as email,
         -- the service only reports the day, so the whole day counts
-        timezone(timezone, redeemed_on::timestamp) as begun_at,
-        timezone(timezone, (redeemed_on + 1)::timestamp) - interval 1 microsecond as outcome_at
+        {{ days_begin('redeemed_on', 1, 'timezone') }} as begun_at,
+        {{ days_end('redeemed_on', 'timezone') }} - interval 1 microsecond as outcome_at
     from {{ ref('stg_coupons') }}
     join accounts using (account)
     where is_redeemed and redeemed_on is not null

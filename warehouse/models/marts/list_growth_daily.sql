@@ -86,7 +86,7 @@ dated_moments as materialized (
     select
         moments.*,
         {{ local_date('moment', 'timezone') }} as day_on,
-        timezone(timezone, day_on::timestamp) as day_begun_at,
+        {{ days_begin('day_on', 1, 'timezone') }} as day_begun_at,
         row_number() over () as number
     from arrivals_and_departures as moments
     join zones on zones.account = moments.account and moment >= from_at and moment < until_at

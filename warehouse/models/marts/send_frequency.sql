@@ -15,7 +15,7 @@ weeks as (
         count(*) filter (where is_clicked) as clicked_count
     from {{ ref('contact_campaign') }}
     join accounts using (account)
-    where {{ can_tell_opening() }} and sent_at is not null
+    where {{ can_tell_opening() }} and {{ is_plausible(local_date('sent_at', 'timezone'), 'today') }}
     group by all
 ),
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from home.formatting import count_of
 from marketing_api.address import normal_form
 from marketing_api.records.contacts import ADDTAG, STATUSES
 from write_back.account_state import Known, ListReader
@@ -84,7 +85,16 @@ class Revert:
 
 
 def find_revert(known: Known, outbox: Outbox, push: Push, *, with_tags: bool) -> Revert:
-    """The revert of the push. Raises InputError for a push that can't be reverted."""
+    """The revert of the push. Raises InputError for a push that can't be reverted, or that has open
+    requests: each push first sends what earlier ones left open."""
+    for earlier in outbox.open_by_push(push.account):
+        if earlier.push_id == push.push_id:
+            left = count_of(earlier.open_count, "request is", "requests are")
+            raise InputError(
+                f"{left} still open in push {push.push_id}: drop what is not sent with "
+                f"`marketing-sync push cancel {push.push_id}`, look up unknown outcomes with "
+                "`marketing-sync push retry`, then revert it"
+            )
     done = outbox.list_entries(push.push_id, DONE)
     entries = [entry for entry in done if entry.operation]
     if push.kind == ACTIVITIES:

@@ -247,6 +247,12 @@ def test_next_run_of_a_reverted_audience_sync_is_announced(
     assert bool(warnings) is is_warned
 
 
+def test_open_requests_are_not_sent_by_a_revert(known: Known, outbox: Outbox) -> None:
+    outbox.enqueue_plan(a_plan(tag(2, "ann@example.com")))
+    with pytest.raises(InputError, match="1 request is still open in push 1"):
+        plan_revert(known, outbox, 1)
+
+
 def test_activities_are_never_sent_by_a_revert(known: Known, outbox: Outbox) -> None:
     outbox.enqueue_plan(a_plan(activity(2, 101, "Called")))
     settle_all(outbox)

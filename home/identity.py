@@ -173,6 +173,13 @@ class Recognition:
         account = self._connection.account
         self._found = owner_in(response, self._settings, self._connection)
         why = find_difference(known, self._found)
+        former_name = self._find_former_name()
+        if former_name:
+            raise OtherBusiness(
+                f"the home has the data of {self._found} under the name {former_name}, which is no "
+                f"longer configured: nothing was loaded or sent. Call the account {former_name} "
+                f"instead of {account}, or set another MARKETING_HOME"
+            )
         if why:
             raise OtherBusiness(
                 f"{why}: the account {account} of this home has the data of {known}, but "
@@ -183,6 +190,19 @@ class Recognition:
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
             self.note_identity()
+
+    def _find_former_name(self) -> str:
+        """The name that a new account had before it was renamed: with two names, all its data would
+        be there twice."""
+        found = self._found
+        configured = [one.account for one in self._settings.accounts]
+        if self._known != Owner() or found.business_id is None:
+            return ""
+        for name, owner in identity_of(self._settings.home).accounts.items():
+            is_same = (owner.business_id, owner.address) == (found.business_id, found.address)
+            if is_same and name not in configured:
+                return name
+        return ""
 
     def note_identity(self) -> None:
         note_owner(self._settings, self._connection.account, self._found.merge_with(self._known))

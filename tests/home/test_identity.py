@@ -302,6 +302,18 @@ def test_one_foreign_account_does_not_keep_the_others_from_being_loaded(
         assert after == before
 
 
+def test_account_under_a_new_name_is_refused(
+    command: Command, home: Path, folder: Path, unrecorded: None
+) -> None:
+    with sandbox(1) as one:
+        assert command(*READ, **one.settings).code == 0
+        held = Held.now(home, one)
+        (folder / "key").write_text(KEY)
+        (folder / "accounts.toml").write_text(f"[accounts.new]\nurl = '{one.url}'\nkey_file = 'key'\n")
+        refused(command, held, {})
+        assert "Call the account main instead of new" in command("doctor").out
+
+
 class Gateway(BaseHTTPRequestHandler):
     """Several services behind one host, each below a path of its own."""
 

@@ -171,10 +171,9 @@ def read_audiences(settings: Settings, options: AudienceOptions = _NO_OPTIONS) -
     elsewhere.difference_update(accounts)
     with open_outbox(settings.home) as outbox:
         resting = {name: _load_claims(settings, outbox, sync) for name, sync in syncs.items()}
-        here = {(audience.account, name) for name, audience in resting.items()}
         gone: list[Audience] = []
         for account, name in outbox.list_claimers():
-            is_here = (account, name) in here or ("", name) in here
+            is_here = name in resting and resting[name].account in (account, "")
             if account in accounts and not is_here:
                 gone.append(_make_gone_audience(outbox, account, name))
     audiences: list[Audience] = []
@@ -186,11 +185,10 @@ def read_audiences(settings: Settings, options: AudienceOptions = _NO_OPTIONS) -
     if syncs and not options.names:
         audiences += gone
     everybody = [*audiences, *resting.values()]
-    found: list[Audience] = []
-    for audience in audiences:
-        desired = _find_claimed_subjects(audience.account, everybody)
-        found.append(replace(audience, desired=desired))
-    return found
+    return [
+        replace(audience, desired=_find_claimed_subjects(audience.account, everybody))
+        for audience in audiences
+    ]
 
 
 def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:

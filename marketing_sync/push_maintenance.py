@@ -22,7 +22,7 @@ from write_back import push_report as report
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.order import Ran
 from write_back.outbox.outbox import Outbox, Push, open_outbox
-from write_back.push_report import group_reasons, print_lines, result_of
+from write_back.push_report import collect_result, group_reasons, print_lines
 from write_back.push_service import find_push, finish_push
 from write_back.refusals import is_permanent
 from write_back.rejected_rows import RejectedRows, find_rejected, write_copy, write_csv
@@ -86,7 +86,7 @@ def _print_status(chosen: Chosen, *, rejected: bool, out: Path | None, json: boo
         raise SettingsError("--out is for rejected rows: add --rejected")
     outbox = chosen.outbox
     if chosen.push:
-        result = result_of(chosen.settings.home, outbox, chosen.push.push_id)
+        result = collect_result(chosen.settings.home, outbox, chosen.push.push_id)
         if json:
             print_json(output.Push(None, [result]))
         else:

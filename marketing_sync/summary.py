@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
-def result_of(
+def summarize_sync(
     reader: Reader, settings: Settings, later_steps: LaterSteps, failed: Mapping[str, str]
 ) -> SyncResult:
     """What was read, built, published and sent back. `failed`: the reasons of later steps that

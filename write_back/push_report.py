@@ -72,7 +72,7 @@ def group_reasons(
     return grouped
 
 
-def result_of(
+def collect_result(
     home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None
 ) -> PushResult:
     """The push as it is now; writes its rejected.csv again. `stopped`: why its run ended before

@@ -42,7 +42,7 @@ from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Claims, Outbox, Push, open_outbox
 from write_back.outbox.store import check_no_hold, sender_lock
 from write_back.planning import set_reported_apart, without_forgotten
-from write_back.push_report import alert_body, needs_person, result_of
+from write_back.push_report import alert_body, collect_result, needs_person
 from write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows
 from write_back.reverting import find_revert
 from write_back.sending import Sending
@@ -358,7 +358,7 @@ def conclude_push(settings: Settings, outbox: Outbox, ran: Ran) -> list[PushResu
     or sync."""
     push_ids = filter(None, [ran.push_id, *sorted(ran.earlier)])
     results = [
-        result_of(settings.home, outbox, push_id, stopped=ran.stopped) for push_id in push_ids
+        collect_result(settings.home, outbox, push_id, stopped=ran.stopped) for push_id in push_ids
     ]
     if not results:
         return []

@@ -19,7 +19,7 @@ from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
 from marketing_sync.commands import declare_command
 from marketing_sync.night_plan import show_plan
-from marketing_sync.summary import print_summary, result_of
+from marketing_sync.summary import print_summary, summarize_sync
 from pipelines.reading import ReadOptions, named_assets, open_reader
 from write_back.writebacks_export import try_to_export
 
@@ -86,7 +86,7 @@ def _run_sync(arguments: SyncArguments, settings: Settings, stop: interrupts.Sto
                 reader.finish_reading()
             reader.note_run(run_id, "nightly_sync", failed)
             try_to_export(settings)
-        result = result_of(reader, settings, later_steps, failed)
+        result = summarize_sync(reader, settings, later_steps, failed)
         code = _exit_code(reader, result, has_models=has_models)
         is_worth_printing = code or not arguments.quiet
         if is_worth_printing and not stop.is_set:

@@ -288,11 +288,11 @@ def test_words_of_the_service_that_are_not_known_stay_here(
     from write_back.item import Reason
     from write_back.order import Ran
     from write_back.outbox.outbox import open_outbox
-    from write_back.push_report import alert_body, explain_reason, result_of
+    from write_back.push_report import alert_body, collect_result, explain_reason
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
     with open_outbox(home) as outbox:
-        result = result_of(home, outbox, 1)
+        result = collect_result(home, outbox, 1)
     odd = Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True)
     result.reasons = [explain_reason(odd)]
     text = str(alert_body(result, Ran("push_tags", "main"))["text"])

@@ -14,7 +14,7 @@ from write_back.item import OPEN, Item, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
 from write_back.order import Order, Planned
 from write_back.outbox.outbox import open_outbox
-from write_back.push_report import plan_lines, result_lines, result_of
+from write_back.push_report import collect_result, plan_lines, result_lines
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> PushResult:
@@ -144,7 +144,7 @@ def test_rows_that_are_sent_and_not_verified_have_a_reason(
         outbox.settle_item(entry.item_id, State.APPLIED)
         assert any(
             line.split() == ["sent", "1", *why.split()]
-            for line in result_lines(result_of(tmp_path, outbox, push_id))
+            for line in result_lines(collect_result(tmp_path, outbox, push_id))
         )
         outbox.settle_item(entry.item_id, State.VERIFIED)
-        assert result_of(tmp_path, outbox, push_id).unverified is None
+        assert collect_result(tmp_path, outbox, push_id).unverified is None

@@ -175,7 +175,7 @@ SYNC = (
     ONLY,
     Option(
         "from",
-        "first day to read of tables with a date range, e.g. 2026-01-31",
+        "read data by day (reviews, posts, statistics) from this day on, like 2026-01-31",
         str,
         day,
         metavar="DAY",
@@ -183,7 +183,7 @@ SYNC = (
     ),
     Option(
         "to",
-        "last day to read (default: today in the account's time zone)",
+        "last day of data by day (default: today in the account's time zone)",
         str,
         day,
         metavar="DAY",

@@ -72,7 +72,7 @@ lint: .venv/dev
 	@git ls-files '*.sql' '*.toml' '*.yml' '*.jinja' '*.html' | grep -v '^docs\|^tests' | \
 		xargs awk 'length > 160 { print FILENAME ":" FNR ": over 160 columns"; wide = 1 } END { exit wide }'
 
-check: lint test-all ## run the checks of CI: lint, types, import rules, all tests
+check: lint test-all ## lint, and run the quick and the slow tests
 
 bench: .venv/dev ## measure the figures in the docs: pacing, the crawl plan, publishing, a night, fleets
 	$(BIN)/python -m tests.benchmarks

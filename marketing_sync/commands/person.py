@@ -3,6 +3,7 @@
 Nothing is requested of the service."""
 
 import json
+import re
 
 import click
 
@@ -21,6 +22,7 @@ ADDRESS = Option(
 CONTACT_ID = Option(
     "contact_id", "their contact id, if they have no address", int, whole, metavar="ID"
 )
+_ADDRESS = re.compile(r'[^@\s<>,;:"]+@[^@\s<>,;:"]+')
 ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
@@ -49,6 +51,6 @@ def person(
 
 
 def check_address(text: str) -> None:
-    """Raises click.UsageError unless the text is an e-mail address."""
-    if not all(text.strip().partition("@")):
+    """Raises click.UsageError unless the text is one e-mail address, and nothing else."""
+    if not _ADDRESS.fullmatch(text.strip()):
         raise click.UsageError(f"{text!r} is not an e-mail address; it looks like ann@example.com")

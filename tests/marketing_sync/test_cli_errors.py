@@ -69,6 +69,7 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
             ["call", "app/me", "--account", "other"],
             "no account is named 'other'; choose one of these: main",
         ),
+        (["forget", "ann@example.com,Ann"], "'ann@example.com,Ann' is not an e-mail address"),
         (["push", "nosuch", "people.csv"], "No such command 'nosuch'"),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),
         (["ui", "--port", "many"], "'many' is not a port; it takes a number from 1 to 65535"),

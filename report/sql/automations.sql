@@ -2,7 +2,8 @@
 -- before today with the reactions to them. For some messages it can't be known whether they were opened or
 -- clicked.
 with messages as (
-    select automation, coalesce(subject, message_text) as step, channel, is_opened, is_clicked,
+    -- outside e-mail, only openings are reported, so that all messages that can be judged were opened
+    select if(channel = 'email', is_opened, null) as is_opened, automation, coalesce(subject, message_text) as step, channel, is_clicked,
         timezone(getvariable('zone'), sent_at)::date as sent_on, date_trunc('week', getvariable('today')::date)::date as monday
     from marts.contact_campaign where account = $account and kind = 'automated'
 )

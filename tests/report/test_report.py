@@ -20,7 +20,7 @@ from home.formatting import UNKNOWN
 from report import charts
 from report.charts import draw_sparkline
 from report.figures import explain_unknown, key_figures, list_changes, write_headline
-from report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_report
+from report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_accounts, read_report
 from report.render import drop_unreadable, load_environment, render_preview, render_report
 from report.row_types import ReportRows, Rows
 from tests.fixtures import Command
@@ -140,6 +140,27 @@ def test_the_newest_campaign_is_on_top_however_old_it_is() -> None:
     assert "usually 30.0 %: the median of" in card, "not a difference from another average on the page"
     assert "Welcome" not in card
     assert 'class="card"' not in page(account(campaigns=[automated]))
+
+
+def test_days_are_of_the_zone_that_was_read_in_and_a_clicked_text_message_is_no_opening() -> None:
+    connection = duckdb.connect()
+    night = "timestamptz '2026-11-30 06:00+00' as as_of, 'main' as account"
+    connection.execute(f"""
+        create schema source; create schema sync; create schema marts;
+        create table source.business as select 'main' as account, 'Corner' as business_name,
+            null::varchar as timezone, null as _deleted_at;
+        create table sync.coverage as select {night};
+        create table sync.readings as select {night}, 'Pacific/Pago_Pago' as timezone;
+        create table marts.contact_campaign as select 'main' as account, 'automated' as kind, 'Hi' as automation,
+            null as subject, 'Hi' as message_text, 'sms' as channel, timestamptz '2026-11-20 06:00+00' as sent_at,
+            unnest([true, null]) as is_opened, unnest([true, null]) as is_clicked;
+    """)
+    (found,) = read_accounts(connection, Published(NOW, NOW, PersonalData.KEEP, 1, 1), NOW).accounts
+    assert (found.zone, found.today) == ("Pacific/Pago_Pago", dt.date(2026, 11, 29))
+    assert (found.rows["automations"][0]["open_rate"], found.rows["automations"][0]["sent_count"]) == (
+        None,
+        2,
+    )
 
 
 def test_automations_are_told_by_step_and_in_the_headline() -> None:

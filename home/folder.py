@@ -158,7 +158,7 @@ def _lock_home(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> No
             )
         except BlockingIOError:
             if time.monotonic() >= ends:
-                who = "another program" if alone else "an erasure is running, and another program"
+                who = "another program" if alone else "an erasure of people"
                 raise HomeError(
                     f"{who} is using the home {home}: wait until it has ended, and try again"
                 ) from None

@@ -135,5 +135,5 @@ def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(
         with pytest.raises(KeyboardInterrupt):
             prepare_home(home)
     text = (prepare_home(home) / "dagster" / "dagster.yaml").read_text(encoding="utf-8")
-    assert text.endswith("wherever it is: a home can be moved and copied\n")
+    assert text.endswith("so that a home can be moved and copied\n")
     assert "dagster.yaml" in {path.name for path in (home / "dagster").iterdir()}

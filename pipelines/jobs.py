@@ -9,7 +9,7 @@ from home.door import waiting_options
 from home.folder import in_use
 from home.progress import begin_stage
 from home.settings import Settings
-from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
+from warehouse.rebuild import rebuild_warehouse
 from write_back.writebacks_export import try_to_export
 
 #: Asset jobs run in one process (see `definitions`): a process per step would cost more than the

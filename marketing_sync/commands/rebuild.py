@@ -7,8 +7,7 @@ from home.options import Option
 from home.settings import Settings
 from marketing_api.clock import unix_now
 from marketing_sync.commands import declare_command, print_error
-from warehouse.rebuild import RebuildReport
-from warehouse.rebuild import rebuild_warehouse as rebuild_warehouse
+from warehouse.rebuild import RebuildReport, rebuild_warehouse
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox.store import restore_copy
 from write_back.writebacks_export import try_to_export

@@ -45,21 +45,23 @@ notebook: .venv/extras ## serve the analysts' notebooks as pages; notebook-edit 
 notebook-edit: .venv/extras
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test test-slow test-all test-night: export PYTHONDONTWRITEBYTECODE = # empty: else hundreds of processes would each compile the packages
-test: .venv/dev ## run the quick tests, three files at a time: some wait, so two cores stay busy
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
+# Three files at a time: some tests wait, so two cores stay busy.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+test coverage test-slow test-all test-night: export PYTHONDONTWRITEBYTECODE = # empty: else hundreds of processes would each compile the packages
+test: .venv/dev ## run the quick tests
+	$(PYTEST) -m "not slow and not attack and not services"
 
 coverage: .venv/dev ## run the quick tests and measure coverage; fail below its minimum
-	$(BIN)/pytest --cov -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
+	$(PYTEST) --cov -m "not slow and not attack and not services"
 
 test-slow: .venv/dev ## run the tests that take seconds each: whole nights, kills, models of large accounts
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
+	$(PYTEST) -m "slow and not attack and not services"
 
 test-all: .venv/dev ## run the quick and the slow tests together: they share what takes long to make
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not attack and not services"
+	$(PYTEST) -m "not attack and not services"
 
 test-night: .venv/dev ## run the cases that are too many for every commit
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "attack and not services" --ignore tests/attack
+	$(PYTEST) -m "attack and not services" --ignore tests/attack
 
 test-services: .venv/dev ## run the tests that need PostgreSQL and Redis on this machine; object storage is simulated
 	$(BIN)/pytest -m services -n 2 --dist loadfile tests/services

@@ -96,17 +96,15 @@ def make_item(
 ) -> Item:
     """The item for lists that need the same `content`. Contacts that keep their status are edited
     by id, others are synced by address."""
-    expected = _expect_content(content, status, comparisons)
+    expected = _expect_content(content, status, comparisons, may_raise)
     lists = expected.lists
     values: dict[str, Any] = {"ipaddress": row.ip, "fields": expected.fields or None}
-    contact_ids: dict[int, list[int]] = {}
-    known_statuses: dict[int, str] = {}
     contact_id = None
-    is_looked_up = False
     if status is None and all(comparison.contact_ids for comparison in comparisons):
         operation = EDITCONTACT
         params = bind_parameters(operation, id=None, **values)
         contact_ids = {one.list_id: one.contact_ids for one in comparisons}
+        expected = structs.replace(expected, contact_ids=contact_ids)
         different_ids = {*chain(*contact_ids.values())}
         if len(different_ids) == 1:
             contact_id = different_ids.pop()
@@ -116,16 +114,13 @@ def make_item(
         params = bind_parameters(
             operation, email=row.email, listid=lists, status=sent_status, **values
         )
+        known_statuses: dict[int, str] = {}
         for comparison in comparisons:
             known_statuses |= comparison.known_statuses
         is_looked_up = status is None or may_subscribe(status)
-    expected = structs.replace(
-        expected,
-        contact_ids=contact_ids,
-        known_statuses=known_statuses,
-        may_raise=may_raise,
-        look_up_count=int(is_looked_up),
-    )
+        expected = structs.replace(
+            expected, known_statuses=known_statuses, look_up_count=int(is_looked_up)
+        )
     return Item(
         kind,
         (row.number,),
@@ -139,7 +134,7 @@ def make_item(
 
 
 def _expect_content(
-    content: str, status: str | None, comparisons: Sequence[ListComparison]
+    content: str, status: str | None, comparisons: Sequence[ListComparison], may_raise: bool
 ) -> Expected:
     """What both operations expect."""
     return Expected(
@@ -147,6 +142,7 @@ def _expect_content(
         fields=comparisons[0].fields,
         lists=[one.list_id for one in comparisons],
         left_lists=[one.list_id for one in comparisons if one.decision.is_left],
+        may_raise=may_raise,
         is_repeated=any(one.was_accepted(content) for one in comparisons if not one.is_same),
         before={one.list_id: one.find_before() for one in comparisons},
     )

@@ -62,7 +62,9 @@ def status(settings: Settings, json: bool) -> int:
     found.holds = plain(str(identity_of(settings.home)))
     if not found.tables:
         found.notices.append("nothing was read yet; run `marketing-sync sync`")
-    found.notices += _list_standstills(found.accounts, now, settings.alert_after)
+    configured = {connection.account for connection in settings.accounts}
+    watched = [one for one in found.accounts if not configured or one.account in configured]
+    found.notices += _list_standstills(watched, now, settings.alert_after)
     erasure = unfinished_erasure(settings.home)
     if erasure:
         found.notices.append(erasure)

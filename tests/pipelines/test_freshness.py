@@ -60,7 +60,7 @@ def test_a_table_that_a_run_left_half_read_is_not_complete(
 @pytest.mark.usefixtures("unrecorded")
 @pytest.mark.slow
 def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(
-    service: Sandbox, command: Command, home: Path
+    service: Sandbox, command: Command, home: Path, folder: Path
 ) -> None:
     warehouse = home / "warehouse.duckdb"
     assert command("sync", "--reads-only", sandbox=service).code == 0
@@ -89,6 +89,8 @@ def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(
     said = command("status").out
     assert said.startswith("account main: nothing was read since"), said
     assert "`marketing-sync sync` reads now" in said
+    (folder / "accounts.toml").write_text("[accounts.other]\nurl = 'https://x/1'\nkey_env = 'KEY'\n")
+    assert "account main: nothing" not in command("status").out, "no sync reads it any more"
 
 
 @pytest.mark.parametrize("minutes", [-30, 30])

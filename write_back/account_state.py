@@ -256,6 +256,11 @@ class Known:
         columns = [column.to_pylist() for column in found.columns]
         return zip(*columns, strict=True)
 
+    @property
+    def oldest_reading(self) -> float | None:
+        """When the list that was read longest ago was read, in the order of requests."""
+        return min(self.as_of.values(), default=None)
+
     def read_on(self) -> str:
         """When contacts were last read (the list that was read longest ago), in the account's
         time."""
@@ -408,15 +413,18 @@ class ListReader:
     def find_present(
         self, members: list[Member], past: Past | None, as_of: float | None
     ) -> Present:
-        """The state that was read at `as_of`, overlaid with the last sync."""
+        """The state that was read at `as_of`, overlaid with the syncs since."""
         status, fields = self._read_common(members)
-        read = Present(bool(members), status, fields)
-        if past is None:
-            return read
-        is_newer = past.is_newer(as_of)
-        if past.is_in_force or (past.is_drifted and is_newer):
-            return self._overlay_past(read, past, is_newer=is_newer)
-        return read
+        present = Present(bool(members), status, fields)
+        changes: list[Past] = []
+        while past is not None:
+            changes.append(past)
+            past = past.earlier
+        for change in reversed(changes):
+            is_newer = change.is_newer(as_of)
+            if change.is_in_force or (change.is_drifted and is_newer):
+                present = self._overlay_past(present, change, is_newer=is_newer)
+        return present
 
     def _overlay_past(self, read: Present, past: Past, *, is_newer: bool) -> Present:
         sent = Content.from_text(past.content)
@@ -427,11 +435,11 @@ class ListReader:
         if not is_newer:
             readable = self._readable
             hidden = {name: text for name, text in sent.fields.items() if name not in readable}
-            fields = {**hidden, **read.fields}
+            fields = {**read.fields, **hidden}
             return read._replace(fields=fields)
         status = read.status if sent.status is None else sent.status
         fields = {**read.fields, **sent.fields}
-        return Present(True, status, fields, is_ours=True, is_queued=past.is_open)
+        return Present(True, status, fields, is_ours=True, is_queued=read.is_queued or past.is_open)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
         """Whether the field is known to have this value. A field that only other contacts show is

@@ -251,6 +251,7 @@ class Past(NamedTuple):
     verified_at: float | None = None  # it was read back as intended
     is_drifted: bool = False  # done, but with a mismatch on read-back
     source: str = ""  # of its push (`Source.name`)
+    earlier: "Past | None" = None  # the change before (`Outbox.find_last`)
 
     @property
     def is_open(self) -> bool:

@@ -124,7 +124,7 @@ def _revert_contacts(known: Known, outbox: Outbox, entries: Iterable[Entry]) -> 
     list_ids = {list_id for _, list_id in parts}
     shown_keys = known.shown_fields(list_ids)
     subjects = (_subject_of(entry, list_id) for entry, list_id in parts)
-    pasts = outbox.find_last(known.account, subjects, CONTACTS)
+    pasts = outbox.find_last(known.account, subjects, CONTACTS, read_at=known.oldest_reading)
     for entry, list_id in parts:
         everywhere = members.get(_key_of(entry), [])
         here = [member for member in everywhere if member.list_id == list_id]

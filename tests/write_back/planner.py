@@ -112,7 +112,9 @@ class Memory:
         self._past: dict[tuple[str, str, str], Past] = {}
         self._ids = itertools.count(1)
 
-    def find_last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+    def find_last(
+        self, account: str, subjects: Iterable[str], *kinds: str, read_at: float | None = None
+    ) -> dict[str, Past]:
         keys = [(account, kind, subject) for subject in subjects for kind in kinds]
         pasts = [(key[2], self._past[key]) for key in keys if key in self._past]
         return dict(sorted(pasts, key=lambda each: each[1].item_id))
@@ -127,7 +129,8 @@ class Memory:
             number = next(self._ids)
             for subject, content in item.effects.items():
                 past = Past(number, content, state, message, done_at, verified_at, message == DRIFTED)
-                self._past[plan.account, plan.kind, subject] = past
+                key = (plan.account, plan.kind, subject)
+                self._past[key] = past._replace(earlier=self._past.get(key))
         return plan
 
 

@@ -211,6 +211,15 @@ def test_what_a_later_push_changed_is_left_and_listed(known: Known, outbox: Outb
     assert [dict(item.params) for item in plan.items] == [{"fields[11]": "Bonn"}]
 
 
+def test_values_are_reverted_although_a_later_push_changed_others(known: Known, outbox: Outbox) -> None:
+    for changed in ({"city": "Bonn"}, {"status": "unsubscribed"}):
+        row = {"email": "ann@example.com", "list": 1, **changed}
+        outbox.enqueue_plan(make_plan(CONTACTS, rows_of(row), known, outbox, Options()))
+        settle_all(outbox)
+    _, plan = plan_revert(known, outbox, 1)
+    assert [dict(item.params) for item in plan.items] == [{"fields[11]": "London"}]
+
+
 def settle_all(outbox: Outbox) -> None:
     for entry in outbox.list_open("main"):
         outbox.claim_item(entry.item_id)

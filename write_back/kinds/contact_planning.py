@@ -128,7 +128,9 @@ class ContactsPlanning(Planning):
         for row in rows:
             lists.update(row.lists)
             subjects += map(row.subject_on, row.lists)
-        self._past = self.find_last(subjects)
+        self._past = self.outbox.find_last(
+            known.account, dict.fromkeys(subjects), self.kind, read_at=known.oldest_reading
+        )
         shown_keys = known.shown_fields(lists) if self._columns else {}
         for list_id in lists:
             labels = known.lists.fields.get(list_id, {})

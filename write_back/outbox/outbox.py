@@ -13,6 +13,7 @@ sender claims an entry first, so no two processes send the same one."""
 
 import itertools
 import json
+import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -251,10 +252,17 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return push_id
 
     def find_last(
-        self, account: str, subjects: Iterable[str], kind: str, *, done_before: int | None = None
+        self,
+        account: str,
+        subjects: Iterable[str],
+        kind: str,
+        *,
+        done_before: int | None = None,
+        read_at: float | None = math.inf,
     ) -> dict[str, Past]:
         """The last change of each subject by this kind, done or planned. A subject that was never
-        changed is left out. `done_before`: the last change that was done before this item."""
+        changed is left out. `done_before`: the last change that was done before this item. Changes
+        that a reading at `read_at` may not have are kept as each other's `earlier`."""
         found: dict[str, Past] = {}
         remaining = iter(subjects)
         while chunk := list(itertools.islice(remaining, _CHUNK)):
@@ -262,7 +270,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 "last", account=account, kind=kind, subjects=chunk, done_before=done_before
             )
             for row in rows:
-                found[row["subject"]] = _read_past(row)
+                past = _read_past(row)
+                before = found.get(row["subject"])
+                if before is not None and before.is_newer(read_at):
+                    past = past._replace(earlier=before)
+                found[row["subject"]] = past
         return found
 
     def list_pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:

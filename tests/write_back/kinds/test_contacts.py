@@ -379,6 +379,13 @@ def test_rows_that_say_the_same_again_or_otherwise_name_the_first(plan: Planner)
     assert [params["listid"] for params in requests(planned)] == ["1,3", "2"]
 
 
+def test_every_push_since_the_last_sync_counts(plan: Planner) -> None:
+    plan.sent(row("ann@example.com", "1", city="Rome"))
+    plan.sent(row("ann@example.com", "1", status="unsubscribed"))
+    planned = plan(row("ann@example.com", "1", city="London"))
+    assert [(change.old, change.new) for change in planned.changes] == [("Rome", "London")]
+
+
 def test_last_row_counts_only_on_its_own_lists(plan: Planner) -> None:
     rows = [row("a@example.com", "1,3"), row("a@example.com", "1", status="unsubscribed")]
     sent = [(params["listid"], params["status"]) for params in requests(plan(*rows, keep="last"))]

@@ -51,8 +51,8 @@ def make_other_business_error(what: str) -> OtherBusiness:
     """The error of listings without any known row; `what` names the known rows."""
     return OtherBusiness(
         f"none of the {what}: the key or address belongs to another account, or all of them were "
-        "replaced at the service. Nothing of it was loaded. If it is right, `marketing-sync sync "
-        "--accept-shrink` loads it"
+        "replaced at the service. Nothing was loaded. If the service really replaced them, run "
+        "`marketing-sync sync --accept-shrink`"
     )
 
 
@@ -186,7 +186,7 @@ class AccountSession:
                     deque(listing.pages(self.client.fetch), 0)
             is_listed.update(key in listing.keys for key in keys)
         if is_listed and not is_listed[True]:
-            known = f"{is_listed.total():,} lists and campaigns known"
+            known = f"{is_listed.total():,} known lists and campaigns"
             raise make_other_business_error(f"{known} is listed")
 
     def record_exchange(self, exchange: Exchange) -> Exchange:

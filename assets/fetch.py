@@ -59,8 +59,8 @@ _SERIES_BEFORE = dt.timedelta(days=28)
 
 #: Why nothing of a listing of several pages is marked as deleted.
 _UNCONFIRMED = (
-    "rows are gone from several pages, which were not read a second time to confirm it: nothing "
-    "was marked as deleted"
+    "rows are missing from a listing of several pages, and the second reading, which would confirm "
+    "it, was incomplete: nothing was marked as deleted"
 )
 
 #: What the function of an asset yields.
@@ -362,7 +362,7 @@ class Fetcher:
         unknown_count = sum(batch.unknown_count for batch in waiting)
         if known_count and unknown_count:
             raise make_other_business_error(
-                f"{known_count:,} {table.name} known is listed, and {unknown_count:,} others are"
+                f"{known_count:,} known {table.name} is listed, but {unknown_count:,} others are"
             )
         yield from waiting
 

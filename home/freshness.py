@@ -41,7 +41,7 @@ def describe_standstill(
             f"the last reading is dated {moment}, in the future: a clock was ahead, or this "
             "machine's is behind"
         )
-    return f"nothing was read since {moment} ({format_age(newest, now)}), and it is due every night"
+    return f"nothing was read since {moment} ({format_age(newest, now)}); a sync is due every night"
 
 
 def format_due(moment: dt.datetime | None, now: dt.datetime) -> str:

@@ -215,8 +215,8 @@ class Settings:
             if shard in ("", self.shard):
                 return self
             raise SettingsError(
-                f"the run is for shard {shard}, and this process works on {self.shard or 'none'} "
-                "(MARKETING_SHARD)"
+                f"the run is for shard {shard}, but this process has "
+                f"MARKETING_SHARD={self.shard or '(not set)'}"
             )
         if shard not in self.shards:
             raise SettingsError(

@@ -76,7 +76,7 @@ def check_nightly(settings: Settings) -> int:
     path = settings.folder / FILE
     if settings.activations and not path.exists():
         raise SettingsError(
-            f"MARKETING_ACTIVATIONS is on, and there is no {FILE} in {settings.folder.resolve()}: "
+            f"MARKETING_ACTIVATIONS is on, but there is no {FILE} in {settings.folder.resolve()}: "
             "put it there, or remove the setting"
         )
     syncs = read_audience_syncs(settings.folder)

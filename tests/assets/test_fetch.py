@@ -209,7 +209,7 @@ def test_nothing_of_a_listing_is_loaded_until_a_known_row_is_in_one(open_account
     for batch in source.hold_until_recognised(iter([strange, familiar])):
         loaded += batch.request_ids
     assert loaded == [1, 2]
-    with pytest.raises(OtherBusiness, match="3 contacts known is listed, and 4 others are"):
+    with pytest.raises(OtherBusiness, match="3 known contacts is listed, but 4 others are"):
         list(fetcher(account, tables.CONTACTS).hold_until_recognised(iter([strange])))
 
 

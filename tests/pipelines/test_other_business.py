@@ -54,7 +54,7 @@ def test_contacts_of_whom_nobody_is_left_are_not_loaded_until_a_person_says_so(
     problems, is_other = read(home, service, "contacts")
     assert is_other
     (line,) = problems
-    assert line.startswith("none of the 100 contacts known is listed, and 100 others are: ")
+    assert line.startswith("none of the 100 known contacts is listed, but 100 others are: ")
     assert "--accept-shrink" in line
     assert source(home) == before
 
@@ -115,7 +115,7 @@ def test_where_nobody_is_named_nothing_else_is_requested_before_a_listing_tells(
     before, since = source(home), service.count
     for _ in range(2):
         ran = command("sync", "--only", *names, sandbox=service)
-        assert (ran.code, "none of the 5 lists and campaigns known is listed" in ran.text) == (2, True), (
+        assert (ran.code, "none of the 5 known lists and campaigns is listed" in ran.text) == (2, True), (
             ran.text
         )
         assert asked(service, since) == {"app/me", "emailmarketing/getlists"}
@@ -163,6 +163,6 @@ def test_the_command_ends_with_2_and_what_to_do(
     shift(home, table)
     ran = command("sync", "--only", table, sandbox=service)
     assert ran.code == 2
-    assert f"{table} known is listed" in ran.out
+    assert f"{table} is listed" in ran.out
     assert query(home, f"select count(*) from source.{table} where _deleted_at is not null") == [(0,)]
     assert command("sync", "--only", table, "--accept-shrink", sandbox=service).code == 0

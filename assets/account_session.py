@@ -90,8 +90,10 @@ class AccountSession:
     ) -> None:
         workers = max(_FEWEST_WORKERS, min(_MOST_WORKERS, _WORKERS // accounts))
         self.account = connection.account
+        self.warehouse = warehouse
+        self.planner = planner
+        planner.now = self.now
         self.accepts_shrinking = accepts_shrinking
-        self._recognition = recognition
         self.listings_at_once = max(2, workers // 4)
         self.limiter = limiter
         self.client = Client(
@@ -107,17 +109,15 @@ class AccountSession:
         self.business: Business | None = None
         self.error: Exception | None = None  # MarketingApiError, WarehouseError or OSError
         self.opened = threading.Event()  # or failed to
-        self.warehouse = warehouse
-        self.planner = planner
         self.refused: dict[str, Failure] = {}  # in this run, by the call's key
         self.unavailable: dict[str, NotAvailable] = {}  # operations, in this run
+        self.unfinished: set[str] = set()  # assets that a run was reading when it died
+        self._recognition = recognition
         self._now = now
-        planner.now = self.now
         self._me: Response | None = None
         # by asset: the first request id whose response it may reuse
-        self._unused_since: dict[str, int] = {}
+        self._reusable_since: dict[str, int] = {}
         self._archived: Reusable  # for all assets, set by `prepare_reuse`
-        self.unfinished: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
 
@@ -129,8 +129,8 @@ class AccountSession:
             died = checkpoints.resume_from(asset)
             if died is not None:
                 self.unfinished.add(asset)
-            self._unused_since[asset] = checkpoints.since if died is None else died
-        since = min(self._unused_since.values(), default=new_request_id())
+            self._reusable_since[asset] = checkpoints.since if died is None else died
+        since = min(self._reusable_since.values(), default=new_request_id())
         self._archived = self.warehouse.archive.find_reusable(
             self.account, since, (now - _RESUMED, now + _AT_ONCE)
         )
@@ -214,10 +214,10 @@ class AccountSession:
         account's identity."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me
-        since = self._unused_since.get(asset, sys.maxsize)
+        since = self._reusable_since.get(asset, sys.maxsize)
         return self._archived.get(call.key, since)
 
     def left_behind(self, asset: str, call: Call) -> int | None:
         """The id of the archived response to the call from a run that died while it read `asset`;
         None without one."""
-        return self._archived.request_id(call.key, self._unused_since[asset])
+        return self._archived.request_id(call.key, self._reusable_since[asset])

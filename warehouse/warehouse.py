@@ -152,9 +152,7 @@ class Warehouse:
         if report is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
-            return LoadReport(
-                load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True
-            )
+            return LoadReport(load.load_id, {name: TableReport(name) for name in load.tables})
         logged = session.logged.get(load.load_id)
         if logged is None:
             self.archive.ledger.log_loads(load.to_event())

@@ -122,12 +122,10 @@ class TableReport:
 
 @dataclass
 class LoadReport:
-    """What a load did, by table name. `is_repeat`: the same load had been applied before, so
-    nothing was done."""
+    """What a load did, by table name."""
 
     load_id: str
     tables: dict[str, TableReport]
-    is_repeat: bool = False
 
     @property
     def refused(self) -> dict[str, str]:

@@ -28,9 +28,10 @@ def _():
 
 @app.cell
 def _(account, con):
+    sent_on = published.day_of(con, account.value, "sent_at")
     days = published.period_choice(
         con,
-        "select min(sent_at)::date, max(sent_at)::date from marts.campaign_performance "
+        f"select min({sent_on}), max({sent_on}) from marts.campaign_performance "
         "where account = ? and type = 'standard' and sent_count > 0",
         account.value,
         "Sent between",
@@ -38,19 +39,19 @@ def _(account, con):
     )
     mo.stop(days is None, mo.md("*No campaign has been sent yet.*"))
     days
-    return (days,)
+    return days, sent_on
 
 
 @app.cell
-def _(account, con, days):
+def _(account, con, days, sent_on):
     first, last = published.period(days)
     campaigns = con.execute(
-        """
+        f"""
         select campaign_id, coalesce(nullif(subject, ''), '(no subject)') as subject, nullif(name, subject) as name,
-            sent_at::date as sent_on, sent_count, delivered_count, opened_count, clicker_count, open_rate, open_rate_over_median,
+            {sent_on} as sent_on, sent_count, delivered_count, opened_count, clicker_count, open_rate, open_rate_over_median,
             click_rate, click_rate_over_median, bounce_rate, unsubscribe_rate, is_percent_inconsistent
         from marts.campaign_performance
-        where account = ? and type = 'standard' and sent_count > 0 and sent_at::date between ? and ?
+        where account = ? and type = 'standard' and sent_count > 0 and {sent_on} between ? and ?
         order by sent_at desc
         """,
         [account.value, first, last],

@@ -144,10 +144,14 @@ def _(account, con, tiers):
 
 @app.cell
 def _(account, con, on_list, quiet_days, wanted):
+    registered_on, sent_on, opened_on = (
+        published.day_of(con, account.value, moment)
+        for moment in ("registered_at", "last_sent_at", "last_opened_at")
+    )
     segment = con.execute(
-        """
-        select email, status, engagement_tier, registered_at::date::text as registered_on, last_sent_at::date::text as last_sent_on,
-            last_opened_at::date::text as last_opened_on, sent_90d_count, opened_90d_count, coupon_count, redeemed_count
+        f"""
+        select email, status, engagement_tier, {registered_on}::text as registered_on, {sent_on}::text as last_sent_on,
+            {opened_on}::text as last_opened_on, sent_90d_count, opened_90d_count, coupon_count, redeemed_count
         from marts.contact_engagement
         where account = ? and list_contains(?, engagement_tier) and (? = 'any list' or list_contains(lists, ?))
             and coalesce(days_since_active, 100000) >= ? and status = 'active'

@@ -28,11 +28,11 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from report.figures import TIERS as TIERS
 from report.figures import write_headline
-from report.queries import read_accounts
+from report.queries import find_zone, read_accounts
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory
 from warehouse.publish import Published, read_facts
 from warehouse.sealed_query import SEAL, limit_memory
-from warehouse.sql import fetch_value, not_one_select
+from warehouse.sql import fetch_value, not_one_select, quote_text
 
 # Of `df()` in DuckDB 2.0 with pandas 3.1.
 warnings.filterwarnings("ignore", "The inplace keyword in DataFrame.drop is deprecated")
@@ -112,6 +112,11 @@ def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
     """A dropdown of the accounts, with the first one selected."""
     names = accounts(con)
     return mo.ui.dropdown(names, value=names[0] if names else None, label="Account")
+
+
+def day_of(con: duckdb.DuckDBPyConnection, account: str | None, moment: str) -> str:
+    """SQL: the day of a time, in the account's time zone as in the report."""
+    return f"timezone({quote_text(find_zone(con, account))}, {moment})::date"
 
 
 def period_choice(

@@ -27,12 +27,13 @@ def _():
 
 @app.cell
 def _(account, con):
+    newest = published.day_of(con, account.value, "last_review_at")
     channels = con.execute(
-        """
+        f"""
         select channel as "Channel", average_rating as "Stated rating", average_rating_change_28d as "Change, 28 days",
             served_review_count_before as "Listed then", served_review_count as "Listed now",
             review_count as "Reviews", review_count_28d as "Reviews, 28 days", good_rate_28d as "Good reviews, 28 days",
-            positive_rate_28d as "Positive mentions, 28 days", last_review_at::date as "Newest"
+            positive_rate_28d as "Positive mentions, 28 days", {newest} as "Newest"
         from marts.reputation_overview where account = ? order by review_count desc nulls last, channel
         """,
         [account.value],
@@ -134,13 +135,14 @@ def _(account, con, days, window):
 
 @app.cell
 def _(account, con, first, last):
+    day = published.day_of(con, account.value, "reviewed_at")
     words = con.execute(
-        """
-        select reviewed_at::date as day, channel, rating::text as rating, inquiry as words
-        from source.online_reviews where account = $account and reviewed_at::date between $first and $last
+        f"""
+        select {day} as day, channel, rating::text as rating, inquiry as words
+        from source.online_reviews where account = $account and {day} between $first and $last
         union all
-        select reviewed_at::date, 'feedback page', rating, inquiry from source.direct_reviews
-        where account = $account and _deleted_at is null and reviewed_at::date between $first and $last
+        select {day}, 'feedback page', rating, inquiry from source.direct_reviews
+        where account = $account and _deleted_at is null and {day} between $first and $last
         order by day desc nulls last limit 100
         """,
         {"account": account.value, "first": first, "last": last},

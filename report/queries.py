@@ -4,6 +4,7 @@
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -106,15 +107,21 @@ def _read_account(
     published: Published,
     now: dt.datetime,
 ) -> AccountData:
-    businesses = _fetch_rows(connection, QUERIES["business"], name)
-    zones = (str(row["timezone"]) for row in businesses if row["timezone"])
-    zone = next(zones, "UTC")
-    today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
+    zone = find_zone(connection, name)
+    local = ZoneInfo(zone)
+    today = (as_of or published.published_at).astimezone(local).date()
     fetch_rows(connection, f"set variable today = date '{today}'")
     fetch_rows(connection, f"set variable zone = {quote_text(zone)}")
-    rows: Any = {key: _fetch_rows(connection, sql, name) for key, sql in QUERIES.items()}
+    rows: Any = {key: _fetch_rows(connection, sql, name, local) for key, sql in QUERIES.items()}
     has_texts = published.personal_data is PersonalData.KEEP
     return AccountData(name, as_of, today, zone, rows, now, has_texts)
+
+
+def find_zone(connection: duckdb.DuckDBPyConnection, account: str | None) -> str:
+    """The time zone that the account's days are of."""
+    businesses = _fetch_rows(connection, QUERIES["business"], account, dt.UTC)
+    zones = (str(row["timezone"]) for row in businesses if row["timezone"])
+    return next(zones, "UTC")
 
 
 def drop_personal(report: ReportData) -> ReportData:
@@ -135,8 +142,17 @@ def drop_personal(report: ReportData) -> ReportData:
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 
-def _fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str, account: str) -> Rows:
+def _fetch_rows(
+    connection: duckdb.DuckDBPyConnection, sql: str, account: str | None, zone: dt.tzinfo
+) -> Rows:
+    """The rows, with times in the zone: the page displays their days."""
     try:
-        return fetch_records(connection, sql, {"account": account})
+        found = fetch_records(connection, sql, {"account": account})
     except duckdb.CatalogException:
         return []
+    for row in found:
+        for name, value in row.items():
+            if isinstance(value, dt.datetime):
+                with suppress(OverflowError):  # on the first or last day of the calendar
+                    row[name] = value.astimezone(zone)
+    return found

@@ -154,13 +154,14 @@ def test_days_are_of_the_zone_that_was_read_in_and_a_clicked_text_message_is_no_
         create table marts.contact_campaign as select 'main' as account, 'automated' as kind, 'Hi' as automation,
             null as subject, 'Hi' as message_text, 'sms' as channel, timestamptz '2026-11-20 06:00+00' as sent_at,
             unnest([true, null]) as is_opened, unnest([true, null]) as is_clicked;
+        create table marts.social_post_performance as select 'main' as account, 'x' as network, 'Hi' as message,
+            timestamptz '2026-11-29 06:00+00' as published_at, 1 as click_count, true as is_published;
     """)
     (found,) = read_accounts(connection, Published(NOW, NOW, PersonalData.KEEP, 1, 1), NOW).accounts
     assert (found.zone, found.today) == ("Pacific/Pago_Pago", dt.date(2026, 11, 29))
-    assert (found.rows["automations"][0]["open_rate"], found.rows["automations"][0]["sent_count"]) == (
-        None,
-        2,
-    )
+    (step,) = found.rows["automations"]
+    assert (step["open_rate"], step["sent_count"]) == (None, 2)
+    assert formatting.format_day(found.rows["posts"][0]["published_at"]) == "28 Nov 2026"
 
 
 def test_automations_are_told_by_step_and_in_the_headline() -> None:

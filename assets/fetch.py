@@ -410,7 +410,7 @@ class Fetcher:
             yield Batch(is_nothing_due=True)
 
     def fetch_planned(self, operation: Operation, params: Params) -> Batches:
-        """The contacts of the crawl plan, and those of which a run that died has responses."""
+        """The contacts of the crawl plan, and others with responses of a run that died."""
         self.result.plan = entry = self.plan.make_contact_plan().entries[self.name]
         keys = entry.keys.to_pylist()
         many = [params(key) for key in keys]

@@ -118,7 +118,7 @@ def read_found(response: Response) -> Iterator[Found]:
         list_id = read_or_none(read_int, raw_list_id)
         status = raw.get("status")
         code = raw.get("status_code")
-        if status is None and code is not None:  # a status of which only the code is known
+        if status is None and code is not None:  # the response has only the code
             status = str(code)
         email = raw.get("email")
         shown_email = email if isinstance(email, str) else None

@@ -120,7 +120,7 @@ def plan_account(
 
 
 def _limit_line(what: str, due: int, limit: int | None) -> Planned:
-    """The line of requests of one kind: `due`, of which `limit` may be sent."""
+    """The line of requests of one kind: `due` ones, of which at most `limit` are sent."""
     sent = due if limit is None else min(due, limit)
     return Planned(what, sent, due - sent, None, {})
 

@@ -98,7 +98,7 @@ def format_measure(column: str, value: float | None) -> str:
 
 
 def list_known_measures(rows: Rows) -> list[str]:
-    """The measures of which at least one period is known, in the order of the page."""
+    """The measures that are known for at least one period, in the order of the page."""
     return [column for column in MEASURES if any(row.get(column) is not None for row in rows)]
 
 

@@ -41,7 +41,7 @@ from write_back.outbox.store import copy_of
 #: Files that may name people and are only useful for a while; a killed erasure leaves the last one.
 _LOGS = ("logs/*", "pushes/plan", "pushes/rejected", "**/*.damaged-*", ".forgetting.json-*")
 
-#: The place of which nothing is written again.
+#: The place that is not written again.
 DAGSTER_RUNS = "runs in Dagster"
 #: Steps after the warehouse, by place. Each returns the number of rows that the place has
 #: afterwards, or of deleted runs.

@@ -147,8 +147,8 @@ def _shape_contact(entry: Entry, requested: dict[str, str]) -> Entry:
 
 
 def _read_status(value: Any) -> tuple[Any, Any]:
-    """Word and code, of which the response has one. An unknown code has no word, an unknown word no
-    code."""
+    """The word and the code of a status, from either. An unknown code has no word, and an unknown
+    word has no code."""
     if isinstance(value, str):
         known = _STATUS.get(value) or _STATUS.get(value.strip().lower())
         if known is not None:

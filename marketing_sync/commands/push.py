@@ -31,7 +31,7 @@ _AFTERWARDS: dict[str, tuple[Option, ...]] = {
     "retry": (*AFTERWARDS, PERMANENT, JSON),
     "cancel": (*AFTERWARDS, UNKNOWN),
 }
-#: Of the commands without rows of their own, those that send requests.
+#: The commands without their own rows that send requests.
 _SENDING = ("activations", "retry", "revert")
 
 push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")

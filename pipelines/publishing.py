@@ -140,7 +140,7 @@ def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
         steps["marts"] = lambda: len(Models().build_models(settings).outcomes)
         steps["published/marketing.duckdb"] = partial(_publish_alone, settings)
         steps["report"] = lambda: int(write_report(home)[0].exists())
-    if any(home.glob("dagster/**/*.db")) or "DAGSTER_HOME" in os.environ:
+    if any(home.glob("dagster/**/*.db")) or os.environ.get("DAGSTER_HOME"):
         steps[DAGSTER_RUNS] = lambda: _delete_runs(home)
     if settings.backup_dir:
         steps[f"backup {backup_folder(settings)}"] = lambda: len(back_up(settings).files)

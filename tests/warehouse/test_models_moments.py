@@ -80,6 +80,7 @@ def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: st
         *(
             "1415119980",
             "1415119980.5",
+            "  05/16/2013 10:34 AM",
             "N/A",
             "-",
             "",

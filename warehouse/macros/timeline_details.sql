@@ -26,7 +26,7 @@
     millions of them are read. #}
 {% macro moment(text, zone) -%}
     case
-        when {{ text }}[1] between '0' and '9' then coalesce(
+        when ltrim({{ text }})[1] between '0' and '9' then coalesce(
             case when {{ text }}[5] = '-'
                 then {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
             case when {{ text }}[-11] = '/'

@@ -276,7 +276,7 @@ def test_only_a_server_of_this_machine_is_unencrypted(text: str, port: int, encr
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"MARKETING_MAIL_TO": ""}, "MARKETING_MAIL_TO: not set"),
+        ({"MARKETING_MAIL_TO": ""}, "without MARKETING_MAIL_TO: set all"),
         ({"MARKETING_MAIL_TO": "ann"}, "mail addresses are needed"),
         ({"MARKETING_MAIL_FROM": "a@x.example,b@x.example"}, "a mail address is needed"),
         ({"MARKETING_MAIL_FROM": "a@x.example\nBcc: b@x.example"}, "a mail address is needed"),

@@ -231,7 +231,7 @@ def _revert_tag(
     revert: Revert, entry: Entry, tag: str, last: Past | None, before: Past | None, with_tags: bool
 ) -> None:
     is_added = entry.operation == ADDTAG.name
-    is_changed = last is not None and last.item_id != entry.item_id
+    is_changed = last is not None and last.is_in_force and last.item_id != entry.item_id
     was_given = before is not None and before.content == ADD
     shown_tag = show_name(tag)
     if is_changed:

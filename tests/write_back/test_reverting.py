@@ -243,6 +243,17 @@ def test_tags_that_an_earlier_push_gave_stay(known: Known, outbox: Outbox) -> No
     assert "1 tags that an earlier push had already given: not reverted" in plan.warnings
 
 
+def test_refused_removal_of_a_tag_is_named_by_a_revert(known: Known, outbox: Outbox) -> None:
+    outbox.enqueue_plan(a_plan(tag(2, "ann@example.com")))
+    settle_all(outbox)
+    outbox.enqueue_plan(a_plan(tag(2, "ann@example.com", action="remove")))
+    (refused,) = outbox.list_open("main")
+    outbox.claim_item(refused.item_id)
+    outbox.settle_item(refused.item_id, State.REJECTED)
+    _, plan = plan_revert(known, outbox, 1, with_tags=True)
+    assert "the service rejected this before" in plan.bad[0].reason
+
+
 @pytest.mark.parametrize(("source", "is_warned"), [("activation regulars", True), ("rows.csv", False)])
 def test_next_run_of_a_reverted_audience_sync_is_announced(
     known: Known, outbox: Outbox, source: str, is_warned: bool

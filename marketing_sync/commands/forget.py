@@ -87,8 +87,14 @@ def _show_places(settings: Settings, people: Sequence[Person]) -> int:
     rows = count_of(sum(place.rows for place in places), "row")
     print(f"{rows} in {count_of(len(places), 'place')}; a dry run: --apply erases them")
     print(_ALSO_ERASED)
+    strangers = sum(not person.contacts for person in people)
     if not places:
         print(_UNKNOWN)
+    elif strangers:
+        print(
+            f"the home has no contact for {strangers:,} of "
+            f"{count_of(len(people), 'person', 'people')}: check the spelling"
+        )
     return exits.DONE
 
 

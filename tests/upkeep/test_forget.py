@@ -59,6 +59,8 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, fill
     assert "deletes all logs and runs in Dagster, and all stored responses" in ran.out
     assert "nobody in the home" not in ran.out
     assert "nobody in the home has this address or id: check the spelling" in command("forget", "n@x.com").out
+    (filled / "people.txt").write_text(f"{address}\nn@x.com\n")
+    assert "no contact for 1 of 2 people" in command("forget", "--from", str(filled / "people.txt")).out
     assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
         filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
     }

@@ -118,6 +118,8 @@ def _write_rejected(chosen: Chosen, out: Path | None, *, is_json: bool) -> int:
         print_lines(_pushed_again(rejected, Path("FILE"), chosen.typed_account), sys.stderr)
     else:
         path = out or pushes_of(home) / "rejected" / f"{rejected.kind}.csv"
+        if path.is_dir():
+            path /= f"{rejected.kind}.csv"
         try:
             path = write_copy(path, rejected)
         except OSError as error:

@@ -127,6 +127,9 @@ def test_a_file_that_is_there_is_not_written_over(
     assert "push contacts --from out-2.csv --map email=Customer --ignore NOTES" in ran.out
     assert (folder / "out.csv").read_text() == "mine"
     assert (folder / "out-2.csv").stat().st_mode & 0o077 == 0
+    (folder / "out").mkdir()
+    command("push", "status", "--rejected", "--out", "out", sandbox=service)
+    assert (folder / "out" / "contacts.csv").exists()
     text = command("push", "status", "1", "--rejected", "--json", sandbox=service).out
     found = msgspec.json.decode(text, type=output.RejectedRows, strict=True).rows
     assert {(row.push, row.kind) for row in found} == {(1, "contacts")}

@@ -166,29 +166,37 @@ def read_audiences(settings: Settings, options: AudienceOptions = _NO_OPTIONS) -
     are gone from the file, but none of another shard. The error of one entry is in its `error`.
     Raises SettingsError, OutboxError."""
     syncs = read_audience_syncs(settings.folder)
-    accounts = [one.account for one in settings.accounts] or [SANDBOX_ACCOUNT]
-    elsewhere = {one.name for one in declared_accounts(settings.folder / "accounts.toml")}
-    elsewhere.difference_update(accounts)
+    here = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
+    chosen = choose_syncs(syncs, options.names)
     with open_outbox(settings.home) as outbox:
         resting = {name: _load_claims(settings, outbox, sync) for name, sync in syncs.items()}
         gone: list[Audience] = []
-        for account, name in outbox.list_claimers():
-            is_here = name in resting and resting[name].account in (account, "")
-            if account in accounts and not is_here:
-                gone.append(_make_gone_audience(outbox, account, name))
-    audiences: list[Audience] = []
-    for sync in choose_syncs(syncs, options.names):
-        if sync.account in elsewhere and not options.names:
-            continue
-        audience = resting.pop(sync.name)
-        audiences.append(_read_audience(settings, audience, options.accept_shrink))
-    if syncs and not options.names:
-        audiences += gone
+        if syncs and not options.names:
+            gone = _list_gone(outbox, resting, here)
+            declared = declared_accounts(settings.folder / "accounts.toml")
+            elsewhere = {account.name for account in declared}.difference(here)
+            chosen = [sync for sync in chosen if sync.account not in elsewhere]
+    audiences = [
+        _read_audience(settings, resting.pop(sync.name), options.accept_shrink) for sync in chosen
+    ]
+    audiences += gone
     everybody = [*audiences, *resting.values()]
     return [
         replace(audience, desired=_find_claimed_subjects(audience.account, everybody))
         for audience in audiences
     ]
+
+
+def _list_gone(
+    outbox: Outbox, declared: Mapping[str, Audience], accounts: Collection[str]
+) -> list[Audience]:
+    """The entries of these accounts that have claims and are no longer in the file."""
+    gone = []
+    for account, name in outbox.list_claimers():
+        is_declared = name in declared and declared[name].account in (account, "")
+        if account in accounts and not is_declared:
+            gone.append(_make_gone_audience(outbox, account, name))
+    return gone
 
 
 def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:

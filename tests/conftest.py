@@ -1,7 +1,5 @@
 """What makes the whole suite quick without changing what any test sees."""
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import gc

@@ -1,7 +1,5 @@
 """How far tests look: as far as minutes allow, or as `make attack` does (`python -m tests.attack marked`)."""
 
-from __future__ import annotations
-
 import os
 
 #: An environment variable of the tests alone.

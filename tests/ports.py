@@ -1,7 +1,5 @@
 """Ports for programs that must be told theirs before they listen."""
 
-from __future__ import annotations
-
 import random
 import socket
 

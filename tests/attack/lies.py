@@ -1,7 +1,5 @@
 """Lies at the n-th answer: things a service says once. `tell` changes the code of a sandbox."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tests that are marked as attacks, and those that look further with more time: `tests/depth.py`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

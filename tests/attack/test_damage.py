@@ -1,7 +1,5 @@
 """A few damaged files of a real home (`damage` has them all), and that every file of it has a way out."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.attack.damage import FILES, bench, cases, try_one

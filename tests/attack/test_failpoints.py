@@ -1,7 +1,5 @@
 """A sample of `failpoints`: it counts, each kind of fault strikes, and what is wrong is found."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

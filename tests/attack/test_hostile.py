@@ -1,8 +1,6 @@
 """A sample of the hostile services: each ends in time, says what is waited for, and is told for what it
 is. One that does not even open holds up no other account."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every attack is a job of the nightly workflow."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

@@ -1,7 +1,5 @@
 """The first nights of the attack `nights`."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

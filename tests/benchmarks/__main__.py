@@ -6,8 +6,6 @@ python -m tests.benchmarks [pacing sync …]
 They measure. What compares with a truth is `tests/attack`, whom both ask is `tests/simulators`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -8,8 +8,6 @@ the share of contacts that are not in it as they are then, and for how long they
 budget of a tenth of everybody at least 90 % of the oracle's share and three times that of oldest-first. Exit
 code 1 on a miss."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ budget.
 The server delays each request before it counts it (median 20 ms, 99th percentile 60 ms) and its answer (120
 and 600 ms). Goal: at least 97 % of the limit, at most 0.3 % refused."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ last, and loads write: no error, no reader that sees half of anything; the large
 the processor (others disturb the clock), below 1 GiB, held for less than 2 s. `--other-python`: an
 interpreter with DuckDB 1.5, which reads along as a fifth. Exit code 1 when a goal is missed."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

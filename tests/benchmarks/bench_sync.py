@@ -6,8 +6,6 @@ beside it.
 The floor is requests / limit. Goals: first to last request <= 1.05 x floor, the whole command <= 1.12 x
 floor, at most 0.3 % of requests refused."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

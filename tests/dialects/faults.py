@@ -1,7 +1,5 @@
 """Faults of a hostile service beside those of the product, and how a broken response is sent."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections.abc import Mapping

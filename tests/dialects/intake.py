@@ -2,8 +2,6 @@
 multipart forms, numbered lists, other names and other spellings of moments (observations 9 to 13, 33, 37, 42,
 46 and 53)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import email.parser
 import email.policy

@@ -1,7 +1,5 @@
 """What a switch makes of the payload of a response; each is given the call, the payload, and the switches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`serve` and the command line of the sandbox, in every dialect."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

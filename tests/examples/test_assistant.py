@@ -1,7 +1,5 @@
 """`docs/connect.md`: the line that seals an assistant's connection to the published copy."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

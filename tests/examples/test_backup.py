@@ -1,7 +1,5 @@
 """`docs/backup.md`: a copy by restic brings a lost home back."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`examples/dbt` over two published copies, and `examples/dagster`, which runs it after `published`."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`docs/sending-back.md`: the script pushes each file once, and puts it away with what became of it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

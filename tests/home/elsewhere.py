@@ -1,7 +1,5 @@
 """The command line on a system without `/proc`, as macOS is one: forced, since the tests run on Linux."""
 
-from __future__ import annotations
-
 import builtins
 import io
 import os

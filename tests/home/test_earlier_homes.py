@@ -1,8 +1,6 @@
 """Homes that released versions left (`tests/pipelines/homes`) open in this one, with all that is in them; and
 a rehearsal of the next version, forward, back, and forward again."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

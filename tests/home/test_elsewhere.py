@@ -1,7 +1,5 @@
 """Systems other than Linux: what only Linux tells is done without."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A signal ends the process within 15 seconds, whatever its threads wait for, and loses nothing."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

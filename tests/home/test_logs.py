@@ -1,7 +1,5 @@
 """An unexpected error leaves its traceback in a file of the home, without keys, addresses or values."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

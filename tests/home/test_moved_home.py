@@ -1,7 +1,5 @@
 """A home can be moved, copied and restored: it works where it is, and nothing points at its old place."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import time

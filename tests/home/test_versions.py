@@ -1,7 +1,5 @@
 """A home of an earlier version is migrated once, in whole transactions; one of a newer version is refused."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Everything in a run's home, opened: compressed and columnar content as well as raw bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Searches every byte of every file, also of what is compressed, without the program's own search."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

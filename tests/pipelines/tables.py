@@ -1,7 +1,5 @@
 """What a night left in the warehouse, as plain values that can be compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

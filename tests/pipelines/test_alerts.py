@@ -1,7 +1,5 @@
 """The sensor that tells a webhook address what failed or did not happen, and that commands show outside."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A service that refuses addresses without coupons is understood in the first night, and not asked more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Undocumented parts of Dagster that are used are unchanged: look before taking a new version."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable

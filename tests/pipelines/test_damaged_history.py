@@ -1,7 +1,5 @@
 """Dagster's files hold no data: where they are damaged a new history begins, with a message."""
 
-from __future__ import annotations
-
 import os
 import resource
 import sqlite3

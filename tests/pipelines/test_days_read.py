@@ -1,7 +1,5 @@
 """Which days are asked and count as read, over HTTP: chosen days, cut series, every zone's today."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path

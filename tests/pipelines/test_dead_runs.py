@@ -1,7 +1,5 @@
 """A run without process is ended, and retried where Dagster launched it; `status` and `doctor` say so."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

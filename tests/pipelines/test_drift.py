@@ -1,7 +1,5 @@
 """Ten kinds of change in the answers, over HTTP: each is listed once, none costs data, a rebuild agrees."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

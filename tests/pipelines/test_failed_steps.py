@@ -1,7 +1,5 @@
 """A night whose steps after the reading fail goes on, says why, and ends with 1."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

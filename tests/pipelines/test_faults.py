@@ -1,7 +1,5 @@
 """A service that fails now and then costs retries only; one that fails for good costs its own tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from unittest.mock import patch

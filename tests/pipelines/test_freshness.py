@@ -1,7 +1,5 @@
 """What is late, by the clock: nothing due is current, and everybody sees a pipeline that stands still."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A service that answers half: no row goes, it is said, and the next good answer heals everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

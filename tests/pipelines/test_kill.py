@@ -1,7 +1,5 @@
 """A run killed at any moment loses nothing and asks little again; the archive alone is enough."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

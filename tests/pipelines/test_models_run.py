@@ -1,7 +1,5 @@
 """The models in runs: behind the reads, of a selection, and although a read failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

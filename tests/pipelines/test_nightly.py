@@ -1,7 +1,5 @@
 """The jobs as Dagster runs them: days and assets that are asked, failures, reruns, schedule and alert."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import shutil

@@ -1,8 +1,6 @@
 """Listings in which nobody is left who is known are another account's: nothing of them is loaded, whatever
 their size."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

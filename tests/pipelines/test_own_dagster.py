@@ -1,7 +1,5 @@
 """A set DAGSTER_HOME is somebody's own Dagster: runs are recorded there, and nothing of it is changed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import dagster as dg

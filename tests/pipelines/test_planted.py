@@ -1,7 +1,5 @@
 """Tokens in every place for personal data: with `hash` and `drop` none is in anything others read."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

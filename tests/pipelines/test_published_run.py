@@ -1,7 +1,5 @@
 """What is published holds the run that published it: of the command, schedule, UI, or publishing alone."""
 
-from __future__ import annotations
-
 import shutil
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The key is only on the wire, at any log level; addresses are in no log and not in Dagster's storage."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

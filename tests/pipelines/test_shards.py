@@ -1,7 +1,5 @@
 """Shards of accounts.toml: which accounts and home a process works on, what a run needs."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Schedules and sensors continue after a clock that was ahead: Dagster makes no tick before its newest one."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which requests the UI answers, whatever a page of another address makes a browser send."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """The command line whose syncs are not recorded in Dagster, which is most of a small one, remove no records of
 older ones, and try nothing twice: for what is requested, loaded and displayed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

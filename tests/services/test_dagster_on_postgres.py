@@ -1,7 +1,5 @@
 """Code server, daemon and web server on PostgreSQL: a run per shard, and a killed one is made up for."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

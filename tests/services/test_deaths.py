@@ -1,7 +1,5 @@
 """One kill of the matrix (`tests.attack.deaths` has all): nothing is lost or doubled."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.attack.deaths import CALM, kill, stand, tables

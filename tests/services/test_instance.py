@@ -1,7 +1,5 @@
 """Dagster takes deploy/dagster.yaml, with PostgreSQL, and means by it what the file says."""
 
-from __future__ import annotations
-
 import shutil
 import uuid
 from collections.abc import Iterator

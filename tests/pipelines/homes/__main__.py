@@ -6,8 +6,6 @@ A night, a push of five tags, one of five activities, and one of five tags that 
 take. The name is the version and the account's time, in UTC.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import re

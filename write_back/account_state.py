@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import duckdb
 import msgspec
@@ -295,20 +295,16 @@ def load_known(settings: Settings, account: str) -> Known:
     list_ids = {list_id for list_id, _ in lists}
     is_all_known = bool(lists) and list_ids <= as_of.keys()
     own = (connection.timezone for connection in settings.accounts if connection.account == account)
-    zone = _first_zone(*own, business[0][0], settings.timezone)
+    zones = filter(None, (*own, business[0][0], settings.timezone))
     return Known(
-        settings, account, zone, Lists.from_rows(lists, fields), as_of, read_at, is_all_known
+        settings,
+        account,
+        ZoneInfo(next(zones)),
+        Lists.from_rows(lists, fields),
+        as_of,
+        read_at,
+        is_all_known,
     )
-
-
-def _first_zone(*names: str | None) -> ZoneInfo:
-    """The first known zone; an account may name an unknown one."""
-    for name in filter(None, names):
-        try:
-            return ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            continue
-    return ZoneInfo("UTC")
 
 
 # ---- the person that a row is about

@@ -173,12 +173,12 @@ class Recognition:
         account = self._connection.account
         self._found = owner_in(response, self._settings, self._connection)
         why = find_difference(known, self._found)
-        other_name = self._find_other_name()
-        if other_name:
+        former_name = self._find_former_name()
+        if former_name:
             raise OtherBusiness(
-                f"the home has the data of {self._found} already, as the account {other_name}: "
-                f"nothing was loaded or sent. Call the account {other_name} instead of {account}, "
-                "correct its key, or set another MARKETING_HOME"
+                f"the home has the data of {self._found} as the account {former_name}, which is no "
+                f"longer configured: nothing was loaded or sent. Call the account {former_name} "
+                f"instead of {account}, correct its key, or set another MARKETING_HOME"
             )
         if why:
             raise OtherBusiness(
@@ -191,15 +191,16 @@ class Recognition:
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
             self.note_identity()
 
-    def _find_other_name(self) -> str:
-        """The name under which the home has the business of a new account: with two names, all its
-        data would be there twice."""
+    def _find_former_name(self) -> str:
+        """The name that a new account had before it was renamed: with two names, all its data would
+        be there twice."""
         found = self._found
+        configured = {self._connection.account, *(one.account for one in self._settings.accounts)}
         if self._known != Owner() or found.business_id is None:
             return ""
         for name, owner in identity_of(self._settings.home).accounts.items():
             is_same = (owner.business_id, owner.address) == (found.business_id, found.address)
-            if is_same and name != self._connection.account:
+            if is_same and name not in configured:
                 return name
         return ""
 

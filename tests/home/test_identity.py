@@ -311,7 +311,7 @@ def test_account_under_a_new_name_is_refused(
         (folder / "key").write_text(KEY)
         (folder / "accounts.toml").write_text(f"[accounts.new]\nurl = '{one.url}'\nkey_file = 'key'\n")
         refused(command, held, {})
-        assert "as the account main: nothing was" in command("doctor").out
+        assert "Call the account main instead of new" in command("doctor").out
 
 
 class Gateway(BaseHTTPRequestHandler):

@@ -289,7 +289,10 @@ def trickling(raw: bytes, at_once: int, server: list[RawServer]) -> Send:
 
 @pytest.mark.parametrize("at_once", [0, 60], ids=["from the first byte", "after the headers began"])
 @pytest.mark.slow
-def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -> None:
+def test_a_byte_at_a_time_does_not_last_for_ever(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     place: list[RawServer] = []
     recorded: list[Exchange] = []
     with (
@@ -298,8 +301,8 @@ def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -
     ):
         place.append(server)
         with pytest.raises(Unreachable, match="too slowly"):
-            client.fetch(quick(account.ME, 0.1).bind())
-    assert len(recorded) == 6
+            client.fetch(quick(account.ME, 1).bind())
+    assert len(recorded) == 2
 
 
 def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> None:
@@ -309,7 +312,7 @@ def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> 
         call = contacts.ADDTAG.bind(email="ann@example.com", tagname="vip")
         with pytest.raises(OutcomeUnknown):
             client.write(Call(quick(call.operation, 0.1), call.params))
-        assert len(server.requests) == 1
+        assert len(server.requests) <= 1, "a busy server may not have read it yet"
 
 
 def test_a_time_out_is_that_of_the_operation_between_two_bytes_and_its_own_for_connecting(

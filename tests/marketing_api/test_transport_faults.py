@@ -150,7 +150,7 @@ def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytes
         client.fetch(account.ME.bind())
 
 
-def quick(operation: Operation, seconds: float = 0.2) -> Operation:
+def quick(operation: Operation, seconds: float = 1) -> Operation:
     return dataclasses.replace(operation, timeout=seconds)
 
 

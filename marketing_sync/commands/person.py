@@ -3,7 +3,6 @@
 Nothing is requested of the service."""
 
 import json
-import re
 
 import click
 
@@ -11,7 +10,7 @@ from home import exits
 from home.folder import in_use, open_for_reading
 from home.options import Option
 from home.settings import Settings, account_of
-from home.values import whole
+from home.values import mailbox, whole
 from marketing_sync.commands import declare_command
 from warehouse.person import find_person, rows_about
 
@@ -22,7 +21,6 @@ ADDRESS = Option(
 CONTACT_ID = Option(
     "contact_id", "their contact id, if they have no address", int, whole, metavar="ID"
 )
-_ADDRESS = re.compile(r'[^@\s<>,;:"]+@[^@\s<>,;:"]+')
 ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
@@ -52,5 +50,8 @@ def person(
 
 def check_address(text: str) -> None:
     """Raises click.UsageError unless the text is one e-mail address, and nothing else."""
-    if not _ADDRESS.fullmatch(text.strip()):
-        raise click.UsageError(f"{text!r} is not an e-mail address; it looks like ann@example.com")
+    try:
+        mailbox(text.strip())
+    except ValueError:
+        message = f"{text!r} is not an e-mail address; it looks like ann@example.com"
+        raise click.UsageError(message) from None

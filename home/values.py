@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
-from zoneinfo import ZoneInfo
 
 from home.exits import WrongUse
+from marketing_api.records.values import read_zone
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
 from warehouse.policies import LEAST_KEY, Kept, PersonalData
@@ -41,7 +41,7 @@ def _make_reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     def read_text(text: str) -> T:
         try:
             return convert(text)
-        except Exception:  # a wrong time zone may raise several kinds
+        except Exception:
             raise ValueError(hint) from None
 
     return read_text
@@ -105,9 +105,7 @@ numbers = _make_reader(
     "not a whole number",
 )
 rate = _make_reader(lambda text: _check_range(1e-9, float(text)), "a number above 0 is needed")
-zone = _make_reader(
-    lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin"
-)
+zone = _make_reader(read_zone, "a time zone name is needed, like Europe/Berlin")
 switch = _make_reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
 kept = _make_reader(
     Kept.from_text,

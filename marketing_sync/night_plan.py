@@ -126,7 +126,7 @@ def _limit_line(what: str, due: int, limit: int | None) -> Planned:
 
 
 def _name_reasons(counts: Mapping[Reason, int]) -> dict[str, int]:
-    return {reason.name.lower(): number for reason, number in counts.items()}
+    return {str(reason): number for reason, number in counts.items()}
 
 
 def _nightly_operations(assets: Sequence[SourceAsset]) -> list[str]:

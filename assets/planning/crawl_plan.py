@@ -152,7 +152,7 @@ class PlanEntry:
         return by_reason(self.reasons)
 
     def to_table(self) -> pa.Table:
-        names = pa.array([reason.name.lower() for reason in Reason])
+        names = pa.array(list(map(str, Reason)))
         reasons = names.take(pa.array(self.reasons))
         return pa.table({"key": self.keys, "reason": reasons, "chance": self.chance})
 

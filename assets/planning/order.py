@@ -28,7 +28,7 @@ HALF_DAY_S = DAY_S / 2
 
 
 class Reason(IntEnum):
-    """Why something is requested: a number in arrays, the name in lower case in `sync.plans`."""
+    """Why something is requested: a number in arrays, and a word in `sync.plans`."""
 
     DUE = 0
     NEW = 1
@@ -40,6 +40,9 @@ class Reason(IntEnum):
     LIST = 7
     PROBABLE = 8
     ROOM = 9
+
+    def __str__(self) -> str:
+        return self.name.lower()
 
 
 #: The reasons as people read them, after a number.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assets.planning.crawl_plan import CAMPAIGN_STATS, Planner
+from assets.planning.crawl_plan import Planner
 from assets.planning.order import Reason, in_words
 from assets.sources import SourceAsset, campaign_stats
 from home import exits
@@ -89,7 +89,7 @@ def plan_account(
     lines = [_limit_line(LISTINGS, listings, rules.limit)]
     if campaigns:
         left = None if rules.limit is None else rules.limit - lines[0].requests
-        lines.append(_limit_line(CAMPAIGN_STATS, len(campaigns.campaigns), left))
+        lines.append(_limit_line("campaign_stats", len(campaigns.campaigns), left))
         lines[-1].of, lines[-1].why = campaigns.total, _name_reasons(campaigns.counts)
     if rules.limit is not None:
         rules = replace(rules, limit=rules.limit - sum(line.requests for line in lines))

@@ -29,6 +29,7 @@ from assets.planning.order import (
     in_words,
     order_requests,
 )
+from marketing_api.clock import Clock
 from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
@@ -42,7 +43,7 @@ _SPARE_LEAST = 5
 
 
 def find_allowance(
-    left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1
+    left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, accounts: int
 ) -> int | None:
     """Requests that one account may still send tonight; None: no limit.
 
@@ -258,9 +259,6 @@ class _Part(NamedTuple):
         )
 
 
-CAMPAIGN_STATS = "campaign_stats"
-
-
 @dataclass
 class Planner:
     """Makes the plans of one account. `assets`: which of TIMELINES and COUPONS are fetched.
@@ -273,7 +271,7 @@ class Planner:
     account: str
     find_rules: Callable[[], Rules]
     assets: Sequence[str]
-    now: Callable[[], dt.datetime]
+    now: Clock
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _made_at: dt.datetime = field(init=False)
     _contacts: ContactPlan | None = None

@@ -83,12 +83,12 @@ def test_a_click_is_a_reason() -> None:
 
 def test_the_time_that_is_left_limits_the_requests() -> None:
     at_six = NOW + dt.timedelta(hours=4)
-    assert find_allowance(None, None, NOW, 15.0) is None
-    assert find_allowance(None, at_six, NOW, 15.0) == int(4 * 3600 * 15 * 0.97)
-    assert find_allowance(1000, at_six, NOW, 15.0) == 980
+    assert find_allowance(None, None, NOW, 15.0, 1) is None
+    assert find_allowance(None, at_six, NOW, 15.0, 1) == int(4 * 3600 * 15 * 0.97)
+    assert find_allowance(1000, at_six, NOW, 15.0, 1) == 980
     assert find_allowance(1000, None, NOW, 15.0, accounts=4) == 245
-    assert find_allowance(0, None, NOW, 15.0) == 0
-    assert find_allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0) == 0
+    assert find_allowance(0, None, NOW, 15.0, 1) == 0
+    assert find_allowance(None, NOW - dt.timedelta(hours=1), NOW, 15.0, 1) == 0
 
 
 def test_what_is_dated_in_the_future_is_due_now_and_not_when_that_day_has_come() -> None:

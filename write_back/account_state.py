@@ -25,6 +25,7 @@ from marketing_api.clock import unix_now
 from marketing_api.contact_lookup import TimelineEntry
 from marketing_api.exchange import order_of
 from marketing_api.records.contacts import STATUSES
+from marketing_api.write_result import unescape_html
 from warehouse.errors import NoWarehouse
 from warehouse.sql import load_statements
 from write_back.input import values
@@ -429,13 +430,20 @@ class ListReader:
             status = read.status if sent.status is None else None
             return read._replace(status=status, fields=left)
         if not is_newer:
-            readable = self._readable
-            hidden = {name: text for name, text in sent.fields.items() if name not in readable}
-            fields = {**read.fields, **hidden}
-            return read._replace(fields=fields)
+            kept = {
+                name: text for name, text in sent.fields.items() if self._may_keep(read, name, text)
+            }
+            return read._replace(fields={**read.fields, **kept})
         status = read.status if sent.status is None else sent.status
         fields = {**read.fields, **sent.fields}
         return Present(True, status, fields, is_ours=True, is_queued=read.is_queued or past.is_open)
+
+    def _may_keep(self, read: Present, field_id: str, text: str) -> bool:
+        """Whether the field may still have the value that was sent: it is not shown, or shown in
+        another notation."""
+        if field_id not in self._readable:
+            return True
+        return field_id in read.fields and is_shown_as(read.fields[field_id], text)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
         """Whether the field is known to have this value. A field that only other contacts show is
@@ -475,6 +483,21 @@ class ListReader:
             if field_id is not None and comparable is not None:
                 fields[field_id] = comparable
         return fields
+
+
+def is_shown_as(shown: Any, text: str) -> bool:
+    """Whether the service may show a value like this that was sent as `text`: with other blanks or
+    with HTML entities; an empty one as null."""
+    return _plain_text(shown) == _plain_text(text)
+
+
+def _plain_text(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    words = unescape_html(str(value)).split()
+    return " ".join(words)
 
 
 def _comparable_text(value: Any) -> str | None:

@@ -1,6 +1,7 @@
 """What the warehouse knows, asked for many contacts of one account; nothing unread is claimed."""
 
 import datetime as dt
+import json
 import shutil
 from pathlib import Path
 
@@ -202,6 +203,18 @@ def test_what_was_sent_since_the_reading_covers_it(content: Content, state: Stat
         is_open,
     )
     assert is_open or reader.is_so(later, "11", "after")
+
+
+def test_a_value_that_was_sent_may_be_shown_in_another_notation() -> None:
+    reader = ListReader({"11": "Firm", "12": "Zip"}, {"11"})
+    past = Past(1, Content(1, {"11": "M & S", "12": ""}).text, State.VERIFIED, None, 1_000.0)
+    for shown, is_sent in (("M &amp; S", True), ("M  & S", True), ("M and S", False), ("", False)):
+        members = [member(json.dumps({"11": shown}))]
+        now = reader.find_present(members, past, 2_000_000.0)
+        assert reader.is_so(now, "11", "M & S") is is_sent
+        assert not reader.is_so(reader.find_present(members, None, None), "11", "M & S")
+    twins = [member('{"11": "M &amp; S"}'), member('{"11": "M & S"}', 2)]
+    assert not reader.is_so(reader.find_present(twins, past, 2_000_000.0), "11", "M & S")
 
 
 # -- addresses

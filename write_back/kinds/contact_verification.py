@@ -13,7 +13,7 @@ from marketing_api.contact_lookup import Found, Seen, Unread, is_nobody, read_co
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.records.contacts import GETCONTACT
-from marketing_api.write_result import unescape_html
+from write_back.account_state import is_shown_as
 from write_back.item import State
 from write_back.outbox.outbox import Entry
 from write_back.verification import Compared, ReadBack, Readings
@@ -129,18 +129,6 @@ def compare_contacts(
             continue
         for name, value in expected_fields.items():
             shown = fields.get(name)
-            shown_text = _comparable_text(shown)
-            if shown_text != _comparable_text(value):
+            if not is_shown_as(shown, value):
                 drift[name] = (value, shown)
     return Compared(drift, frozenset(hidden))
-
-
-def _comparable_text(value: Any) -> str:
-    """As text, with the same blanks and without HTML entities; null and empty are the same."""
-    if value is None or value in ([], {}):
-        return ""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    text = unescape_html(str(value))
-    words = text.split()
-    return " ".join(words)

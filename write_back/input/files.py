@@ -10,6 +10,7 @@ import contextlib
 import copy
 import csv
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +40,8 @@ _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _NO_TABLE = (b"<", b"%PDF", b'{"', b"[{")
 _DELIMITERS = ",;\t|"
+#: A first line that tells Excel the delimiter.
+_FOR_EXCEL = re.compile(r'\A"?sep=.?"?(?=[\r\n])', re.IGNORECASE)
 #: Rows that are decoded together, which limits the memory.
 BATCH = 50_000
 #: Lines in which the delimiter is looked for, and letters of each line. csv's limit for a cell is
@@ -140,6 +143,7 @@ def _read_content(path: Path, limit: int) -> bytes:
 
 
 def _read_csv(name: str, text: str, budget: InputBudget) -> Rows:
+    text = _FOR_EXCEL.sub("", text)
     delimiter = max(_DELIMITERS, key=lambda sign: _count_columns(text, sign))
     lines: list[int] = []
     rows = rows_of_records(name, _read_records(name, text, budget, delimiter, lines))

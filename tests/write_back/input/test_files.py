@@ -61,6 +61,13 @@ def test_a_quoted_line_break_stays_in_its_row_and_blank_rows_count_but_are_left_
     assert list(map(rows.find_place, rows.numbers)) == ["standard input, line 2", "standard input, line 6"]
 
 
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=,", "sep="])
+def test_a_first_line_that_tells_excel_the_delimiter_is_no_header(first: str) -> None:
+    rows = reading(f"\ufeff{first}\r\nemail;city\r\na@b.co;x,y\r\n")
+    assert records(rows) == [{"email": "a@b.co", "city": "x,y"}]
+    assert list(map(rows.find_place, rows.numbers)) == ["standard input, line 3"]
+
+
 @pytest.mark.parametrize("sign", FORMULA_SIGNS)
 def test_a_formula_is_data_and_the_mark_that_keeps_it_from_running_is_taken_off(sign: str) -> None:
     rows = reading(f"a,b,c\n{sign}1+1,'{sign}1+1,'quoted'\n")

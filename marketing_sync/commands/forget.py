@@ -22,7 +22,7 @@ from warehouse.forgetting import Person
 
 _NOT_REACHED = (
     "not searched; delete people there yourself: the service, backups in other folders, files that "
-    "you exported or pushed, and outputs of notebooks"
+    "you exported or pushed, your SQL, activations.toml, and outputs of notebooks"
 )
 _ALSO_ERASED = (
     "--apply also deletes all logs and runs in Dagster, and all stored responses: a checkpoint of "

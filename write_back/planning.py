@@ -75,7 +75,7 @@ class Planning(ABC):
         self._bad: dict[int, Reason] = {}
         self._idle: dict[int, Reason] = {}
         self._sent: dict[int, bool] = {}  # row → whether it is new
-        self._said: dict[Hashable, tuple[int, object]] = {}  # subject → row, and its content
+        self._said: dict[Hashable, int] = {}  # subject → row
         self._unknown_addresses: set[str] = set()
         self._changes: list[Change] = []
         self._of_column = Counter[str]()
@@ -143,31 +143,22 @@ class Planning(ABC):
             if person is not None:
                 yield row, person
 
-    def not_said(
-        self,
-        row: int,
-        subjects: Mapping[S, object],
-        otherwise: Callable[[S], str] = lambda subject: "",
-    ) -> list[S]:
-        """The subjects about which no earlier row says the same. Raises BadValue when none is left,
-        or when an earlier row says something else (`otherwise` puts that in words). If the last row
-        counts, it is read first, and Superseded is raised when no subject is left for this one."""
+    def not_said(self, row: int, subjects: Iterable[S]) -> list[S]:
+        """The subjects about which no earlier row says the same. Raises BadValue when none is left.
+        If the last row counts, it is read first, and Superseded is raised when no subject is left
+        for this one."""
         left: list[S] = []
         earlier_row = 0
-        for subject, content in subjects.items():
-            if subject not in self._said:
+        for subject in subjects:
+            if subject in self._said:
+                earlier_row = earlier_row or self._said[subject]
+            else:
                 left.append(subject)
-                continue
-            number, said = self._said[subject]
-            earlier_row = earlier_row or number
-            if said != content and self.options.keep != "last":
-                raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
         if not left and self.options.keep == "last":
             raise Superseded(f"row {earlier_row} is later and counts")
         if not left:
             raise BadValue(f"it says the same as row {earlier_row}")
-        for subject in left:
-            self._said[subject] = (row, subjects[subject])
+        self._said |= dict.fromkeys(left, row)
         return left
 
     # ---- what was done before

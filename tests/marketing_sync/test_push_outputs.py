@@ -46,7 +46,7 @@ def contacts(service: Sandbox, home: Path, folder: Path) -> str:
     cities = [f"ann@example.com,{ids[OTHER]},Rome", f"bo@example.com,{ids[OTHER]},Rome"]
     cities += [f"cy@example.com,{both},", f"{email},{list_id},"]
     cities += [f'di@example.com,{ids[LIST]},"Rome\nItaly"', f"no address,{ids[OTHER]},Rome"]
-    cities += [f"ann@example.com,{ids[OTHER]},Oslo", f"Ann@example.com,{ids[OTHER]},Bern"]
+    cities += [f"ed@example.com,{ids[OTHER]},Oslo", f"Ed@example.com,{ids[OTHER]},Bern"]
     return write(folder, "people.csv", "email,list,City", *cities)
 
 

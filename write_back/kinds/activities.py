@@ -90,7 +90,7 @@ class ActivitiesPlanning(Planning):
         """Raises BadValue when an earlier row has the same activity."""
         contact_id = person.contacts[0]
         subject = f"{person.name_of(contact_id)}|{row.activity}"
-        self.not_said(row.number, {subject: None})
+        self.not_said(row.number, [subject])
         # activities whose timeline was cut off are looked for again
         pasts = [past for past in self._find_pasts(row, person) if past.message != _CUT]
         pasts.sort(key=lambda past: (not past.is_done, not past.is_open))

@@ -20,8 +20,9 @@ SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "b
 
 
 class ContactRow(NamedTuple):
-    """A row of the input. `key`: the address in normal form; `lists`: without those for which an
-    earlier row says the same; `values`: title of the column → text, without empty cells."""
+    """A row of the input. `key`: the address in normal form; `lists`: in a plan, without those for
+    which an earlier row says the same; `values`: title of the column → text, without empty
+    cells."""
 
     number: int
     email: str
@@ -30,6 +31,10 @@ class ContactRow(NamedTuple):
     status: str | None
     ip: str | None
     values: dict[str, str]
+
+    @property
+    def content(self) -> tuple[str | None, str | None, dict[str, str]]:
+        return self.status, self.ip, self.values
 
     def subject_on(self, list_id: int) -> str:
         return f"{self.key}|{list_id}"

@@ -4,7 +4,7 @@ decides what is sent.
 Not here: the request for a decision (`contact_items`), the look-up just before it is sent
 (`contact_requests`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from marketing_api.address import normal_form
 from marketing_api.records.contacts import STATUSES
@@ -43,7 +43,11 @@ class ContactsPlanning(Planning):
         self._is_compared = False  # whether the warehouse shows a row as unchanged
 
     def plan_rows(self) -> None:
-        rows = list(self.read_rows(self._read_row))
+        read = list(self.read_rows(self._read_row))
+        if self.options.keep != "last":
+            read = list(self._without_contradictions(read))
+        tried = [self.try_row(row.number, self._without_repeated_lists, row) for row in read]
+        rows = [row for row in tried if row is not None]
         if not rows:
             return
         self._look_up(rows)
@@ -57,10 +61,8 @@ class ContactsPlanning(Planning):
     # ---- reading rows
 
     def _read_row(self, index: int, number: int) -> ContactRow:
-        """Raises BadValue when a value cannot be sent, or when earlier rows leave no list or say
-        something else."""
+        """Raises BadValue when a value cannot be sent."""
         cells = self.picked.cells
-        names = self.known.lists.names
         email = values.read_address(cells["email"][index])
         list_ids = self.known.lists.find_lists(cells["list"][index])
         texts = self._read_fields(index)
@@ -72,14 +74,35 @@ class ContactsPlanning(Planning):
         ip = self._read_text("ip_address", index)
         if ip is not None:
             ip = values.ip_address(ip)
-        key = normal_form(email)
-        said = {(key, list_id): (status, ip, texts) for list_id in list_ids}
-        conflict = "says something else about the same address and list"
-        left = self.not_said(
-            number, said, lambda subject: f"{conflict} {show_name(names[subject[1]])}"
-        )
-        left_ids = tuple(list_id for _, list_id in left)
-        return ContactRow(number, email, key, left_ids, status, ip, texts)
+        return ContactRow(number, email, normal_form(email), tuple(list_ids), status, ip, texts)
+
+    def _without_contradictions(self, rows: list[ContactRow]) -> Iterator[ContactRow]:
+        """Rows without those that contradict another row about an address on a list."""
+        first: dict[tuple[str, int], ContactRow] = {}
+        different: dict[tuple[str, int], ContactRow] = {}  # from the first
+        for row in rows:
+            for list_id in row.lists:
+                subject = (row.key, list_id)
+                if first.setdefault(subject, row).content != row.content:
+                    different.setdefault(subject, row)
+        for row in rows:
+            contested = [list_id for list_id in row.lists if (row.key, list_id) in different]
+            if not contested:
+                yield row
+                continue
+            subject = (row.key, contested[0])
+            other = first[subject]
+            if other.content == row.content:
+                other = different[subject]
+            list_name = show_name(self.known.lists.names[contested[0]])
+            what = f"row {other.number} says something else about the same address and list"
+            self.reject_row(row.number, f"{what} {list_name}: keep one of them")
+
+    def _without_repeated_lists(self, row: ContactRow) -> ContactRow:
+        """Without the lists for which an earlier row says the same. Raises BadValue when none is
+        left."""
+        left = self.not_said(row.number, [(row.key, list_id) for list_id in row.lists])
+        return row._replace(lists=tuple(list_id for _, list_id in left))
 
     def _read_text(self, name: str, index: int) -> str | None:
         column = self.picked.cells.get(name)

@@ -100,10 +100,7 @@ class TagsPlanning(Planning):
             self.reject_row(row.number, f"{what}: keep one of them")
 
     def _gather_targets(self, row: _Row, person: Person) -> None:
-        targets: dict[tuple[_Target, str], str] = {}
-        for target in _find_targets(row, person):
-            for tag in row.tags:
-                targets[target, tag] = row.action
+        targets = [(target, tag) for target in _find_targets(row, person) for tag in row.tags]
         is_added = row.action == ADD
         for target, tag in self.not_said(row.number, targets):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]

@@ -3,6 +3,7 @@
 It creates a missing home, and changes nothing else."""
 
 import datetime as dt
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -123,11 +124,12 @@ def _check_secrets(settings: Settings) -> Iterator[Finding]:
         yield Finding("settings", False, message)
     for name in (".env", "accounts.toml"):
         if (file := settings.folder / name).exists():
-            is_open = name == ".env" and file.stat().st_mode & 0o077
-            text = (
-                f"can be read by others on this machine: chmod 600 {file}" if is_open else "is read"
-            )
-            yield Finding("secrets", not is_open, f"{file} {text}")
+            stat = file.stat()
+            # this program reads the file of another user through its group
+            mode = 0o600 if stat.st_uid == os.getuid() else 0o640
+            is_open = name == ".env" and stat.st_mode & 0o077 & ~mode
+            advice = f"can be read by others on this machine: chmod {mode:o} {file}"
+            yield Finding("secrets", not is_open, f"{file} {advice if is_open else 'is read'}")
 
 
 def _check_home(settings: Settings) -> Iterator[Finding]:

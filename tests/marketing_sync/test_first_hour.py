@@ -194,6 +194,23 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
     assert len(wrong) == 5
 
 
+@pytest.mark.parametrize(("mode", "is_well"), [(0o640, True), (0o644, False)])
+def test_settings_of_the_administrator_may_be_read_by_their_group(
+    command: Command,
+    sandbox: Sandbox,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
+    is_well: bool,
+) -> None:
+    (folder / ".env").touch()
+    (folder / ".env").chmod(mode)
+    own = os.getuid()
+    monkeypatch.setattr("marketing_sync.commands.doctor.os.getuid", lambda: own + 1)
+    ran = command("doctor", sandbox=sandbox)
+    assert f"{folder / '.env'} is read" in ran.out if is_well else "chmod 640" in ran.out
+
+
 def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:
     with open_database(home / "warehouse.duckdb") as connection:
         connection.execute(

@@ -60,7 +60,7 @@ _ELSEWHERE = (
     "/usr/sbin/nologin marketing",
     "sudo install -d -m 0750 -g marketing /etc/marketing-sync && sudo install -m 0640 -g marketing KEYFILE "
     "/etc/marketing-sync/api-key",
-    "sudo -e /etc/marketing-sync/.env",
+    "sudo install -m 0640 -g marketing /dev/null /etc/marketing-sync/.env && sudo -e /etc/marketing-sync/.env",
     "sudo cp /opt/marketing-sync/deploy/marketing-sync* /etc/systemd/system/ && sudo systemctl daemon-reload",
     "sudo systemctl enable --now marketing-sync.timer",
     "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync doctor'",

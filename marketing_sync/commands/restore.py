@@ -35,7 +35,7 @@ def restore(settings: Settings, dir: str | None, release: bool) -> int:
             return exits.DONE
         hold.unlink()
         print(
-            "pushes are allowed again: requests that the backup had open are looked up before "
+            "pushes are allowed again: activities that the backup had open are looked up before "
             "they are sent"
         )
         return exits.DONE

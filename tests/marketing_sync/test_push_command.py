@@ -88,7 +88,7 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     assert planned.code == 0, planned.text
     assert 'email ← "E-Mail"' in planned.out
     assert 'tag ← "Tag(s)"' in planned.out
-    assert "1 address is not in the warehouse: each is looked up at the service" in planned.out
+    assert "1 address is not in the warehouse: rows are rejected if the service doesn't" in planned.out
     assert service.count == 0
     words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
     assert words == ["push", "tags", "--from", name, "--apply"]

@@ -100,8 +100,8 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         "left out: Notes",
     ]
     assert (
-        "  1 address is not in the warehouse: each is looked up at the service, and rows with addresses "
-        "unknown there are rejected" in lines
+        "  1 address is not in the warehouse: rows are rejected if the service doesn't have their address"
+        in lines
     )
     assert "changes (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)

@@ -52,8 +52,7 @@ class Kind(str):
     effect: ClassVar[EffectKind]
     #: What a plan says about addresses that the warehouse does not know.
     unknown_addresses: ClassVar[str] = (
-        "not in the warehouse: each is looked up at the service, and rows with addresses "
-        "unknown there are rejected"
+        "not in the warehouse: rows are rejected if the service doesn't have their address"
     )
 
     @property

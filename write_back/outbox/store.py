@@ -290,7 +290,7 @@ def describe_damage(path: Path, text: str) -> str:
             "then only known from sync.writebacks"
         )
     return (
-        f"{error}. `marketing-sync rebuild` replaces it with its copy; requests that may have "
+        f"{error}. `marketing-sync rebuild` replaces it with its copy; activities that may have "
         "been sent since are looked up before they are sent again"
     )
 

@@ -166,7 +166,8 @@ _PARTITIONS = "the partitions of the run: choose a range of days when you launch
 _SELECTION = "the selection of the run: choose assets when you launch it"
 ONLY = Option(
     "only",
-    "read only these assets or tables; unread ones that they need are read first",
+    "read only these assets or tables, and build no models; unread ones that they need are "
+    "read first",
     list,
     metavar="ASSET",
     in_ui=_SELECTION,
@@ -436,7 +437,8 @@ REJECTED = Option(
 )
 OUT = Option(
     "out",
-    "with --rejected: the file to write, or - for standard output (default: a file in the home)",
+    "with --rejected: the file to write, or - for standard output (default: a file in the home; in "
+    "a pipe, standard output)",
     str,
     Path,
     metavar="FILE",

@@ -325,7 +325,7 @@ class PushResult(Struct):
 
 
 class Push(Struct):
-    """`marketing-sync push KIND --json`, `push retry --json` and `push status N --json`."""
+    """`marketing-sync push KIND --json`, also `push revert`, `push retry` and `push status N`."""
 
     plan: PushPlan | None
     results: list[PushResult]

@@ -73,6 +73,8 @@ def _explain_refusal(error: Exception) -> str | None:
             f"{error.filename} is in the way ({error.strerror}): move it away and run the "
             "command again"
         )
+    if isinstance(error, PermissionError) and error.filename:
+        return f"{error.filename} can't be used ({error.strerror}): run the command as its owner"
     if isinstance(error, OSError):
         return str(error)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)

@@ -86,13 +86,14 @@ class HomeLog(RotatingFileHandler):
 
     @property
     def is_open(self) -> bool:
-        return self.path.exists()
+        return os.access(self.path, os.F_OK)
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self.is_open:
             self.close()  # if the file of a long-lived process was deleted, it starts a new one
-        if self.path.parent.parent.is_dir():
-            super().emit(record)
+        with suppress(OSError):  # the home may be another user's
+            if self.path.parent.parent.is_dir():
+                super().emit(record)
 
     def _open(self) -> TextIOWrapper:
         for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[

@@ -156,6 +156,9 @@ def test_no_home_is_made_for_a_log_and_one_that_cannot_be_written_costs_nothing(
     ran = command("status")
     assert ran.code == 0
     assert "Traceback" not in ran.text
+    settings = Settings(home / ("x" * 300))  # the system refuses to look, as into a home of another user
+    with logging_to_home(settings, "status") as file:
+        assert not file.is_open
 
 
 def test_a_file_that_was_one_too_many_is_begun_anew(home: Path) -> None:

@@ -238,7 +238,9 @@ def test_doctor_goes_on_when_the_system_refuses_one_look(
     monkeypatch.setattr("marketing_sync.commands.doctor.shutil.disk_usage", refuse)
     ran = command("doctor", sandbox=sandbox)
     assert ran.code == 1
-    assert "NO  home        [Errno 13] Permission denied: 'tmp/runs'" in ran.out
+    assert (
+        "NO  home        tmp/runs can't be used (Permission denied): run the command as its owner" in ran.out
+    )
     assert "ok  account" in ran.out
 
 

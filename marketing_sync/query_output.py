@@ -18,6 +18,7 @@ import msgspec
 
 from home.formatting import count_of
 from warehouse.sealed_query import QueryFailed
+from warehouse.sql import quote_text
 
 #: The rows of a table on the terminal; its last line says how many there are.
 _TABLE_ROWS = 100
@@ -44,8 +45,10 @@ def write_output(
         return _write_excel(connection.execute(sql), path)
     with path.open("w", encoding="utf-8", newline="") as file:
         if form == "table":
+            # `sql` alone does not accept a comment after a semicolon
+            rows = connection.sql(f"from query({quote_text(sql)})")
             with redirect_stdout(file):
-                connection.sql(sql).show(max_width=width, max_rows=_TABLE_ROWS)
+                rows.show(max_width=width, max_rows=_TABLE_ROWS)
         else:
             write_rows = _write_csv if form == "csv" else _write_json
             write_rows(connection.execute(sql), file)

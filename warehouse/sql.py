@@ -83,6 +83,8 @@ def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
         return f"has to be one SELECT, and this is {len(statements) or 'no'} statements"
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = statements[0].type.name.replace("_", " ")
+        if kind == "MULTI":
+            return "has a PIVOT that names no values: add them, like ON status IN ('active')"
         return (
             f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
         )

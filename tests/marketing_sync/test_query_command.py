@@ -72,6 +72,7 @@ def test_a_table_is_shown_with_times_of_the_account(command: Command) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "2026-03-07 22:30:00-05" in ran.out
     assert "[News, 'a, b']" in ran.out
+    assert command("query", f"{_ALL}; -- all").out == ran.out
 
 
 def test_the_zone_is_the_accounts_own_or_utc_of_several(
@@ -161,6 +162,7 @@ def test_the_query_may_come_from_a_file_or_standard_input(
         (["select name::int from source.lists"], "Could not convert string 'News 7'"),
         (["update source.lists set name = 'x'"], "has to be a SELECT, and this is UPDATE"),
         (["attach 'other.duckdb'"], "this is ATTACH"),
+        (["pivot source.lists on name using count(*)"], "a PIVOT that names no values"),
         (["copy source.lists to 'lists.csv'"], "this is COPY"),
         (["from read_csv('/etc/passwd')"], "no files, extensions or settings"),
         (["select 1", "--csv", "--json"], "choose one of"),

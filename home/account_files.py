@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
-from home.values import SettingsError, join_choices, read_value, zone
+from home.values import SettingsError, join_choices, rate, read_value, zone
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
@@ -193,7 +193,10 @@ def _declared_connection(
 ) -> Connection:
     where = f"accounts.toml, [accounts.{account.name}]"
     timezone = account.timezone
-    rates = filter(None, [account.max_rate, for_all.get("max_rate")])
+    max_rate = account.max_rate
+    if max_rate is not None:
+        read_value(f"{where}: max_rate", rate, str(max_rate))
+    rates = filter(None, [max_rate, for_all.get("max_rate")])
     own = {
         "max_rate": min(rates, default=None),
         "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),

@@ -119,7 +119,7 @@ class Settings:
     models_memory: str = setting(
         read.memory, "2GB", "memory limit for building models, and for each custom table"
     )
-    schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
+    schedule_cron: str = setting(read.cron, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting(read.zone, "UTC", "time zone of the schedule")
     personal_data: PersonalData = setting(
         read.personal_data,
@@ -132,7 +132,7 @@ class Settings:
         "key of the hashes (default: `personal.key` in the home, created on first use)",
     )
     alert_url: str = setting(
-        str,
+        read.webhook,
         "",
         "webhook address for alerts: failed runs, pushes that need a person, unusual days",
     )
@@ -325,14 +325,15 @@ def load_settings(
     accounts = (
         () if to_pick else connections_of(declared, shard, texts, values, reads_keys=reads_keys)
     )
-    place = texts.get("MARKETING_HOME") or f"data/{'live' if accounts or to_pick else 'sandbox'}"
+    own_home = texts.get("MARKETING_HOME", "").strip()
+    place = own_home or f"data/{'live' if accounts or to_pick else 'sandbox'}"
     settings = Settings(
         home=(folder / Path(place).expanduser() / shard).resolve(),
         accounts=accounts,
         folder=folder,
         shards=to_pick,
         unknown=tuple(_find_unknown(texts, declared)),
-        is_default_home=not texts.get("MARKETING_HOME"),
+        is_default_home=not own_home,
         **values,
     )
     _check_home(settings)

@@ -116,6 +116,21 @@ tags = _make_reader(
     lambda text: json.dumps(dict(json.loads(text))),
     'a JSON object is needed, like {"team": "marketing"}',
 )
+
+
+def _cron_field(value: str) -> str:
+    part = rf"([*?]|({value})(-({value}))?)(/\d+)?"
+    return f"{part}(,{part})*"
+
+
+_CRON_FIELDS = (
+    r"[0-5]?\d",
+    r"[01]?\d|2[0-3]",
+    r"0?[1-9]|[12]\d|3[01]|l",
+    r"0?[1-9]|1[0-2]|[a-z]{3}",
+    r"l?[0-7](#[1-5])?|[a-z]{3}",
+)
+_CRON = re.compile(r"@[a-z]+|" + r"\s+".join(map(_cron_field, _CRON_FIELDS)), re.IGNORECASE)
 _HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
 _FOLDER = re.compile(r"((?!://).)+")
@@ -126,6 +141,9 @@ _REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
 _hours = _make_matcher(
     _HOURS.fullmatch,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
+)
+cron = _make_matcher(
+    _CRON.fullmatch, "five fields are needed: minute, hour, day, month, weekday, like 0 2 * * *"
 )
 memory = _make_matcher(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
 folder = _make_matcher(
@@ -194,6 +212,13 @@ def mail_server(text: str) -> MailServer:
     user = unquote(parts.username or "")
     password = Secret(unquote(parts.password or ""))
     return MailServer(host, port or usual_port, user, password, encryption)
+
+
+def webhook(text: str) -> str:
+    """Raises SettingsError, which doesn't quote the address: who has it can post."""
+    if not re.fullmatch(r"https?://\S+", text):
+        raise SettingsError("MARKETING_ALERT_URL: an address like https://HOST/PATH is needed")
+    return text
 
 
 def windows(text: str) -> str:

@@ -75,6 +75,9 @@ def test_accounts_come_from_accounts_toml(tmp_path: Path) -> None:
         ({"MARKETING_MAX_AGE_DAYS": "0"}, "MARKETING_MAX_AGE_DAYS"),
         ({"MARKETING_MAX_REQUESTS": "some"}, "MARKETING_MAX_REQUESTS"),
         ({"MARKETING_UNTIL": "6 o'clock"}, "like 06:00"),
+        ({"MARKETING_SCHEDULE_CRON": "02:00"}, "like 0 2"),
+        ({"MARKETING_SCHEDULE_CRON": "0 24 * * *"}, "like 0 2"),
+        ({"MARKETING_ALERT_URL": "hooks.example/secret"}, "ALERT_URL: an address like"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, values: dict[str, str], word: str) -> None:
@@ -93,6 +96,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, values: dict[str, str], word: 
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n', "ABSENT"),
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nspeed = 3\n', "speed is not a known key"),
         ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nmax_rate = "fast"\n', "max_rate is a number"),
+        ('[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\nmax_rate = -1\n', "a number above 0"),
         ('[accounts."a b"]\nurl = "https://x/1"\nkey_env = "K"\n', "letters"),
     ],
 )

@@ -323,6 +323,13 @@ def test_the_tables_of_the_page_are_what_the_model_says() -> None:
     assert table() in PAGE
 
 
+def test_units_and_terminals_share_the_rate_limit() -> None:
+    for unit in (path for path in FILES if path.suffix == ".service"):
+        lines = unit.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if line.startswith("PrivateTmp=")], unit
+        assert [line for line in lines if re.match(r"ReadWritePaths=(.* )?/tmp\b", line)], unit
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
     units = sorted(path for path in FILES if path.suffix in (".service", ".timer"))

@@ -139,7 +139,7 @@ def after_erasure(settings: Settings) -> dict[str, Callable[[], int]]:
     if published.parent.exists():
         steps["marts"] = lambda: len(Models().build_models(settings).outcomes)
         steps["published/marketing.duckdb"] = partial(_publish_alone, settings)
-        steps["report"] = lambda: int(write_report(home)[0].exists())
+        steps["report"] = lambda: int(write_report(home, settings.accounts)[0].exists())
     if any(home.glob("dagster/**/*.db")) or os.environ.get("DAGSTER_HOME"):
         steps[DAGSTER_RUNS] = lambda: _delete_runs(home)
     if settings.backup_dir:

@@ -58,7 +58,7 @@ class Reports:
 
     def make_report(self, settings: Settings) -> tuple[Path, str, str]:
         """The report's path, a preview in Markdown, and `mailed`. Raises NothingPublished."""
-        path, report = write_report(settings.home)
+        path, report = write_report(settings.home, settings.accounts)
         if settings.alert_url:
             _post_unusual_days(settings, report, path.parent)
             _post_schema_changes(settings, path.parent)

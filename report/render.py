@@ -6,7 +6,8 @@ import datetime as dt
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from home.formatting import (
 from home.freshness import describe_standstill
 from home.progress import begin_stage
 from marketing_api.clock import utc_now
+from marketing_api.exchange import Connection
 from report import charts, figures
 from report.queries import AccountData, ReportData, read_report
 from report.row_types import Campaign, Row, Rows
@@ -354,11 +356,15 @@ def _draw_shares(title: str, steps: Sequence[_Step]) -> Markup:
 # ---- the file in the home, and a preview in Markdown for the Dagster UI
 
 
-def write_report(home: Path) -> tuple[Path, ReportData]:
-    """Write the report of the published file; returns its path and its data. Raises
-    NothingPublished."""
+def write_report(home: Path, accounts: Iterable[Connection] = ()) -> tuple[Path, ReportData]:
+    """Write the report of the published file; returns its path and its data. It is about these
+    accounts; without any, about all that the file has. Raises NothingPublished."""
     with begin_stage("report"):
         report = read_report(published_path(home), utc_now())
+        names = {connection.account for connection in accounts}
+        if names:
+            kept = [account for account in report.accounts if account.name in names]
+            report = replace(report, accounts=kept)
         path = report_of(home)
         html = render_report(report)
     with open_scratch(home, "report") as workspace:

@@ -186,7 +186,7 @@ def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. That of `rough_night` does."""
     with patch(
         "report.mail.write_report",
-        lambda home: (published_path(home), SimpleNamespace(accounts=())),
+        lambda home, _: (published_path(home), SimpleNamespace(accounts=())),
     ):
         yield
 

@@ -11,6 +11,6 @@ from report.render import write_report
 def report(settings: Settings) -> int:
     """The exit code is 1 if nothing is published yet."""
     with in_use(prepare_home(settings.home, settings.lock_seconds)):
-        path, _ = write_report(settings.home)
+        path, _ = write_report(settings.home, settings.accounts)
     print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")
     return exits.DONE

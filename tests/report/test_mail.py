@@ -65,7 +65,7 @@ def report_of(moment: dt.datetime | None, *accounts: Any) -> ReportData:
 
 
 def make(monkeypatch: pytest.MonkeyPatch, settings: Settings, report: ReportData) -> Reports:
-    monkeypatch.setattr(mail, "write_report", lambda home: (home / "report" / "index.html", report))
+    monkeypatch.setattr(mail, "write_report", lambda home, _: (home / "report" / "index.html", report))
     made = Reports()
     assert made.make_report(settings)[2] == made.mailed
     return made

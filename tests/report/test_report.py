@@ -15,13 +15,16 @@ import duckdb
 import pytest
 
 from home import formatting
+from home.door import report_of
 from home.folder import prepare_home
 from home.formatting import UNKNOWN
+from marketing_api.exchange import Connection
+from marketing_api.redaction import Secret
 from report import charts
 from report.charts import draw_sparkline
 from report.figures import explain_unknown, key_figures, list_changes, write_headline
 from report.queries import QUERIES, AccountData, ReportData, mark_namesakes, read_accounts, read_report
-from report.render import drop_unreadable, load_environment, render_preview, render_report
+from report.render import drop_unreadable, load_environment, render_preview, render_report, write_report
 from report.row_types import ReportRows, Rows
 from tests.fixtures import Command
 from tests.report.sample_accounts import (
@@ -406,6 +409,16 @@ def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None
     ran = command("report")
     assert ran.code == 1
     assert "run `marketing-sync sync` to publish it" in ran.err
+
+
+def test_an_account_that_was_removed_from_the_settings_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ReportData(Published(NOW, NOW, PersonalData.KEEP, 1, 1), [account("gone"), account("here")])
+    monkeypatch.setattr("report.render.read_report", lambda path, now: found)
+    _, report = write_report(prepare_home(tmp_path), [Connection("here", "https://x/1", Secret("key"))])
+    assert [one.name for one in report.accounts] == ["here"]
+    assert "gone" not in report_of(tmp_path).read_text()
 
 
 def named_columns(query: str) -> set[str]:

@@ -4,6 +4,7 @@
 import logging
 from collections.abc import Mapping
 
+from home.exits import Incomplete
 from home.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -12,29 +13,29 @@ _MAX_TEXT = 2000
 
 
 def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
-    """Post the body as JSON; chat services display its `text`. Raises requests.RequestException."""
+    """Post the body as JSON; chat services display its `text`. Raises Incomplete, without the
+    address, which is a secret."""
     import requests  # most commands don't need it and its dependencies
 
-    requests.post(
-        settings.alert_url, json={**body, "text": str(body["text"])[:_MAX_TEXT]}, timeout=10
-    ).raise_for_status()
+    try:
+        requests.post(
+            settings.alert_url, json={**body, "text": str(body["text"])[:_MAX_TEXT]}, timeout=10
+        ).raise_for_status()
+    # the library's errors are OSErrors; a malformed address raises ValueError, too
+    except (OSError, ValueError) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        why = f"HTTP {status}" if status else type(error).__name__
+        raise Incomplete(
+            f"the alert could not be posted to MARKETING_ALERT_URL ({why}): check the address"
+        ) from None
 
 
 def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
-    """The same, for callers that must not fail because of it; returns whether it may have arrived.
-    A warning does not contain the address, which is a secret."""
+    """The same, for callers that must not fail because of it; returns whether it may have
+    arrived."""
     try:
         post_alert(settings, body)
-        return True
-    except (
-        OSError,
-        ValueError,
-        # the library's errors are OSErrors; a malformed address raises ValueError, too
-    ) as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        why = f"HTTP {status}" if status else type(error).__name__
-        log.warning(
-            "the alert could not be posted to MARKETING_ALERT_URL (%s): check the address",
-            why,
-        )
-        return type(error).__name__ == "ReadTimeout"
+    except Incomplete as error:
+        log.warning("%s", error)
+        return "ReadTimeout" in str(error)
+    return True

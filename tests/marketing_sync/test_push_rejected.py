@@ -303,7 +303,7 @@ def test_words_of_the_service_that_are_not_known_stay_here(
     assert "Miller" not in text
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/secret-hook", "secret-hook"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/secret-hook", "http://[secret-hook"])
 def test_an_alert_that_cannot_be_posted_is_a_warning(
     command: Command, service: Sandbox, folder: Path, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

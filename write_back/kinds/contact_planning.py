@@ -23,6 +23,7 @@ RESUBSCRIBED = (
 ADDED_AGAIN = (
     "was removed from the list before: adding it again starts the list's automations again"
 )
+REMOVED = "was removed from the list before: an audience sync adds nobody again without --resync"
 _CODES = {word: code for code, word in STATUSES.items()}
 
 
@@ -309,7 +310,9 @@ class ContactsPlanning(Planning):
         if comparison.decision.is_left and (is_same or not now.exists):
             return LEFT
         if not is_same:
-            return None
+            was_removed = not now.exists and self._was_on_list(row, comparison.list_id)
+            may_add_again = self.options.send_all or not self.options.is_standing
+            return REMOVED if was_removed and not may_add_again else None
         if now.is_queued:
             return QUEUED
         has_content = comparison.fields or row.ip or row.status
@@ -355,11 +358,14 @@ class ContactsPlanning(Planning):
 
     def _note_new(self, row: ContactRow, list_id: int) -> None:
         self.add_warning(REACHES_PEOPLE)
-        gone = self._gone.get(row.key, ())
-        was_on_list = any(member.list_id == list_id for member in gone)
-        if was_on_list:
+        if self._was_on_list(row, list_id):
             self.count_warning(ADDED_AGAIN)
         words = [self.known.lists.names[list_id]]
         words += [f"{title}: {text}" for title, text in row.values.items() if text]
         after = "; ".join(words)
         self.note_change(row.number, row.email, "list", None, after)
+
+    def _was_on_list(self, row: ContactRow, list_id: int) -> bool:
+        """Whether the person is not on the list any more."""
+        gone = self._gone.get(row.key, ())
+        return any(member.list_id == list_id for member in gone)

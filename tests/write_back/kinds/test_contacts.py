@@ -22,7 +22,7 @@ from write_back.consent import LEFT, decide_status, is_raised
 from write_back.input.rows import InputError
 from write_back.item import BeforePush, Expected, State
 from write_back.kinds import CONTACTS
-from write_back.kinds.contact_planning import ADDED_AGAIN, RESUBSCRIBED
+from write_back.kinds.contact_planning import ADDED_AGAIN, REMOVED, RESUBSCRIBED
 from write_back.planning import REACHES_PEOPLE
 
 
@@ -134,6 +134,14 @@ def test_somebody_whom_staff_took_off_a_list_is_added_again_and_the_plan_says_wh
     planned = plan(row("gone@example.com"), row("new@example.com"), row("gone@example.com", "Shop"))
     assert set(fates(planned).values()) == {"sent"}
     assert f"1 row: {ADDED_AGAIN}" in planned.warnings
+
+
+def test_an_audience_sync_leaves_off_a_list_whom_staff_took_off(plan: Planner) -> None:
+    rows = (row("gone@example.com"), row("new@example.com"), row("gone@example.com", "Shop"))
+    planned = plan(*rows, is_standing=True)
+    assert fates(planned) == {2: f"idle: {REMOVED}", 3: "sent", 4: "sent"}
+    assert not any(ADDED_AGAIN in warning for warning in planned.warnings)
+    assert set(fates(plan(*rows, is_standing=True, send_all=True)).values()) == {"sent"}
 
 
 def test_whoever_was_unsubscribed_when_they_were_taken_off_a_list_is_not_new_there(plan: Planner) -> None:

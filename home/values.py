@@ -152,7 +152,7 @@ folder = _make_matcher(
 )
 storage_url = _make_matcher(
     _STORAGE_URL.fullmatch,
-    "a folder is needed, or an address like s3://BUCKET/FOLDER",
+    "not a folder or an address like s3://BUCKET/FOLDER",
 )
 mailbox = _make_matcher(_MAILBOX.fullmatch, "a mail address is needed")
 mailboxes = _make_reader(

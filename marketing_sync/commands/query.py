@@ -65,7 +65,12 @@ def query(settings: Settings, sql: str | None, csv: bool, json: bool, excel: Pat
         result = workspace.place_file("result")
         report = _write_result(settings, text, result, forms[0] if forms else "table")
         if excel:
-            write_file(excel, result.read_bytes())
+            try:
+                write_file(excel, result.read_bytes())
+            except OSError as error:
+                raise WrongUse(
+                    f"{excel} cannot be written ({error.strerror}): name another file"
+                ) from None
             print(f"{excel}: {report}")
         else:
             with result.open(encoding="utf-8", newline="") as rows:

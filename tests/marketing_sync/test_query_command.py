@@ -167,6 +167,7 @@ def test_the_query_may_come_from_a_file_or_standard_input(
         (["from read_csv('/etc/passwd')"], "no files, extensions or settings"),
         (["select 1", "--csv", "--json"], "choose one of"),
         (["select 1", "--excel", "found.xls"], "use a name that ends in .xlsx"),
+        (["select 1", "--excel", "no/folder.xlsx"], "no/folder.xlsx cannot be written (No such file"),
         ([], "write a query"),
     ],
 )

@@ -93,7 +93,7 @@ def test_object_storage_has_the_same_two_objects(home: Path, tmp_path: Path) -> 
             "published, but not uploaded: gs://bucket/main cannot be used (Please install gcsfs",
         ),
         ("/proc/none/main", "published, but not uploaded: /proc/none/main cannot be used"),
-        ("ftp://host/main", "a folder is needed, or an address like s3://BUCKET/FOLDER"),
+        ("ftp://host/main", "not a folder or an address like s3://BUCKET/FOLDER"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_a_sentence(

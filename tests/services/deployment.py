@@ -75,7 +75,7 @@ class Deployment:
         own.mkdir()
         settings = (ROOT / "deploy" / "dagster.yaml").read_text(encoding="utf-8")
         settings = settings.replace("poll_interval_seconds: 30", "poll_interval_seconds: 5")
-        settings = settings.replace("max_concurrent_runs: 10", f"max_concurrent_runs: {at_once}")
+        settings = settings.replace("max_concurrent_runs: 4", f"max_concurrent_runs: {at_once}")
         settings = settings.replace("/data/dagster", str(folder / "artifacts"))
         (own / "dagster.yaml").write_text(settings, encoding="utf-8")
         code, self.web = free_port(), free_port()

@@ -3,7 +3,7 @@ locks nothing and sends no request."""
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from home.account_files import declared_accounts
@@ -48,13 +48,13 @@ def _make_shard(status: HomeStatus | None, names: Iterable[str]) -> Shard:
 
 
 def find_silent(
-    settings: Settings, shard: Shard, now: dt.datetime, began: dt.datetime | None = None
+    settings: Settings, shard: Shard, now: dt.datetime, unread: Mapping[str, dt.datetime] = {}
 ) -> dict[str, str]:
-    """Account → how long no part of it was read completely, if that is too long. `began`: the time
-    from which an account that was never read counts as waiting."""
+    """Account → how long no part of it was read completely, if that is too long. `unread`: since
+    when an account that was never read is known; without it, it is late."""
     late = {}
     for account in shard.accounts:
-        read_at = account.read_at or began
+        read_at = account.read_at or unread.get(account.account)
         reason = "it was never read"
         if read_at:
             reason = describe_standstill(read_at, now, settings.alert_after)

@@ -45,11 +45,13 @@ def dead_runs(settings: Settings) -> dg.SensorDefinition:
 class _AlertState(msgspec.Struct):
     """The sensor's cursor: when it began, when it last posted, and what it has already posted.
 
+    `unread` are the accounts that were never read, with the time when each was first seen;
     `lasting` are the names of conditions whose end is posted, too; `ended` are the ids of runs that
     failed in the last days."""
 
     began: dt.datetime
     at: dt.datetime | None = None
+    unread: dict[str, dt.datetime] = {}
     lasting: list[str] = []
     ended: list[str] = []
 
@@ -77,9 +79,7 @@ def alert_sensor(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinitio
         state = _read_cursor(context.cursor, moment)
         if state.at and moment - state.at < _QUIET:
             return dg.SkipReason("the last message is not 15 minutes old")
-        lasting = _find_stuck(instance, moment) | _find_silences(
-            instance, settings, state.began, moment
-        )
+        lasting = _find_stuck(instance, moment) | _find_silences(instance, settings, state, moment)
         ended = _find_ended(instance, max(state.began, moment - 48 * _HOUR))
         conditions = {name: lasting[name] for name in sorted(lasting.keys() - state.lasting)}
         conditions |= _describe_failures(instance, ended, state.ended)
@@ -139,20 +139,27 @@ def _longest_run(instance: dg.DagsterInstance) -> dt.timedelta:
 
 
 def _find_silences(
-    instance: dg.DagsterInstance, settings: Settings, began: dt.datetime, now: dt.datetime
+    instance: dg.DagsterInstance, settings: Settings, state: _AlertState, now: dt.datetime
 ) -> dict[str, str]:
     """Accounts that were not read for too long, and shards with a home on another machine that had
     no successful run for too long."""
     found: dict[str, str] = {}
     remote_shards = []
-    for name, shard in read_shards(settings).items():
+    shards = read_shards(settings)
+    state.unread = {
+        account.account: min(state.unread.get(account.account, now), now)
+        for shard in shards.values()
+        for account in shard.accounts
+        if account.read_at is None
+    }
+    for name, shard in shards.items():
         if shard.is_here:
-            late = find_silent(settings, shard, now, began)
+            late = find_silent(settings, shard, now, state.unread)
             found |= {f"account {account}:": words for account, words in late.items()}
         else:
             remote_shards.append(name)
     since = now - settings.alert_after
-    if remote_shards and began < since:
+    if remote_shards and state.began < since:
         nights = dg.RunsFilter(
             job_name="nightly_sync",
             statuses=[_Status.SUCCESS],

@@ -236,6 +236,17 @@ def test_an_account_that_was_never_read_has_a_night_for_it(look: Sensor) -> None
     assert list(body["problems"]) == ["account harbor:", "account meadow:"]
 
 
+def test_an_account_that_is_added_later_has_a_night_too(look: Sensor) -> None:
+    look.passed = 100 * HOUR
+    for shard, account in (("north", "harbor"), ("south", "meadow")):
+        note(look.settings.home / shard, AccountStatus(account, utc_now() + look.passed))
+    added = ACCOUNTS.partition("\n\n")[0].replace("harbor", "new").replace("HARBOR", "NEW")
+    (look.settings.folder / "accounts.toml").write_text(ACCOUNTS + added)
+    assert look() == []
+    (body,) = look(31)
+    assert "account new:" in body["problems"]
+
+
 def test_of_a_home_that_is_elsewhere_runs_tell(look: Sensor, instance: dg.DagsterInstance) -> None:
     ended(instance, working, "north")
     assert look(29) == []

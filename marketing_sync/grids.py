@@ -1,8 +1,17 @@
 """Tables that commands print. Not here: templates (`texts`), which take Jinja to import."""
 
+import sys
 from collections.abc import Iterable, Sequence
 
+from rich.console import Console
 from rich.table import Table
+
+_WIDTH = 200  # of output that isn't a terminal
+
+
+def open_console() -> Console:
+    """Standard output, for texts without markup."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
 def make_grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:

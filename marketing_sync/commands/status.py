@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from rich.console import Console
 
 from home import exits, output
 from home.folder import list_running, open_for_reading, unfinished_erasure
@@ -19,7 +18,7 @@ from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from marketing_sync.commands import declare_command
-from marketing_sync.grids import make_grid
+from marketing_sync.grids import make_grid, open_console
 from pipelines.published_copy import describe_current_copy, published_document
 from warehouse.bookkeeping import died_condition
 from warehouse.disk import measure_sizes
@@ -109,7 +108,7 @@ def _measure_parts(home: Path) -> list[output.Part]:
 
 
 def _print_status(found: Status, settings: Settings, now: dt.datetime) -> None:
-    console = Console(highlight=False, markup=False)
+    console = open_console()
 
     def print_line(line: str, style: str = "") -> None:
         console.print(line, style=style, soft_wrap=True)

@@ -1,6 +1,5 @@
 """List the tables, or the columns of one table."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -16,13 +15,12 @@ from home.settings import Settings
 from home.values import did_you_mean
 from marketing_sync.commands import declare_command
 from marketing_sync.commands.query import open_unpublished
-from marketing_sync.grids import make_grid
+from marketing_sync.grids import make_grid, open_console
 from warehouse.publish import open_published, published_path
 from warehouse.sql import fetch_rows, fetch_value, load_statements, quote_name, quote_text
 
 _QUERIES = load_statements(Path(__file__).with_suffix(".sql"))
 _COUNT = "select count(*) from {}.{}"
-_WIDTH = 200  # of output that isn't a terminal
 
 
 @declare_command(
@@ -38,7 +36,7 @@ _WIDTH = 200  # of output that isn't a terminal
 )
 def tables(settings: Settings, table: str | None, json: bool) -> int:
     """Each table has its row count and description, each column its type and description."""
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console = open_console()
     path = published_path(settings.home)
     opened = open_published(path) if path.exists() else open_unpublished(settings)
     with interrupts.end_quietly(), opened as connection:

@@ -18,6 +18,10 @@ def test_status_lists_the_accounts(command: Command, service: Sandbox, folder: P
     assert (found.account, found.business, found.incomplete) == ("main", "Olive Grove Table", 0)
     assert found.read_at is not None
     assert service.count == before
+    url = f"http://{'harbor-' * 12}.example/1"
+    table = '[accounts.{0}]\nurl = "{1}"\nkey_env = "KEY_{0}"\n'
+    (folder / "accounts.toml").write_text("".join(table.format(name, url + name) for name in "ns"))
+    assert url in command("status").out, "in a pipe, no line is broken"
 
 
 def test_status_lists_accounts_that_were_never_read(command: Command, folder: Path) -> None:

@@ -306,13 +306,10 @@ class ContactsPlanning(Planning):
     def _why_idle(self, row: ContactRow, comparison: ListComparison) -> str | None:
         """Why there is nothing to send."""
         now = comparison.now
-        is_same = comparison.is_same
-        if comparison.decision.is_left and (is_same or not now.exists):
+        if not comparison.is_same:
+            return None if now.exists else self._why_not_added(row, comparison)
+        if comparison.decision.is_left:
             return LEFT
-        if not is_same:
-            was_removed = not now.exists and self._was_on_list(row, comparison.list_id)
-            may_add_again = self.options.send_all or not self.options.is_standing
-            return REMOVED if was_removed and not may_add_again else None
         if now.is_queued:
             return QUEUED
         has_content = comparison.fields or row.ip or row.status
@@ -321,6 +318,14 @@ class ContactsPlanning(Planning):
         if now.is_ours:
             return SENT_BEFORE
         return UNCHANGED
+
+    def _why_not_added(self, row: ContactRow, comparison: ListComparison) -> str | None:
+        if comparison.decision.is_left:
+            return LEFT
+        may_add_again = self.options.send_all or not self.options.is_standing
+        if may_add_again or not self._was_on_list(row, comparison.list_id):
+            return None
+        return REMOVED  # staff did it
 
     def _plan_status(self, row: ContactRow, comparison: ListComparison) -> str | None:
         """The status to be sent, if any."""

@@ -2,6 +2,7 @@
 process is gone."""
 
 import datetime as dt
+from collections.abc import Iterable
 
 import dagster as dg
 import msgspec
@@ -158,23 +159,26 @@ def _find_silences(
             found |= {f"account {account}:": words for account, words in late.items()}
         else:
             remote_shards.append(name)
-    since = now - settings.alert_after
-    if remote_shards and state.began < since:
-        nights = dg.RunsFilter(
-            job_name="nightly_sync",
-            statuses=[_Status.SUCCESS],
-            tags=PROJECT_TAGS,
-            updated_after=since,
-            updated_before=now + TOLERANCE,
-        )
-        read = {run.tags.get(SHARD_TAG, "") for run in instance.get_runs(nights)}
-        words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
-        found |= {
-            f"shard {shard}:" if shard else "the home:": words
-            for shard in remote_shards
-            if shard not in read
-        }
+    if remote_shards and state.began < now - settings.alert_after:
+        found |= _find_silent_shards(instance, settings, remote_shards, now)
     return found
+
+
+def _find_silent_shards(
+    instance: dg.DagsterInstance, settings: Settings, shards: Iterable[str], now: dt.datetime
+) -> dict[str, str]:
+    """The shards without a successful night in the time after which silence is an alert."""
+    nights = dg.RunsFilter(
+        job_name="nightly_sync",
+        statuses=[_Status.SUCCESS],
+        tags=PROJECT_TAGS,
+        updated_after=now - settings.alert_after,
+        updated_before=now + TOLERANCE,
+    )
+    read = {run.tags.get(SHARD_TAG, "") for run in instance.get_runs(nights)}
+    words = f"no nightly_sync succeeded within {settings.alert_after_hours} hours"
+    silent = [shard for shard in shards if shard not in read]
+    return {f"shard {shard}:" if shard else "the home:": words for shard in silent}
 
 
 def _find_ended(instance: dg.DagsterInstance, since: dt.datetime) -> dict[str, dg.DagsterRun]:

@@ -80,7 +80,7 @@ class TimelineVisit(Record):
     """One visit of one contact to a tracked page."""
 
     contact_id: int = key("The contact.")
-    visit_key: str = key("Hash of link, campaign and time, and a number.")
+    visit_key: str = key("Hash of link, UTM parameters and time, and a number.")
     link: MaybeText = field("Page that was visited.", link=True)
     utm_campaign: MaybeText = field("UTM parameter of the link.")
     utm_source: MaybeText = field("UTM parameter of the link.")

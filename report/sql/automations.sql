@@ -1,5 +1,5 @@
 -- Messages of automations by step, the newest first: the messages of the last whole week, and of the 13 weeks
--- before today with the reactions to them. For some messages it can't be known whether they were opened or
+-- up to today with the reactions to them. For some messages it can't be known whether they were opened or
 -- clicked.
 with messages as (
     -- outside e-mail, only openings are reported, so that all messages that can be judged were opened
@@ -12,5 +12,5 @@ select coalesce(automation, '(no name)') as automation, step, channel, max(sent_
     count(*) filter (is_opened) as opened_count, count(*) filter (is_clicked) as clicked_count,
     if(count(is_opened) > 0, opened_count / count(is_opened), null) as open_rate,
     if(count(is_clicked) > 0, clicked_count / count(is_clicked), null) as click_rate
-from messages where sent_on between getvariable('today')::date - 91 and getvariable('today')::date
+from messages where sent_on between getvariable('today')::date - 90 and getvariable('today')::date
 group by automation, step, channel order by automation, sent_count desc, step limit 30

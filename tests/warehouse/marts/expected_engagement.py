@@ -40,7 +40,8 @@ def contact_engagement(source: Source) -> Found:
         statuses = {row["status"] for row in entries}
         given = coupons.get((account, email), [])
         registered = source.plausible(account, known(ever[account, email], "registered_at"))
-        row = row_of("account email contact_count list_count", account, email, len(entries), len(titles))
+        lists = {row["list_id"] for row in entries}
+        row = row_of("account email contact_count list_count", account, email, len(entries), len(lists))
         row["lists"] = sorted(titles)
         row["status"] = next((status for status in _STATUSES if status in statuses), "unknown")
         row |= {"registered_at": min(registered, default=None), "coupon_count": len(given)}

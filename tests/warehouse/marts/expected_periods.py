@@ -92,7 +92,7 @@ def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everythin
     row: dict[str, Any] = {"campaign_count": len(campaigns), "sent_count": sent}
     for name in _MAILS:
         counts = known(told, name)
-        is_unread = name == "clicker_count" and len(counts) < len(told)
+        is_unread = len(counts) < len(told)
         row[name] = sum(counts) if (counts and not is_unread) or not campaigns else None
     if not everything["campaigns"]:
         row |= dict.fromkeys(("campaign_count", "sent_count", *_MAILS))
@@ -154,7 +154,8 @@ def _reactions(
     moments += [(row, "visit", row["visited_at"]) for row in source.rows("timeline_visits")]
     found: dict[tuple[str, str, dt.date], set[str]] = {}
     for row, kind, moment in moments:
-        if day := source.local_date(row["account"], moment):
+        day = source.local_date(row["account"], moment)
+        if day and source.is_plausible(row["account"], day):
             for email in ids.get((row["account"], row["contact_id"]), ()):
                 found.setdefault((row["account"], email, begin("month", day)), set()).add(kind)
     return found

@@ -91,6 +91,7 @@ def test_a_campaign_of_that_day_or_the_one_before_is_said(sent_at: str, is_said:
         days_of("main", "view_count", [5] * 41 + [90]),  # five earlier Thursdays
         days_of("main", "view_count", [5] * 91 + [None]),  # not known is not nothing
         days_of("main", "view_count", [0, 1, 2] * 30 + [0, 3]),  # small numbers
+        days_of("main", "social_click_change", [5] * 91 + [-1]),  # the service corrected itself
         *(
             days_of("main", figure, [5] * 91 + [90], **{f"{kind}_days_covered": [1] * 91 + [days]})
             for figure, kind in _SPANS.items()

@@ -24,12 +24,12 @@ mailings as (
     where sent_at is not null and sent_count > 0
 ),
 
--- a change over several days does not belong to a single day
+-- A change over several days does not belong to a single day. A change below 0 is a correction.
 figures as (
 {%- for name, (words, days_covered) in figures.items() %}
     select account, day_on, '{{ name }}' as figure, '{{ words }}' as words, {{ name }}::double as value
     from {{ ref('account_daily') }}
-    where {{ name }} is not null {{ "and " ~ days_covered ~ " = 1" if days_covered }}
+    where {{ name }} >= 0 {{ "and " ~ days_covered ~ " = 1" if days_covered }}
     {{ "union all" if not loop.last }}
 {%- endfor %}
 ),

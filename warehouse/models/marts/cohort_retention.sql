@@ -45,6 +45,7 @@ months_of_addresses as (
     from happenings
     join contacts using (account, contact_id)
     join accounts using (account)
+    where {{ is_plausible(local_date('moment', 'timezone'), 'today') }}
     group by all
 ),
 

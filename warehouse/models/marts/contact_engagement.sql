@@ -95,6 +95,7 @@ addresses as (
         account,
         email,
         count(*) as contact_count,
+        count(distinct list_id) as list_count,
         list_sort(list_distinct(list(coalesce(lists.name, 'list ' || list_id)))) as lists,
         case
             when bool_or(status = 'bounced') then 'bounced'
@@ -150,7 +151,7 @@ select
     account,
     email,
     contact_count,
-    len(lists)::bigint as list_count,
+    list_count,
     lists,
     status,
     registered_at,

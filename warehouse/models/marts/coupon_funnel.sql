@@ -31,7 +31,8 @@ issued as (
 
 timed as (
     -- redeemed before the first reading that showed it: within the same night
-    select *, case when is_redeemed then greatest(redeemed_on - issued_on, 0) end as days_to_redeem
+    select *, case when is_redeemed and redeemed_on is not null
+        then greatest(redeemed_on - issued_on, 0) end as days_to_redeem
     from issued
     where issued_on is not null
     union all by name

@@ -28,7 +28,7 @@ campaigns as (
 
 happenings as (
     select
-        account, day_on, campaign_id, sent_count, is_told and clicker_count is null as is_unread,
+        account, day_on, campaign_id, sent_count,
         {%- for name in mails[1:] %} case when is_told
             then {{ name }} end as {{ name }}{{ "," if not loop.last }}{% endfor %}
     from campaigns
@@ -65,10 +65,12 @@ summed as (
         date_trunc(period, day_on)::date as begins_on,
         count(campaign_id) as campaign_count,
         {{ whole_sum('sent_count', 'campaign_id is not null') }} as sent_count,
-        {%- for name in mails + others[:2] if name not in ['sent_count', 'clicker_count'] %}
+        {%- for name in mails[1:] %}
+        {{ whole_sum(name, 'delivered_count is not null') }} as {{ name }},
+        {%- endfor %}
+        {%- for name in others[:2] %}
         sum({{ name }})::bigint as {{ name }},
         {%- endfor %}
-        case when not coalesce(bool_or(is_unread), false) then sum(clicker_count)::bigint end as clicker_count,
         avg(average_rating) as average_rating,
         nullif(count(average_rating), 0) as rating_count,
         count(coupon_id) as redeemed_count

@@ -358,6 +358,8 @@ def _find_unknown(texts: Mapping[str, str], declared: Sequence[DeclaredAccount])
     """Settings without effect, each with the one that was most likely meant."""
     keys = [account.key_env for account in declared if account.key_env]
     known = {*VARIABLES, *_OTHER_VARIABLES, *keys}
+    if declared and texts.get("MARKETING_API_URL"):
+        yield "MARKETING_API_URL is ignored, since accounts.toml exists: move its account there"
     # the common prefix would make all names similar
     own = [name.removeprefix(_PREFIX) for name in known]
     for name in sorted(texts.keys() - known):

@@ -294,7 +294,9 @@ def test_variables_that_do_nothing_are_named_with_the_nearest_one(tmp_path: Path
     )
     values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_DIRS": "x", "MARKETING_Q": "", "OTHER": "x"}
     values |= {"MARKETING_HOME": "h", "MARKETING_LOG": "INFO", "MARKETING_KEEP": "logs=9"}
-    one, other = load_settings(tmp_path, values).unknown
+    values |= {"MARKETING_API_URL": "https://n.example/1"}
+    address, one, other = load_settings(tmp_path, values).unknown
+    assert address.startswith("MARKETING_API_URL is ignored, since accounts.toml exists")
     assert (
         one
         == "MARKETING_BACKUP_DIRS is not a known setting (did you mean MARKETING_BACKUP_DIR?); it is ignored"

@@ -71,8 +71,9 @@ def _days(source: Source, account: str) -> Found:
     sites = [row["observed_on"] for row in source.of(account, "online_review_channels")]
     first, last = min(sites, default=dt.date.max), max(sites, default=dt.date.min)
     found: Found = []
-    for offset in range((max([*told, *asked]) - min(told)).days + 1):
-        day = min(told) + dt.timedelta(days=offset)
+    begun = min([*told, *asked])
+    for offset in range((max([*told, *asked]) - begun).days + 1):
+        day = begun + dt.timedelta(days=offset)
         row: dict[str, Any] = {"account": account, "day_on": day}
         for name in ("good_count", "bad_count"):
             row[name] = stats.get(day, {name: 0})[name] if is_read("review_stats", day) else None

@@ -5,8 +5,6 @@
 `--minutes` is what each attack may take; `--only` replays the case that a failure names. Prints each summary as
 it comes, then a table; exit code 1 when one failed."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import pkgutil

@@ -6,8 +6,6 @@ case is a copy of the home and of its backup in which one file of the home is da
 the way out is taken. A file that is to come from the backup is left alone. Whatever was damaged, the backup
 restores the tables as they were, and a rebuild of the restored home comes to the same."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import fnmatch

@@ -4,8 +4,6 @@ stuck, no night is lost, no row is lost or doubled.
 Prints a row for each kill: how the shard's runs ended, how many seconds after the kill, what the alert address
 was told. Takes PostgreSQL's and Redis's programs of this machine, and about an hour."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

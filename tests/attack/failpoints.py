@@ -6,8 +6,6 @@ people do. What is then in the warehouse, in what analysts read and in the accou
 a fault. Each line of ours that can fail comes first, then further calls from the same lines, as long as time
 allows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

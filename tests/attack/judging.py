@@ -1,7 +1,5 @@
 """What is left behind by an attacked command, against what is left when nobody attacks it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

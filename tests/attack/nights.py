@@ -12,8 +12,6 @@ what the service has now. Rows marked as deleted are left out.
   that it was dated of are left out.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import random

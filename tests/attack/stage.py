@@ -3,8 +3,6 @@
 A forked command has its imports behind it and costs what it does. The warm process itself starts no thread
 and opens no database."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import faulthandler

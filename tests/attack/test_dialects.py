@@ -1,7 +1,5 @@
 """In every dialect of the sandbox, two nights bring the same as in the specified one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

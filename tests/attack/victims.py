@@ -1,7 +1,5 @@
 """The commands that are attacked, and their homes. Everything here runs in forked processes (`stage`)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

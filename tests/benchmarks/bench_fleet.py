@@ -6,8 +6,6 @@ machine.
 A model, no measurement: without numbers the table of docs/deployment.md (a test compares it), with them what
 a first night of such a fleet takes. The figures were measured once with a fleet on one machine."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Every option of sync and push is declared once, for the command line and the UI, or excepted."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

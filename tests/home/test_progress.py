@@ -1,7 +1,5 @@
 """What long work shows: named phases, each once and in order, with their durations and what is left."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

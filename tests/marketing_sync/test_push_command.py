@@ -1,7 +1,5 @@
 """`marketing-sync push`: what is told, what is sent, what is left behind, and with which exit code."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import io

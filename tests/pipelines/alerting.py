@@ -1,7 +1,5 @@
 """The sensor of alerts, with its cursor and a clock."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A headless Chromium, driven by its DevTools protocol. Not here: what pages do in it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ A block is what its language says: `sh`, `console` (a command behind `$ `, and w
 `python` run; `text` is what the block before it printed; files (`json`, `toml`, …) are read. There is no
 other language."""
 
-from __future__ import annotations
-
 import configparser
 import contextlib
 import csv

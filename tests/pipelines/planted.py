@@ -1,7 +1,5 @@
 """Answers with a token in every place for personal data, loaded, modelled and published like real ones."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import json

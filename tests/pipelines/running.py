@@ -1,7 +1,5 @@
 """Runs the command line in a process of its own, or without one where nothing is lost by that."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

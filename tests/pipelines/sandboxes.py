@@ -1,7 +1,5 @@
 """A sandbox as a test sees it: its address, what it was asked, and how it is told to misbehave."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

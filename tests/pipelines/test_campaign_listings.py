@@ -1,8 +1,6 @@
 """Campaigns in every form that the service may list them in (observations 39 and 40), over real HTTP,
 night after night."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
 from collections import Counter

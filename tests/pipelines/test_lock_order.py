@@ -1,8 +1,6 @@
 """Who holds a lock takes only those below it: the table of docs/durability.md is the order in which a night, a
 push, a backup and a rebuild take them, whatever their threads."""
 
-from __future__ import annotations
-
 import fcntl
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """The Dagster UI as a person starts it: it works in a browser, and no page of another address can use it."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """What Dagster hears of nights: all of the first, then changes, and checks that fail or show nothing."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace

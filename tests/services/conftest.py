@@ -1,7 +1,5 @@
 """PostgreSQL and Redis of this machine, and a simulated object storage, for `make test-services`."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import signal

@@ -1,8 +1,6 @@
 """Dagster as `deploy/` has it (code server, daemon, web server), with a PostgreSQL and a Redis that may be
 killed, in processes of a test's own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,8 +1,6 @@
 """The rate limit that several machines share in Redis: the same rules as in a file, and a Redis that fails.
 What is used of the limit is simulated in `test_redis_state`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

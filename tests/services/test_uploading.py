@@ -1,7 +1,5 @@
 """`publish --to` with object storage that speaks S3."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

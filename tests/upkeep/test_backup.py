@@ -1,7 +1,5 @@
 """A backup is a whole copy of the home or the previous one, and a restored home is the one that was lost."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator

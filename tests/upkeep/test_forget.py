@@ -1,7 +1,5 @@
 """`marketing-sync forget` leaves nothing of a person in any byte of a home, and others untouched."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import time

@@ -1,7 +1,5 @@
 """`marketing-sync person` prints all that is known about one person, and nothing of anybody else."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """After a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; errors are no failure."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import sqlite3

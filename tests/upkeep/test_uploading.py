@@ -1,7 +1,5 @@
 """`publish --to`: one object and its `status.json`, whole or not at all, and never over another home's."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

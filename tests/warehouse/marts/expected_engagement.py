@@ -248,6 +248,7 @@ def automation_activity(source: Source) -> Found:
         opened, clicked = (sum(some) if some else None for some in (openings, clicks))
         campaigns = {row["campaign_id"] for row in rows}
         minutes = [_minutes(row["sent_at"], row["opened_at"]) for row in rows if row["opened_at"]]
+        minutes = [max(one, 0) for one in minutes if one >= -1]
         row = dict(zip(key, place, strict=True)) | {"triggered_count": len(rows)}
         row["campaign_id"] = campaigns.pop() if len(campaigns) == 1 else None
         row["contact_count"] = len({one["contact_id"] for one in rows})

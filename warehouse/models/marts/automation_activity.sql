@@ -20,7 +20,9 @@ select
     {{ safe_rate('count(*) filter (where is_told and is_opened)',
         'count(*) filter (where is_told)') }} as open_of_sent_rate,
     {{ safe_rate('count(*) filter (where is_clicked)', 'count(is_clicked)') }} as click_of_sent_rate,
-    median(date_diff('minute', sent_at, opened_at) / 60.0) as median_hours_to_open
+    -- clocks may differ by a minute; an opening long before the sending proves nothing
+    median(greatest(date_diff('minute', sent_at, opened_at), 0) / 60.0)
+        filter (where date_diff('minute', sent_at, opened_at) >= -1) as median_hours_to_open
 from (select *, {{ can_tell_opening() }} as is_told from {{ ref('contact_campaign') }})
 join accounts using (account)
 where kind = 'automated' and {{ is_plausible(local_date('sent_at', 'timezone'), 'today') }}

@@ -185,11 +185,11 @@ def _explain_column(column: str) -> str:
             "week after the first sync"
         )
     if column in ("open_rate", "click_rate"):
-        return "no campaign was sent in these weeks"
+        return "no campaign with known results was sent in these weeks"
     if column == "average_rating":
-        return "no review was written in these weeks"
+        return "no review with a rating is known of these weeks"
     if column == "automation_count":
-        return "no automation has sent a message"
+        return "no message of an automation is known"
     return "the data has not been read yet"
 
 
@@ -277,8 +277,9 @@ def _describe_messages(row: Row) -> list[str]:
         opened = (
             f", {format_share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
         )
-        messages = count_of(row["sent_count"], "message")
-        parts.append(f"{count_of(row['campaign_count'], 'campaign')} with {messages}{opened}")
+        count = row["sent_count"]
+        messages = f" with {count_of(count, 'message')}" if count is not None else ""
+        parts.append(f"{count_of(row['campaign_count'], 'campaign')}{messages}{opened}")
     elif row.get("campaign_count") == 0:
         parts.append("no campaign was sent")
     if row.get("automation_count"):
@@ -339,7 +340,7 @@ def _make_contacts_figure(account: AccountData) -> Figure:
     last_day = max(counts)
     first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
     trend = tuple(count for day, count in counts.items() if day >= first)
-    before = counts.get(account.today - dt.timedelta(days=7))
+    before = counts.get(last_day - dt.timedelta(days=7))
     compared = f"{change_of(counts[last_day] - before)} in 7 days" if before is not None else ""
     trend_name = f"since {format_day(max(first, min(counts)))}"
     return Figure(

@@ -1,4 +1,4 @@
--- Messages of automations by step, the newest first: the messages of the last whole week, and of the 13 weeks
+-- Messages of automations by step: the messages of the last whole week, and of the 13 weeks
 -- up to today with the reactions to them. For some messages it can't be known whether they were opened or
 -- clicked.
 with messages as (

@@ -4,4 +4,6 @@ select campaign_id, subject, nullif(name, subject) as name, type, sent_at, creat
     opened_percent, is_percent_inconsistent, count(*) over () as campaign_count
 from marts.campaign_performance
 where account = $account and sent_count > 0 and not is_deleted
-order by coalesce(sent_at, created_at) desc limit 20
+-- a date that has not come yet is wrong
+order by coalesce(timezone(getvariable('zone'), coalesce(sent_at, created_at))::date <= getvariable('today')::date, true) desc,
+    coalesce(sent_at, created_at) desc limit 20

@@ -1,5 +1,5 @@
 -- The 13 whole weeks to last Sunday, the 13 before them, and the same 13 a year before; one row per span. A sum
--- is null if a week is unknown.
+-- is null if a week is unknown; messages are those of campaigns with known openings.
 with spans as (
     select place, date_trunc('week', getvariable('today')::date)::date - 91 - back as begins_on
     from (values (0, 0), (1, 91), (2, 364)) as spans (place, back)

@@ -159,12 +159,17 @@ def test_days_are_of_the_zone_that_was_read_in_and_a_clicked_text_message_is_no_
             unnest([true, null]) as is_opened, unnest([true, null]) as is_clicked;
         create table marts.social_post_performance as select 'main' as account, 'x' as network, 'Hi' as message,
             timestamptz '2026-11-29 06:00+00' as published_at, 1 as click_count, true as is_published;
+        create table source.direct_reviews as select 'main' as account, 'Good' as rating, null as inquiry,
+            null as _deleted_at, unnest([timestamptz '2026-11-30 06:00+00', '2029-01-01 06:00+00']) as reviewed_at;
+        create table source.online_reviews as select * replace (1.0 as rating), 'x' as channel, 'x' as username
+            from source.direct_reviews where false;
     """)
     (found,) = read_accounts(connection, Published(NOW, NOW, PersonalData.KEEP, 1, 1), NOW).accounts
     assert (found.zone, found.today) == ("Pacific/Pago_Pago", dt.date(2026, 11, 29))
     (step,) = found.rows["automations"]
     assert (step["open_rate"], step["sent_count"]) == (None, 2)
     assert formatting.format_day(found.rows["posts"][0]["published_at"]) == "28 Nov 2026"
+    assert len(found.rows["reviews"]) == 1, "a date that has not come yet is wrong"
 
 
 def test_automations_are_told_by_step_and_in_the_headline() -> None:
@@ -174,6 +179,8 @@ def test_automations_are_told_by_step_and_in_the_headline() -> None:
     assert write_headline(account(**FULL))[0].count("automation message") == 0, "none in the last whole week"
     weeks = [row | {"automation_count": 3} for row in weeks_of(FULL["days"])]
     assert "3 automation messages" in write_headline(account(**FULL | {"weeks": weeks}))[0]
+    unknown = [row | {"campaign_count": 2, "sent_count": None, "open_rate": None} for row in weeks]
+    assert ": 2 campaigns; 3 automation" in write_headline(account(**FULL | {"weeks": unknown}))[0]
 
 
 def test_columns_and_rows_without_any_value_are_left_out() -> None:
@@ -217,7 +224,7 @@ def test_why_something_is_not_known_is_said() -> None:
         and line.endswith("they begin with the first complete week after the first sync.")
         for line in found
     )
-    assert "No figures for opened, clicked: no campaign was sent in these weeks." in found
+    assert "No figures for opened, clicked: no campaign with known results was sent in these weeks." in found
 
 
 def test_charts_say_what_they_show() -> None:

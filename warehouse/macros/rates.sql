@@ -22,7 +22,7 @@
 {#
     Whether a percentage that the service reports contradicts the counts of the same response (observation 25),
     for a row of campaign_stats; NULL where no percentage can be compared. The percentage may be a share of sent
-    or of delivered messages, and may be rounded or truncated to whole percents.
+    or of delivered messages, so both must be known; it may be rounded or truncated to whole percents.
 #}
 {% macro is_percent_inconsistent(stats) -%}
     {%- set delivered = "(" ~ stats ~ ".opened_count + " ~ stats ~ ".unopened_count)" -%}
@@ -30,8 +30,8 @@
     list_bool_or([
         {%- for name in ["opened", "unopened", "bounced", "unsubscribed"] %}
         {%- set count, percent = stats ~ "." ~ name ~ "_count", stats ~ "." ~ name ~ "_percent" %}
-        least(abs({{ percent }} - {{ _percent(count, delivered) }}),
-            abs({{ percent }} - {{ _percent(count, sent) }})) > 1
+        case when {{ sent }} is not null then least(abs({{ percent }} - {{ _percent(count, delivered) }}),
+            abs({{ percent }} - {{ _percent(count, sent) }})) > 1 end
         {{- "," if not loop.last }}
         {%- endfor %}
     ])

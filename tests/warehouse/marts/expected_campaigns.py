@@ -149,7 +149,7 @@ def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float 
     verdicts = []
     for count, percent in ((last[name], last[name.replace("_count", "_percent")]) for name in _COUNTS):
         shares = [100 * count / whole for whole in (delivered, sent) if count is not None and whole]
-        if percent is not None and shares:
+        if percent is not None and sent is not None and shares:
             verdicts.append(min(abs(percent - value) for value in shares) > 1)
     return any(verdicts) if verdicts else None
 

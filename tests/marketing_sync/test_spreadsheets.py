@@ -59,7 +59,7 @@ EXPORT = table("email", "city", "rating", "time", "tags", rating=2, time="2025-0
 LISTED = [(*row, NEWS if number else "List") for number, row in enumerate(renamed(EXPORT, *MAILCHIMP))]
 TITLES = [("Sign-ups of November",), ("as of", dt.datetime(2026, 11, 20)), ()]
 GROUPS = [("Person", None, "Place"), *PEOPLE]
-TWICE = [(person(1), "Rome", NEWS), (person(2).upper(), "Milan", NEWS), (None, None, NEWS)]
+TWICE = [(person(1), "Rome", NEWS), (person(4).upper(), "Milan", NEWS), (None, None, NEWS)]
 DAYS = [dt.datetime(2026, 11, 20 + number) for number in range(5)]
 PHONES = table(
     "email", "Phone", "Last Visit", "list", Phone=[*range(491701234561, 491701234566)], **{"Last Visit": DAYS}
@@ -106,7 +106,7 @@ CASES = [
         "duplicates.xlsx",
         book(*table(None, "email", "city", None, "list", "Comment"), (), *((None, *row[:2], None, row[2]) for row in TWICE)),
         options=("--reject-limit", "1"),
-        rejected=("sheet “Sheet”, row 8", "sheet “Sheet”, row 9", "sheet “Sheet”, row 10"),
+        rejected=tuple(f"sheet “Sheet”, row {row}" for row in (5, 8, 9, 10)),
     ),
     Case(
         "formulas.xlsx",

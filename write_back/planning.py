@@ -42,19 +42,44 @@ class Superseded(BadValue):
     """A later row about the same thing counts instead."""
 
 
-class _OfSomebody(Protocol):
+class _Numbered(Protocol):
     @property
     def number(self) -> int: ...
+
+
+class _OfSomebody(_Numbered, Protocol):
     @property
     def who(self) -> Who: ...
 
 
 T = TypeVar("T")
+N = TypeVar("N", bound=_Numbered)
 R = TypeVar("R", bound=_OfSomebody)
 S = TypeVar("S", bound=Hashable)
 
 
 _rows = attrgetter("rows")
+
+
+def find_contradictions(
+    rows: Sequence[N], said_by: Callable[[N], Mapping[S, object]]
+) -> dict[int, tuple[S, int]]:
+    """Row → a subject about which another row says something else, and that row. `said_by`: what a
+    row says, by subject."""
+    first: dict[S, tuple[int, object]] = {}
+    different: dict[S, int] = {}  # from the first
+    for row in rows:
+        for subject, content in said_by(row).items():
+            if first.setdefault(subject, (row.number, content))[1] != content:
+                different.setdefault(subject, row.number)
+    found: dict[int, tuple[S, int]] = {}
+    for row in rows if different else ():
+        for subject, content in said_by(row).items():
+            if subject in different:
+                number, said = first[subject]
+                other = number if said != content else different[subject]
+                found.setdefault(row.number, (subject, other))
+    return found
 
 
 @dataclass

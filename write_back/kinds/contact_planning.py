@@ -15,7 +15,14 @@ from write_back.input.rows import show_name, text_of
 from write_back.input.values import BadValue
 from write_back.item import DONE, Item, Past
 from write_back.kinds.contact_items import ContactRow, ListComparison, make_item
-from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning
+from write_back.planning import (
+    QUEUED,
+    REACHES_PEOPLE,
+    SENT_BEFORE,
+    UNCHANGED,
+    Planning,
+    find_contradictions,
+)
 
 RESUBSCRIBED = (
     "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
@@ -79,25 +86,17 @@ class ContactsPlanning(Planning):
 
     def _without_contradictions(self, rows: list[ContactRow]) -> Iterator[ContactRow]:
         """Rows without those that contradict another row about an address on a list."""
-        first: dict[tuple[str, int], ContactRow] = {}
-        different: dict[tuple[str, int], ContactRow] = {}  # from the first
+        contradictions = find_contradictions(
+            rows, lambda row: {(row.key, list_id): row.content for list_id in row.lists}
+        )
         for row in rows:
-            for list_id in row.lists:
-                subject = (row.key, list_id)
-                if first.setdefault(subject, row).content != row.content:
-                    different.setdefault(subject, row)
-        for row in rows:
-            contested = [list_id for list_id in row.lists if (row.key, list_id) in different]
-            if not contested:
+            if row.number not in contradictions:
                 yield row
                 continue
-            subject = (row.key, contested[0])
-            other = first[subject]
-            if other.content == row.content:
-                other = different[subject]
-            list_name = show_name(self.known.lists.names[contested[0]])
-            what = f"row {other.number} says something else about the same address and list"
-            self.reject_row(row.number, f"{what} {list_name}: keep one of them")
+            (_, list_id), other = contradictions[row.number]
+            list_name = show_name(self.known.lists.names[list_id])
+            what = f"row {other} says something else about the same address and list {list_name}"
+            self.reject_row(row.number, f"{what}: keep one of them")
 
     def _without_repeated_lists(self, row: ContactRow) -> ContactRow:
         """Without the lists for which an earlier row says the same. Raises BadValue when none is

@@ -16,7 +16,7 @@ from write_back.input.columns import Spec
 from write_back.input.rows import show_name, text_of
 from write_back.item import EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
-from write_back.planning import Planning, bind_parameters, find_standing
+from write_back.planning import Planning, bind_parameters, find_contradictions, find_standing
 
 ADD = "add"
 REMOVE = "remove"
@@ -83,20 +83,18 @@ class TagsPlanning(Planning):
     ) -> Iterator[tuple[_Row, Person]]:
         """Rows without those that contradict another row: one adds a tag of an address, the other
         removes it."""
-        numbers: dict[tuple[str, str, str], int] = {}
+        addresses = {row.number: person.address for row, person in people}
+        contradictions = find_contradictions(
+            [row for row, _ in people],
+            lambda row: {(addresses[row.number], tag): row.action for tag in row.tags},
+        )
         for row, person in people:
-            for tag in row.tags:
-                change = (person.address, tag, row.action)
-                numbers.setdefault(change, row.number)
-        for row, person in people:
-            other, verb = (REMOVE, "removes") if row.action == ADD else (ADD, "adds")
-            contested = [tag for tag in row.tags if (person.address, tag, other) in numbers]
-            if not contested:
+            if row.number not in contradictions:
                 yield row, person
                 continue
-            tag = contested[0]
-            number = numbers[person.address, tag, other]
-            what = f"row {number} {verb} the tag {show_name(tag)} of the same contact"
+            (_, tag), other = contradictions[row.number]
+            verb = "removes" if row.action == ADD else "adds"
+            what = f"row {other} {verb} the tag {show_name(tag)} of the same contact"
             self.reject_row(row.number, f"{what}: keep one of them")
 
     def _gather_targets(self, row: _Row, person: Person) -> None:

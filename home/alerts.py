@@ -12,8 +12,14 @@ log = logging.getLogger(__name__)
 _MAX_TEXT = 2000
 
 
+class NotPosted(Incomplete):
+    """`may_have_arrived`: only the response is missing."""
+
+    may_have_arrived = False
+
+
 def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
-    """Post the body as JSON; chat services display its `text`. Raises Incomplete, without the
+    """Post the body as JSON; chat services display its `text`. Raises NotPosted, without the
     address, which is a secret."""
     import requests  # most commands don't need it and its dependencies
 
@@ -25,9 +31,11 @@ def post_alert(settings: Settings, body: Mapping[str, object]) -> None:
     except (OSError, ValueError) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         why = f"HTTP {status}" if status else type(error).__name__
-        raise Incomplete(
+        failure = NotPosted(
             f"the alert could not be posted to MARKETING_ALERT_URL ({why}): check the address"
-        ) from None
+        )
+        failure.may_have_arrived = isinstance(error, requests.ReadTimeout)
+        raise failure from None
 
 
 def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
@@ -35,7 +43,7 @@ def try_to_post(settings: Settings, body: Mapping[str, object]) -> bool:
     arrived."""
     try:
         post_alert(settings, body)
-    except Incomplete as error:
+    except NotPosted as error:
         log.warning("%s", error)
-        return "ReadTimeout" in str(error)
+        return error.may_have_arrived
     return True

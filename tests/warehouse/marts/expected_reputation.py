@@ -63,16 +63,16 @@ def _days(source: Source, account: str) -> Found:
         if (day := source.local_date(account, row["reviewed_at"])) is not None:
             ratings.setdefault(day, []).append(row["rating"])
     mood = {day: rows for (day,), rows in grouped(mine["sentiment_mentions"], "reviewed_on").items() if day}
-    told = {day for day in (*stats, *views, *ratings, *mood) if source.is_plausible(account, day)}
-    if not told:
-        return []
+    told = [day for day in (*stats, *views, *ratings, *mood) if source.is_plausible(account, day)]
     by_day = ("review_stats", "sentiment_mentions", "feedback_views")
     asked = [day for table in by_day for day in read.get((account, table), {}) if is_read(table, day)]
+    if not told + asked:
+        return []
     sites = [row["observed_on"] for row in source.of(account, "online_review_channels")]
     first, last = min(sites, default=dt.date.max), max(sites, default=dt.date.min)
     found: Found = []
-    begun = min([*told, *asked])
-    for offset in range((max([*told, *asked]) - begun).days + 1):
+    begun = min(told + asked)
+    for offset in range((max(told + asked) - begun).days + 1):
         day = begun + dt.timedelta(days=offset)
         row: dict[str, Any] = {"account": account, "day_on": day}
         for name in ("good_count", "bad_count"):

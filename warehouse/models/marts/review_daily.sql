@@ -67,18 +67,17 @@ told_days as (
     select account, day_on from views
 ),
 
-spans_read as (
-    select account, min(day_on) as first_on, max(day_on) as last_on from days_read group by all
-),
-
 spans as (
-    select account, least(min(told_days.day_on), min(spans_read.first_on)) as first_on,
-        greatest(max(told_days.day_on), max(spans_read.last_on)) as last_on
-    from told_days
-    join accounts using (account)
-    left join spans_read using (account)
-    where {{ is_plausible('told_days.day_on', 'accounts.today') }}
-    group by all
+    select account, min(day_on) as first_on, max(day_on) as last_on
+    from (
+        select account, day_on
+        from told_days
+        join accounts using (account)
+        where {{ is_plausible('day_on', 'today') }}
+        union all
+        select account, day_on from days_read
+    )
+    group by account
 ),
 
 days as (

@@ -117,13 +117,14 @@ def _read_sql(text: str | None) -> str:
         raise click.UsageError(
             'write a query, like marketing-sync query "from marts.list_performance"'
         )
-    if text == "-":
-        return sys.stdin.read()
     path = Path(text)
-    if path.suffix == ".sql" and " " not in text.strip():
-        try:
-            return path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise WrongUse(f"{path} cannot be read as a query: {reason}") from None
-    return text
+    is_file = path.suffix == ".sql" and " " not in text.strip()
+    if not is_file and text != "-":
+        return text
+    try:
+        content = path.read_bytes() if is_file else sys.stdin.buffer.read()
+        return content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        place = path if is_file else "standard input"
+        raise WrongUse(f"{place} cannot be read as a query: {reason}") from None

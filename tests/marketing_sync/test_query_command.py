@@ -147,11 +147,13 @@ def test_the_query_may_come_from_a_file_or_standard_input(
 ) -> None:
     (folder / "one.sql").write_text("\ufeff-- ours\nselect 1 as one;\n", encoding="utf-8")
     assert command("query", "one.sql", "--csv").out == "one\n1\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO("select 2 as two"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfselect 2 as two")))
     assert command("query", "-", "--csv").out == "two\n2\n"
-    ran = command("query", "none.sql")
-    assert ran.code == 2
-    assert "none.sql cannot be read as a query" in ran.err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"select '\xfc'")))
+    for typed, place in (("none.sql", "none.sql"), ("-", "standard input")):
+        ran = command("query", typed)
+        assert ran.code == 2
+        assert f"{place} cannot be read as a query" in ran.err
 
 
 @pytest.mark.parametrize(

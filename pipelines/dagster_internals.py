@@ -82,10 +82,8 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
     notices = []
     for name, loss in losses.items():
         folder = dagster_home / name
-        if folder.exists() and not all(
-            _is_whole(path)
-            for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))
-        ):
+        databases = (*folder.glob("*.db*"), *folder.glob("runs/index.db*"))
+        if folder.exists() and not (folder.is_dir() and all(map(_is_whole, databases))):
             notices.append(
                 f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: "
                 f"{loss}"
@@ -94,10 +92,12 @@ def set_damaged_history_aside(dagster_home: Path) -> list[str]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether it is a folder, or an undamaged SQLite file. A file that is locked or can't be read
-    now doesn't count as damaged."""
-    if path.suffix != ".db" or not path.is_file():
-        return path.suffix != ".db" and path.is_dir()
+    """Whether it is an undamaged SQLite file, or a file beside one. A file that is locked or can't
+    be read now doesn't count as damaged."""
+    if path.is_dir():
+        return False
+    if path.suffix != ".db":
+        return True
     try:
         with closing(
             sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)

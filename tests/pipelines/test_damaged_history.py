@@ -28,17 +28,13 @@ def dagster_home(home: Path) -> Path:
     return folder
 
 
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
 HARMS: list[Callable[[Path], object]] = [
     lambda path: path.write_bytes(b""),
     lambda path: path.write_bytes(os.urandom(5000)),
     lambda path: path.write_bytes(path.read_bytes()[:9000]),
     lambda path: path.write_bytes(b"x" + path.read_bytes()[1:]),
-    _folder,
+    lambda path: Path(f"{path}-wal").mkdir(),
+    lambda path: path.unlink() or path.mkdir(),
 ]
 
 

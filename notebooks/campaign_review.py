@@ -57,16 +57,16 @@ def _(account, con, days, sent_on):
         [account.value, first, last],
     ).df()
     mo.stop(campaigns.empty, mo.md("*No campaign was sent on these days.*"))
-    known = campaigns.dropna(subset=["delivered_count", "opened_count", "clicker_count"])
-    delivered, opened, clickers = (
-        float(known[f"{name}_count"].sum()) for name in ("delivered", "opened", "clicker")
-    )
-    said = f"{published.plural(len(campaigns), 'campaign')}, {published.number(delivered)} messages delivered"
-    rates = (
-        f": {published.share(opened / delivered)} opened, "
-        f"{published.share(clickers / delivered)} clicked"
-        if delivered
-        else ""
+
+    def rate(name):
+        known = campaigns.dropna(subset=["delivered_count", name])
+        delivered = known["delivered_count"].sum()
+        return published.share(known[name].sum() / delivered if delivered else None)
+
+    delivered = published.number(campaigns["delivered_count"].sum(min_count=1))
+    said = (
+        f"{published.plural(len(campaigns), 'campaign')}, {delivered} messages delivered: "
+        f"{rate('opened_count')} opened, {rate('clicker_count')} clicked."
     )
     compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values(
         "open_rate_over_median"
@@ -82,7 +82,7 @@ def _(account, con, days, sent_on):
         if len(compared) > 1
         else []
     )
-    mo.vstack([published.heading(said + rates + "."), published.sentences(outliers)])
+    mo.vstack([published.heading(said), published.sentences(outliers)])
     return (campaigns,)
 
 

@@ -115,20 +115,21 @@ def _(account, con, fresh):
     mo.stop(fresh.empty)  # without readings, nothing is known
     odd = con.execute(
         """
-        with contacts as (select * from source.contacts where account = $a),
+        with contacts as (select * from source.contacts where account = $a and _deleted_at is null),
             timelines as (select * from sync.contact_coverage where account = $a),
             campaigns as (select * from marts.campaign_performance where account = $a),
             reviews as (select * from source.online_reviews where account = $a),
             spellings as (select email_normalized from contacts group by 1 having count(distinct email) > 1)
-        select 'active contacts without an address' as what, count(*) as "rows" from contacts where coalesce(email, '') = '' and status = 'active'
-        union all select 'addresses in several spellings', count(*) from spellings
+        select 'active contacts without an address' as what, if($is_kept, count(*), null) as "rows" from contacts where coalesce(email, '') = '' and status = 'active'
+        union all select 'addresses in several spellings', if($is_kept, count(*), null) from spellings
         union all select 'contacts whose timeline the service shortens', count(*) from timelines where timeline_served < timeline_total
         union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count
         union all select 'campaigns whose counts and percentages disagree', count(*) from campaigns where is_percent_inconsistent
         union all select 'ratings that are not a number', count(*) from reviews where rating is null and rating_raw is not null
-        order by 2 desc
+        order by 2 desc nulls last
         """,
-        {"a": account.value},
+        # a masked copy has hashes instead of addresses, or none
+        {"a": account.value, "is_kept": published.facts(con).personal_data == "keep"},
     ).df()
     found = odd[odd["rows"] > 0]
     first = (
@@ -137,7 +138,7 @@ def _(account, con, fresh):
     mo.vstack(
         [
             published.heading(
-                f"{len(found)} of {len(odd)} checks found something odd{first}.",
+                f"{len(found)} of {odd['rows'].count()} checks found something odd{first}.",
                 "Most oddities come from the service’s own data.",
             ),
             published.table(

@@ -102,10 +102,8 @@ def facts(con: duckdb.DuckDBPyConnection) -> Published:
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:
     """The accounts in the file."""
-    return [
-        row[0]
-        for row in con.execute("select account from source.business order by account").fetchall()
-    ]
+    found = con.execute("select distinct account from sync.coverage order by account").fetchall()
+    return [account for (account,) in found]
 
 
 def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:

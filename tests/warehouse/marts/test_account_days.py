@@ -1,7 +1,5 @@
 """What an account's days show while not all of its lists have been read, and without any network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

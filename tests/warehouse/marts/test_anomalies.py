@@ -1,7 +1,5 @@
 """Unusual days, where the truth is known because somebody planted it."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Every mart over a handful of rows (`by_hand`), against rows that were worked out by hand."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

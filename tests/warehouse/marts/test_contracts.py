@@ -1,7 +1,5 @@
 """What others build on: columns of the marts, the metrics over them, and who is known to read them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """When a coupon counts as issued: from responses of several nights to the mart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

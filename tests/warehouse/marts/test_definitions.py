@@ -1,7 +1,5 @@
 """A name means one thing: windows have exactly the days they say, a rate one denominator everywhere."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable

@@ -5,8 +5,6 @@ Ann clicked in One, a day later in Two, which led her to the menu; by an adverti
 booked, and redeemed her coupon the day after. Bob clicked the booking link of One, of whom nothing else is
 told. Cat came and booked by herself. Dan came back after a silence."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from pathlib import Path

@@ -1,8 +1,6 @@
 """A year of a weekly newsletter whose subject never changes, first read when all of it is sent: which message
 is of which campaign is known, as its key says it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Iterator

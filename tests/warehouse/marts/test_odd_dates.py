@@ -1,7 +1,5 @@
 """One date that can't be right neither stretches nor moves any mart, and is counted."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`docs/marts.md` is as the models say, the models say everything, and every question's query answers it."""
 
-from __future__ import annotations
-
 import re
 
 import duckdb

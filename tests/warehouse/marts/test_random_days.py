@@ -1,7 +1,5 @@
 """Marts over random days with up to three readings each equal a calculation from what the readings showed."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import random

@@ -2,8 +2,6 @@
 
 Names and periods are read from what a reader sees: headings of rows and columns, tiles, what a pointer finds in a chart, sentences."""
 
-from __future__ import annotations
-
 import datetime as dt
 import html
 import re

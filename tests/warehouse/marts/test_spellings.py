@@ -1,7 +1,5 @@
 """From responses to marts and a hashed copy, a person is one row however the address is spelled."""
 
-from __future__ import annotations
-
 import duckdb
 import pytest
 

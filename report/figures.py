@@ -190,19 +190,20 @@ def _explain_column(column: str) -> str:
         return "no review with a rating is known of these weeks"
     if column == "automation_count":
         return "no message of an automation is known"
-    return "the data has not been read yet"
+    return "none have been read"
 
 
 def find_empty_sections(account: AccountData) -> dict[str, str]:
     """Section without content → why: there is nothing, or not everything was read."""
-    is_week_known = any(change.is_known for change in list_changes(account))
+    known = {
+        "changes": any(change.is_known for change in list_changes(account)),
+        "months": any(list_known_measures(account.rows["months"])),
+        "data": True,
+    }
     empty = {
         name: section
         for name, section in SECTIONS.items()
-        if name != "data"
-        and not (
-            is_week_known if name == "changes" else any(map(account.rows.get, section["rows"]))
-        )
+        if not known.get(name, any(map(account.rows.get, section.get("rows", ()))))
     }
     unread = [name for name, section in empty.items() if not account.is_read(*section["read"])]
     names = ", ".join(SECTIONS[name]["name"] for name in unread)

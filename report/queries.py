@@ -27,7 +27,7 @@ QUERIES = {
 }
 
 #: The personal columns of these queries.
-_PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
+_PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason", "message_text"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,9 @@ FULL = {
     "automations": [
         {
             "automation": "Welcome <i>",
-            "step": "Hello",
+            "subject": "Hello",
+            "message_text": None,
+            "step_count": 1,
             "channel": "email",
             "last_sent_on": TODAY,
             "week_count": 1,

@@ -157,6 +157,10 @@ def test_days_are_of_the_zone_that_was_read_in_and_a_clicked_text_message_is_no_
         create table marts.contact_campaign as select 'main' as account, 'automated' as kind, 'Hi' as automation,
             null as subject, 'Hi' as message_text, 'sms' as channel, timestamptz '2026-11-20 06:00+00' as sent_at,
             unnest([true, null]) as is_opened, unnest([true, null]) as is_clicked;
+        insert into marts.contact_campaign by name select 'Ask' as automation, place::varchar as message_text,
+            * exclude (is_opened, automation, message_text, place) from marts.contact_campaign, range(30) as steps (place) where is_opened;
+        create table marts.campaign_link_clicks as select 'main' as account, 1 as campaign_id, null as link_text,
+            null as url, null::bigint as click_rank, null as click_count, 1 as clicker_count, true as is_current;
         create table marts.social_post_performance as select 'main' as account, 'x' as network, 'Hi' as message,
             timestamptz '2026-11-29 06:00+00' as published_at, 1 as click_count, true as is_published;
         create table source.direct_reviews as select 'main' as account, 'Good' as rating, null as inquiry,
@@ -166,8 +170,10 @@ def test_days_are_of_the_zone_that_was_read_in_and_a_clicked_text_message_is_no_
     """)
     (found,) = read_accounts(connection, Published(NOW, NOW, PersonalData.KEEP, 1, 1), NOW).accounts
     assert (found.zone, found.today) == ("Pacific/Pago_Pago", dt.date(2026, 11, 29))
-    (step,) = found.rows["automations"]
-    assert (step["open_rate"], step["sent_count"]) == (None, 2)
+    *others, step = found.rows["automations"]
+    assert (step["open_rate"], step["sent_count"], step["automation"]) == (None, 2, "Hi")
+    assert (len(others), step["step_count"]) == (29, 31), "the largest are in, whatever their name"
+    assert found.rows["campaign_links"][0]["link"] == "Link 1", "as in a masked copy"
     assert formatting.format_day(found.rows["posts"][0]["published_at"]) == "28 Nov 2026"
     assert len(found.rows["reviews"]) == 1, "a date that has not come yet is wrong"
 
@@ -253,8 +259,9 @@ def test_sections_without_data_are_left_out_and_named_once() -> None:
         FULL["freshness"][0] | {"subject": subject, "coverage_rate": 1.0}
         for subject in ("lists", "contacts", "campaigns", "campaign_stats")
     ]
-    html = page(account(freshness=read))
-    assert re.findall(r'id="main-(\w+)"', html) == ["data"]
+    month = dict.fromkeys(FULL["months"][0]) | {"begins_on": TODAY, "is_over": True}
+    html = page(account(freshness=read, months=[month]))
+    assert re.findall(r'id="main-(\w+)"', html) == ["data"], "a month without any figure is no content"
     assert html.count("There are no contacts yet.") == 1, "neither contacts nor tiers"
     assert "Not read completely yet: Reputation, Social networks." in html
     assert "Not read completely" not in page(account(**FULL))
@@ -327,9 +334,11 @@ def test_any_part_may_be_missing(left_out: str) -> None:
 
 
 def test_names_and_words_of_people_are_left_out_when_they_are_hashed_or_dropped() -> None:
-    html = page(account(has_texts=False, **FULL | {"reviews": [review("9f2c1d", "77ab12")]}))
-    assert "9f2c1d" not in html
-    assert "77ab12" not in html
+    steps = [FULL["automations"][0] | {"subject": None, "message_text": "c40e55"}]
+    rows = FULL | {"reviews": [review("9f2c1d", "77ab12")], "automations": steps}
+    html = page(account(has_texts=False, **rows))
+    assert not re.findall("9f2c1d|77ab12|c40e55", html)
+    assert "c40e55 · email" in page(account(**rows))
     assert "Names and words of reviewers are left out" in html
 
 

@@ -28,7 +28,7 @@ def _():
 
 @app.cell
 def _(account, con):
-    sent_on = published.day_of(con, account.value, "sent_at")
+    sent_on = published.day_of(con, account.value, "coalesce(sent_at, created_at)")
     days = published.period_choice(
         con,
         f"select min({sent_on}), max({sent_on}) from marts.campaign_performance "
@@ -52,7 +52,7 @@ def _(account, con, days, sent_on):
             click_rate, click_rate_over_median, bounce_rate, unsubscribe_rate, is_percent_inconsistent
         from marts.campaign_performance
         where account = ? and type = 'standard' and sent_count > 0 and {sent_on} between ? and ?
-        order by sent_at desc
+        order by coalesce(sent_at, created_at) desc
         """,
         [account.value, first, last],
     ).df()
@@ -116,7 +116,8 @@ def _(campaigns):
         label="Select a campaign to see its figures below",
     )
     note = (
-        "Rates are shares of the delivered messages. “Against usual” is the difference from the median of "
+        "Without a known send time, “Sent on” is the day of creation. Rates are shares of the delivered "
+        "messages. “Against usual” is the difference from the median of "
         f"the campaigns in the 90 days before, in percentage points. {published.MACHINE_OPENS} "
         "“Counts disagree” marks campaigns whose percentage, as the service states it, doesn’t match its "
         "own counts."

@@ -104,6 +104,7 @@ def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> N
     rates = [format_share(one.sum() / delivered[one.notna()].sum()) for one in (opened, clicked)]
     said = f"{delivered.sum():,.0f} messages delivered: {rates[0]} opened, {rates[1]} clicked."
     assert clicked.hasnans
+    assert f"{defined['days'].start}" == "2025-02-14", "of a campaign whose send time is unknown"
     assert any(one.endswith(said) for one in _headings(defined["shown"])), "each of what is known of it"
     shown = _stats(defined["shown"])
     columns, chosen = (

@@ -12,7 +12,7 @@ days as (
             and max(day_on) filter (social_click_change is not null) over (), 0, null)) as social_click_count
     from marts.account_daily where account = $account
 ),
--- In an account whose timelines show messages of automations, a week without any had none.
+-- In an account whose timelines show messages of automations, a week without any had none if they were read since.
 automated as (
     select date_trunc('week', triggered_on)::date as begins_on, sum(triggered_count)::bigint as message_count
     from marts.automation_activity where account = $account group by all
@@ -28,7 +28,7 @@ summed as (
     from weeks left join days on day_on between begins_on and least(begins_on + 6, today) group by begins_on
 )
 select begins_on, campaign_count, sent_count,
-    case when exists (from automated) then coalesce(message_count, 0) end as automation_count,
+    coalesce(message_count, if(exists (from automated) and visit_count is not null, 0, null)) as automation_count,
     open_rate, click_rate, joined_count, left_count, visit_count,
     good_count, bad_count, online_review_count, average_rating, rating_count, mention_count, social_click_count, redeemed_count
 from summed left join (from marts.period_summary where account = $account and period = 'week') using (begins_on)

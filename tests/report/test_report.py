@@ -354,12 +354,13 @@ def test_the_preview_holds_numbers_only() -> None:
 def test_a_week_is_from_monday_to_sunday_and_unknown_until_it_was_seen_whole() -> None:
     """Of Friday, 20 March: the running week began on the 16th."""
     rows = [
-        {"day_on": TODAY - dt.timedelta(days=back), "good_count": 1, "social_click_change": 10}
+        {"day_on": TODAY - dt.timedelta(back), "good_count": 1, "social_click_change": 10, "visit_count": 0}
         for back in range(1, 15)
     ]
     assert counted(rows, "good_count") == (4, 7, None), "three days of the week before are known"
     assert counted([{"day_on": TODAY, "good_count": 5}, *rows], "good_count") == (9, 7, None)
     assert counted(rows, "social_click_count") == (40, 70, None)
+    assert counted(rows, "automation_count") == (1, 0, None), "none only where timelines were read"
     rows[5]["good_count"] = rows[5]["social_click_change"] = None
     assert counted(rows, "good_count") == (4, None, None)
     assert counted(rows, "social_click_count") == (40, 60, None), "the next night shows what one missed"

@@ -1,7 +1,5 @@
 """Weeks, months and quarters, and what cohorts do month by month, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 
@@ -47,7 +45,7 @@ def period_summary(source: Source, performed: Found) -> Found:
                     for name, some in things.items()
                 }
                 rows[day] = row_of("begins_on ends_on is_over", day, after - _DAY, after <= today)
-                rows[day] |= _summed(day, inside, things)
+                rows[day] |= _summed(day, min(after, today) - _DAY, inside, things)
                 day = after
             for day, row in rows.items():
                 year_before = day - 364 * _DAY if period == "week" else day.replace(year=day.year - 1)
@@ -85,7 +83,9 @@ def _is_sent_unknown(campaign: dict[str, Any]) -> bool:
     return campaign["sent_count"] is None and campaign["status"] == "sent"
 
 
-def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everything: Things) -> dict[str, Any]:
+def _summed(
+    begins_on: dt.date, ends_on: dt.date, inside: Things | dict[str, list[Any]], everything: Things
+) -> dict[str, Any]:
     campaigns: Any = inside["campaigns"]
     told = [row for row in campaigns if None not in (row["opened_count"], row["delivered_count"])]
     sent = added(*(one["sent_count"] for one in campaigns))
@@ -101,7 +101,7 @@ def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everythin
     for name in ("joined_count", "online_review_count"):
         days = [on for on, one in everything["days"] if one[name] is not None]
         counts = known(list(inside["days"]), name)
-        row[name] = sum(counts) if counts and min(days) <= begins_on else None
+        row[name] = sum(counts) if counts and min(days) <= begins_on and ends_on <= max(days) else None
     return row | {
         "average_rating": mean(list(inside["ratings"])),
         "rating_count": sum(rating is not None for rating in inside["ratings"]) or None,

@@ -43,13 +43,14 @@ happenings as (
 ),
 
 -- A count without any event is 0 if the account has any data of the kind, else unknown. A sum is unknown if the
--- period began before the first day with a known figure.
+-- period began before the first day with a known figure, or went on after the last one.
 first_days as (
     select
         account,
         min(day_on) filter (where {{ is_plausible('day_on', 'today') }}) as first_on,
         {%- for name in others[:2] %}
         min(day_on) filter (where {{ name }} is not null) as {{ name }}_from,
+        max(day_on) filter (where {{ name }} is not null) as {{ name }}_until,
         {%- endfor %}
         case when count(campaign_id) > 0 then 0 end as no_campaign,
         case when account in (select account from {{ ref('stg_coupons') }}) then 0 end as no_coupon
@@ -110,7 +111,8 @@ filled as (
         coalesce({{ name }}, case when coalesce(campaign_count, 0) = 0 then no_campaign end) as {{ name }},
         {%- endfor %}
         {%- for name in others[:2] %}
-        case when begins_on >= {{ name }}_from then {{ name }} end as {{ name }},
+        case when begins_on >= {{ name }}_from
+            and least(ends_on, today - 1) <= {{ name }}_until then {{ name }} end as {{ name }},
         {%- endfor %}
         average_rating,
         rating_count,

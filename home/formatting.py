@@ -2,18 +2,26 @@
 An unknown value is a dash."""
 
 import datetime as dt
+import math
 
 UNKNOWN = "–"
 
 
+def _round_half_up(value: float, digits: int = 0) -> str:
+    """Halves are rounded away from 0, as in a query with DuckDB's `round`: 3.25 → `3.3`."""
+    scale = 10**digits
+    rounded = math.floor(abs(float(value)) * scale + 0.5) / scale
+    return f"{-rounded if value < 0 < rounded else rounded:,.{digits}f}"
+
+
 def format_number(value: float | None) -> str:
     """1234 → `1,234`."""
-    return UNKNOWN if value is None else f"{value:,.0f}"
+    return UNKNOWN if value is None else _round_half_up(value)
 
 
 def format_share(rate: float | None) -> str:
     """0.2345 → `23.5 %`."""
-    return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
+    return UNKNOWN if rate is None else f"{_round_half_up(100 * rate, 1)} %"
 
 
 def whole_share(rate: float) -> str:
@@ -23,14 +31,14 @@ def whole_share(rate: float) -> str:
 
 def format_rating(value: float | None) -> str:
     """4.25 → `4.3` (of 5)."""
-    return UNKNOWN if value is None else f"{value:.1f}"
+    return UNKNOWN if value is None else _round_half_up(value, 1)
 
 
 def change_of(value: float | None, digits: int = 0) -> str:
     """12 → `+12`, −3 → `−3`, 0 → `±0`."""
     if value is None:
         return UNKNOWN
-    text = f"{abs(value):,.{digits}f}"
+    text = _round_half_up(abs(value), digits)
     if float(text.replace(",", "")) == 0:
         return "±0"
     return f"+{text}" if value > 0 else f"−{text}"

@@ -390,7 +390,7 @@ def test_the_weeks_of_one_account_are_not_those_of_another() -> None:
     [
         (formatting.format_number(1234.4), "1,234"),
         (formatting.format_number(None), "–"),
-        (formatting.format_share(0.2345), "23.4 %"),
+        (formatting.format_share(0.2345), "23.5 %"),
         (formatting.change_of(-3), "−3"),
         (formatting.change_of(0.04, 1), "±0"),
         (formatting.format_points(0.021), "+2.1 pts"),

@@ -44,6 +44,11 @@ class Fact(NamedTuple):
     where: str
 
 
+def test_numbers_are_rounded_as_in_a_query() -> None:
+    rows = duckdb.sql("select n / 40, round(n / 40, 1) + 0.0 from range(-400, 400) t(n)").fetchall()
+    assert [format_rating(value) for value, _ in rows] == [f"{rounded:.1f}" for _, rounded in rows]
+
+
 @pytest.fixture(scope="module")
 def home(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("same")

@@ -62,7 +62,8 @@ def _(account, con):
         f"{of(clicks, 'dormant'):,} dormant"
     )
     how_counted = (
-        f"{published.MACHINE_OPENS} Each address counts once, in the first tier that fits."
+        f"{published.MACHINE_OPENS} Each address counts once. "
+        "Unreachable people are in no other tier."
     )
     mo.vstack(
         [

@@ -206,9 +206,12 @@ class AccountResult:
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
     """The share of the requests that were answered, or of the days if that is less, 0 to 1; None if
-    nothing was requested."""
-    fetched = planned = days = lacking = 0
+    nothing was requested. An account that failed before its first request has a share of 0."""
+    fetched = planned = days = lacking = asked = unasked = 0
     for result in results:
+        is_unasked = result.is_failure and not result.planned
+        unasked += is_unasked
+        asked += not is_unasked
         fetched += result.fetched
         planned += result.planned
         days += sum(map(len, join_ranges(result.days)))
@@ -218,7 +221,7 @@ def share_read(results: Iterable[AccountResult]) -> float | None:
     share = fetched / planned
     if lacking:
         share = min(share, days / (days + lacking))
-    return min(share, 1)
+    return min(share, 1) * asked / (asked + unasked)
 
 
 def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:

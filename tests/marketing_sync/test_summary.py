@@ -4,6 +4,7 @@ import datetime as dt
 
 from assets.days import DateRange
 from assets.result import AccountResult, group_lines, share_read
+from marketing_api.errors import GivenUp
 
 
 def test_an_account_that_cannot_be_reached_is_told_once() -> None:
@@ -31,3 +32,4 @@ def test_what_was_read_counts_requests_and_days() -> None:
     assert share_read([result("north", (1, 5), lacking=((6, 8),)), result("south", (1, 2))]) == 7 / 10
     assert share_read([AccountResult("north", fetched=1, planned=4)]) == 0.25
     assert share_read([AccountResult("north")]) is None
+    assert share_read([result("north", (1, 8)), AccountResult("south", error=GivenUp("down"))]) == 0.5

@@ -171,6 +171,8 @@ def _revert_contact(
             ] += 1
         elif old == pushed:
             continue
+        elif old == now:
+            revert.notes["values that are already as before the push"] += 1
         elif is_changed:
             title = show_name(labels.get(name, name))
             revert.kept.append(f"{title} of {entry.email} on list {list_id}")

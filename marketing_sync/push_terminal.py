@@ -63,11 +63,15 @@ class PushCommand:
     typed: Mapping[str, object]
     applies: bool
     is_json: bool = False
+    is_sandbox: bool = False
 
     def make_lines(self, title: str, **changed: object) -> list[str]:
         """The command as it was typed, with --apply, ready to be pasted."""
         options = typed_words(self.options, {**self.typed, **changed})
         words = ["marketing-sync", "push", self.name, *options, "--apply"]
+        # a terminal needs no option for the sandbox
+        if self.is_sandbox and not sys.stderr.isatty():
+            words.append("--sandbox")
         piped = "… | " if str(self.typed.get("from")) == "-" else ""
         return ["", title, f"  {piped}{' '.join(map(_quote_word, words))}"]
 
@@ -83,7 +87,7 @@ def push_order(name: str, settings: Settings, *, apply: bool, json: bool, **type
     else:
         order = order_of(settings, KINDS[name], typed)
         options = PUSH_OPTIONS[name].options
-    command = PushCommand(name, options, typed, apply, json)
+    command = PushCommand(name, options, typed, apply, json, settings.is_sandbox_chosen)
     return run_interruptible(settings, account, partial(_push_order, order, command, settings))
 
 
@@ -91,7 +95,8 @@ def push_activations(settings: Settings, *, apply: bool, **typed: Any) -> int:
     """`marketing-sync push activations`."""
     check_kind(settings)
     prepare_home(settings.home, settings.lock_seconds)
-    command = PushCommand("activations", ACTIVATIONS, typed, apply)
+    is_sandbox = settings.is_sandbox_chosen
+    command = PushCommand("activations", ACTIVATIONS, typed, apply, is_sandbox=is_sandbox)
     options = AudienceOptions.from_values(typed)
     return run_interruptible(settings, None, partial(_audience_syncs, options, command, settings))
 

@@ -16,6 +16,7 @@ from home.folder import prepare_home
 from home.identity import identity_of
 from home.settings import SettingsError, load_settings
 from marketing_api.sandbox import server
+from marketing_sync.push_terminal import PushCommand
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.connection import open_database
@@ -82,6 +83,11 @@ def test_chosen_sandbox_is_named_on_every_output_level(command: Command, level: 
     ran = command("sync", "--sandbox", "--only", "lists", *level, MARKETING_SANDBOX_CONTACTS="20")
     assert ran.code == 0, ran.text
     assert ran.err.count(NOTICE) == 1
+
+
+def test_a_command_to_be_pasted_keeps_the_chosen_sandbox() -> None:
+    command = PushCommand("tags", [], {}, applies=False, is_sandbox=True)
+    assert command.make_lines("then:")[-1] == "  marketing-sync push tags --apply --sandbox"
 
 
 def test_address_of_a_sandbox_is_a_choice(command: Command, sandbox: Sandbox) -> None:

@@ -28,6 +28,8 @@ _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Before this time, the remaining time can't be estimated.
 _LEAST_SECONDS = 2.0
+#: Before this time, the rate looks too high: the first requests leave together.
+_RATE_SECONDS = 10.0
 
 
 @dataclass
@@ -46,10 +48,11 @@ class Phase:
     def describe_phase(self, now: float) -> str:
         """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
         seconds = max((self.ended or now) - self.began, 0.001)
+        has_rate = self.requests and seconds >= _RATE_SECONDS
         parts = [
             f"{self.name} {format_clock(seconds)}",
             f"{self.done:,} of {self.total:,}" if self.total else "",
-            f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
+            f"{self.requests / seconds:.1f} requests/s" if has_rate else "",
         ]
         if self.ended is None:
             left = seconds * (self.total - self.done) / max(self.done, 1)

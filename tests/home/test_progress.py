@@ -48,9 +48,8 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
             if what == "models and tests":
                 time.sleep(0.02)  # the work is back at its last word meanwhile
     timeless = re.sub(r"0:\d\d:\d\d", "0:00:00", out.getvalue())
-    lines = [re.sub(r"[\d.]+ requests/s", "N requests/s", line) for line in timeless.splitlines()]
-    assert lines == [
-        "reading 0:00:00, 370 of 370, N requests/s",
+    assert timeless.splitlines() == [
+        "reading 0:00:00, 370 of 370",
         "loading 0:00:00",
         "models and tests 0:00:00, 142 of 142",
         "publishing 0:00:00, 142 of 142",

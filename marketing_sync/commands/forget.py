@@ -72,7 +72,7 @@ def forget(
         print(f"{place.place}: {place.rows:,} {place.outcome}")
     print(_NOT_REACHED)
     if all(place.is_reached for place in places):
-        print("forgotten; sync.erasures has the receipt")
+        print("forgotten; the next sync or publish adds the receipt to sync.erasures")
         return exits.DONE
     return print_error(
         "some places were not erased; run `marketing-sync forget --apply` to try again",

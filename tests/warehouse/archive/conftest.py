@@ -1,7 +1,5 @@
 """An archive's folder, and a large body on its way into it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

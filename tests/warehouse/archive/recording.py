@@ -1,7 +1,5 @@
 """A process that records without end, for tests to kill: prints each request's id once it is recorded."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

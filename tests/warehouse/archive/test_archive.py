@@ -1,7 +1,5 @@
 """What is recorded can be read back, whatever file it stands in."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import json

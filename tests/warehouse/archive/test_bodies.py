@@ -1,7 +1,5 @@
 """Large bodies, each in a file of its own."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

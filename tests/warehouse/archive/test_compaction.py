@@ -1,7 +1,5 @@
 """Files written anew have the rows that a plain calculation leaves, whatever overlaps and whatever goes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An equal answer is kept once; what finds it can be made again from the files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nothing about forgotten people is archived any more, and what was archived goes."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing that was recorded is lost to a full disk, nor to one that does not keep what it was given."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import resource

@@ -1,7 +1,5 @@
 """The ledger keeps what no file has, whatever is damaged, interrupted or done by others."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

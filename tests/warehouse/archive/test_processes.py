@@ -1,7 +1,5 @@
 """Nothing that was recorded is lost to a kill or to another process."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import signal

@@ -1,7 +1,5 @@
 """What was answered can be used in place of asking."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any

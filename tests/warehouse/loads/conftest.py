@@ -1,7 +1,5 @@
 """Every test of loading keeps its file open."""
 
-from __future__ import annotations
-
 import pytest
 
 

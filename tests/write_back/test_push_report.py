@@ -103,7 +103,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
         "  1 address is not in the warehouse: rows are rejected if the service doesn't have their address"
         in lines
     )
-    assert "changes (a sample of 60 rows)" in lines
+    assert "changes (examples from 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
     assert (
         "  2 addresses are not in the warehouse: the service adds each one, or updates it if it exists"
@@ -117,7 +117,7 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
 def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
     changes = tuple(Change(row, "a@example.com", "tag", None, "vip") for row in range(2, 8))
     plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, changes=changes)
-    assert "changes (a sample of 60 rows)" in plan_lines(planned(plan))
+    assert "changes (examples from 60 rows)" in plan_lines(planned(plan))
 
 
 @pytest.mark.parametrize(

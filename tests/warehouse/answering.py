@@ -1,7 +1,5 @@
 """Answers as the service would give them, archived like real ones: what the tests of loading begin with."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Exchanges to record, and how tests look at what an archive holds."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from pathlib import Path

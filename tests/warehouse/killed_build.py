@@ -1,7 +1,5 @@
 """Builds models and is killed in the middle: `FILE SELECTED…`, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ A column is personal when any column that its value is made of is personal. Cond
 of rows carry no value. What cannot be resolved counts as personal. Not here: what is personal in `source` and
 `sync` (declared there), the file with the result (`test_lineage`), who uses it (`warehouse.masking`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

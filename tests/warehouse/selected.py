@@ -1,7 +1,5 @@
 """Names of models for `select`: with all that they are made from, or all that is made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from warehouse.models import ModelSettings

@@ -1,7 +1,5 @@
 """What the tables say about whom to ask next."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What can be checked about tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from marketing_api.exchange import Response

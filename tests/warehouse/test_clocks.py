@@ -1,7 +1,5 @@
 """Rows that were dated by a clock that was wrong neither win over later answers nor stand in their way."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path

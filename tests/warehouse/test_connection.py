@@ -1,7 +1,5 @@
 """A DuckDB file is open only for as long as it is needed, and who has to wait is told for whom."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Tables of the user's: made of the masked copy, sealed, in their order; what fails costs itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """dbt compiles the project and does nothing else."""
 
-from __future__ import annotations
-
 import re
 
 from warehouse.dbt_project import PROJECT

@@ -1,7 +1,5 @@
 """DuckDB's error texts are read in one module, for the version here: look before taking a new one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

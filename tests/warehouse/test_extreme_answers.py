@@ -1,7 +1,5 @@
 """The most that JSON can say, in every place of every answer: judged by the tree, or staged."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

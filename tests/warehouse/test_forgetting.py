@@ -1,7 +1,5 @@
 """A response is archived without entries about forgotten people, and says of everybody else what it said."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`warehouse/lineage.json` is as the models' SQL: `python -m tests.warehouse.test_lineage` writes it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What becomes of personal data: stable and keyed hashes, nothing, and addresses in other texts."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from pathlib import Path

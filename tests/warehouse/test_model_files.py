@@ -1,7 +1,5 @@
 """What follows from the models and the declarations is up to date."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Building the models: what is kept and what is rebuilt, and messages. What the marts say: `marts/`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The models read moments in details exactly as the loading does, in every form of observation 21."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from functools import cache

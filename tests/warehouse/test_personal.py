@@ -1,7 +1,5 @@
 """Which columns are personal: declared ones, those that are made of personal ones, and those nobody knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.warehouse.lineage import Sources, follow

@@ -1,7 +1,5 @@
 """The published file: its content, that it is whole or absent, that nobody waits, and going back."""
 
-from __future__ import annotations
-
 import datetime as dt
 import subprocess
 import sys

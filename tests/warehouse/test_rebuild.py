@@ -1,7 +1,5 @@
 """The warehouse follows from log and archive: written anew it is the same."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

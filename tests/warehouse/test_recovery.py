@@ -1,7 +1,5 @@
 """Loads are logged before they are applied, applied once, and survive a kill in between."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import signal

@@ -1,7 +1,5 @@
 """sync.requests shows what the archive has sealed, each file once; what refusals in it mean."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

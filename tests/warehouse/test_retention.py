@@ -1,7 +1,5 @@
 """What is kept no longer goes, and nothing else: tables made from a checkpoint are those that were there."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """A sealed connection reads one DuckDB file and reaches nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,7 +1,5 @@
 """The declarations of tables hold together and reach the file."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

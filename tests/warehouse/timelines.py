@@ -1,7 +1,5 @@
 """Timelines as the service gives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marketing_api.exchange import Response

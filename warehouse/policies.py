@@ -26,6 +26,8 @@ class PersonalData(StrEnum):
 
 
 _FOR_EVER = "ever"
+#: A century: more would lead to dates that don't exist.
+_MOST_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Kept:
         TypeError."""
         changes = (part.split("=") for part in text.replace(" ", "").lower().split(","))
         kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in changes})
-        if min(days for days in asdict(kept).values() if days is not None) < 1:
+        if any(days is not None and not 0 < days <= _MOST_DAYS for days in asdict(kept).values()):
             raise ValueError(text)
         return kept
 

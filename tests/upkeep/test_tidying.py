@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -102,10 +103,12 @@ def test_what_is_not_named_is_kept_as_by_default(tmp_path: Path) -> None:
     settings = load_settings(tmp_path, {"MARKETING_KEEP": "bodies=ever, Logs = 30"})
     assert settings.kept == Kept(bodies=None, logs=30)
     assert Kept.from_text(str(settings.kept)) == settings.kept
+    forever = re.sub(r"\d+", "ever", str(Kept()))
+    assert str(Kept.from_text(forever)) == forever
 
 
 @pytest.mark.parametrize(
-    "text", ["bodies", "bodies=", "bodies=0", "bodies=-1", "bodys=3", "bodies=3,", "400"]
+    "text", ["bodies", "bodies=", "bodies=0", "bodies=-1", "bodys=3", "bodies=3,", "400", "logs=1000000"]
 )
 def test_days_that_cannot_be_read_name_what_there_is(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"MARKETING_KEEP=.*with days or ever.*timelines=ever"):

@@ -86,18 +86,19 @@ def read_work_list(home: Path) -> WorkList | None:
 
 
 def find_people(
-    settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]
+    settings: Settings, addresses: Sequence[str], contact: tuple[str, int] | None
 ) -> list[Person]:
-    """The people with these addresses or contact ids, even if they are unknown; each with all
-    contacts and addresses that the warehouse knows of them."""
+    """The people with these addresses, or the contact (account, id), even if they are unknown; each
+    with all contacts and addresses that the warehouse knows of them, in all accounts."""
     with open_warehouse(settings, read_only=True) as connection:
-        found = [find_person(connection, account, address, None) for address in addresses]
-        for contact_id in contacts:
-            person = find_person(connection, account, None, contact_id)
-            account_contacts = set(person.contacts)
-            if account:
-                account_contacts.add((account, contact_id))
-            found.append(Person(person.addresses, tuple(account_contacts)))
+        found = [find_person(connection, None, address, None) for address in addresses]
+        if contact:
+            account, contact_id = contact
+            own = find_person(connection, account, None, contact_id)
+            parts = [own, *(find_person(connection, None, name, None) for name in own.addresses)]
+            names = set[str]().union(*(part.addresses for part in parts))
+            numbers = {contact}.union(*(part.contacts for part in parts))
+            found.append(Person(tuple(names), tuple(numbers)))
     return found
 
 

@@ -61,15 +61,18 @@ def find_person(
 
 
 def rows_about(
-    connection: duckdb.DuckDBPyConnection, person: Person
+    connection: duckdb.DuckDBPyConnection, person: Person, account: str | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows about the person by table, without columns that are empty."""
+    """The rows about the person by table, without columns that are empty. `account`: only its
+    rows."""
     add_normal_form(connection)
     found = {}
     for table, columns in tables_of(connection):
         if table.startswith("staging."):  # staging views only pass rows on
             continue
         about = condition_about([person], table, columns)
+        if account and "account" in columns:
+            about += f" and t.account = {quote_text(account)}"
         listed = fetch_records(
             connection, f"select * from {quote_relation(table)} as t where {about}"
         )
@@ -141,13 +144,8 @@ def condition_about(people: Collection[Person], table: str, columns: Mapping[str
         )
     if table == "sync.requests":
         terms += _terms_of_requests(people)
-    # entries that could not be read: their members are unknown
     if table == "sync.rejected_records":
-        words = "|".join(rf"\b{number}\b" for number in numbers)
-        terms += [
-            f"contains(lower(t.raw::varchar), {quote_text(address)})" for address in addresses
-        ]
-        terms += [f"regexp_matches(t.raw::varchar, {quote_text(words)})"] * bool(words)
+        terms += _terms_of_rejected_records(people)
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 
 
@@ -160,6 +158,16 @@ def _terms_of_requests(people: Collection[Person]) -> Iterator[str]:
     spelled = ", ".join(f"{params} ->> {quote_text(name)}" for name in CONTACT_ID_NAMES)
     ids = f"(t.account, try_cast(coalesce({spelled}) as bigint)) in ({_contacts_of(people)})"
     yield f"(t.operation in ({_sql_list(sorted(CONTACT_OPERATIONS))}) and {ids})"
+
+
+def _terms_of_rejected_records(people: Collection[Person]) -> Iterator[str]:
+    """SQL conditions that an entry that could not be read, whose members are unknown, has one of
+    their addresses or ids."""
+    for address in _addresses_of(people):
+        yield f"contains(lower(t.raw::varchar), {quote_text(address)})"
+    for account, number in {contact for person in people for contact in person.contacts}:
+        word = quote_text(rf"\b{number}\b")
+        yield f"(t.account = {quote_text(account)} and regexp_matches(t.raw::varchar, {word}))"
 
 
 def columns_beside(

@@ -12,9 +12,9 @@ from home.door import archive_of
 from home.folder import in_use, prepare_home
 from home.formatting import count_of
 from home.options import Option
-from home.settings import Settings, SettingsError, account_of
+from home.settings import Settings, SettingsError
 from marketing_sync.commands import declare_command, print_error
-from marketing_sync.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
+from marketing_sync.commands.person import ADDRESS, CONTACT_ID, account_in_home, check_address
 from pipelines.publishing import after_erasure
 from upkeep.erasing import count_places, find_people, forget_people, read_work_list
 from warehouse.archive.suppression import lift_person
@@ -38,7 +38,7 @@ _UNKNOWN = (
     ADDRESS,
     CONTACT_ID,
     Option("from", "a file with one address per line", str, Path, metavar="FILE"),
-    ACCOUNT,
+    Option("account", "the account of the contact id", str, metavar="ACCOUNT"),
     Option("apply", "erase them (default: a dry run, which shows what would be erased)"),
     Option("lift", "read and push these people again; erased data does not come back"),
     needs_keys=False,
@@ -59,8 +59,11 @@ def forget(
     if lift and apply:
         raise click.UsageError("--lift and --apply exclude each other; use one of them")
     addresses = list(_read_addresses(address, from_))
-    contacts = [] if contact_id is None else [contact_id]
-    people = _find_people(settings, account, addresses, contacts, resumes=not lift)
+    if account and contact_id is None:
+        raise click.UsageError(
+            "--account needs --contact-id; addresses are erased in all accounts, without --account"
+        )
+    people = _find_people(settings, account, addresses, contact_id, resumes=not lift)
     if lift:
         return _lift_people(settings, people)
     if not apply:
@@ -113,15 +116,15 @@ def _find_people(
     settings: Settings,
     account: str | None,
     addresses: Sequence[str],
-    contacts: Sequence[int],
+    contact_id: int | None,
     *,
     resumes: bool,
 ) -> list[Person]:
-    """The people with these addresses or contact ids. Without both, nobody if the command `resumes`
-    an interrupted erasure. Raises click.UsageError if there is none."""
-    if addresses or contacts:
-        chosen = account_of(settings, account) if account or contacts else None
-        return find_people(settings, chosen, addresses, contacts)
+    """The people with these addresses or the contact id. Without both, nobody if the command
+    `resumes` an interrupted erasure. Raises click.UsageError if there is none."""
+    contact = None if contact_id is None else (account_in_home(settings, account), contact_id)
+    if addresses or contact:
+        return find_people(settings, addresses, contact)
     if resumes and read_work_list(settings.home) is not None:
         return []
     raise click.UsageError("no person is given; add an e-mail address, --contact-id or --from FILE")

@@ -8,6 +8,7 @@ import click
 
 from home import exits
 from home.folder import in_use, open_for_reading
+from home.identity import identity_of
 from home.options import Option
 from home.settings import Settings, account_of
 from home.values import mailbox, whole
@@ -34,7 +35,9 @@ def person(
         raise click.UsageError("name one person: add either an e-mail address or --contact-id")
     if address is not None:
         check_address(address)
-    chosen = account and account_of(settings, account)
+    # each account has its own ids
+    has_account = account or contact_id is not None
+    chosen = account_in_home(settings, account) if has_account else None
     with in_use(settings.home), open_for_reading(settings) as connection:
         found = find_person(connection, chosen, address, contact_id)
         known = {
@@ -42,10 +45,17 @@ def person(
             "contacts": [
                 {"account": name, "contact_id": number} for name, number in found.contacts
             ],
-            "rows": rows_about(connection, found),
+            "rows": rows_about(connection, found, chosen),
         }
     print(json.dumps(known, default=str, indent=2, ensure_ascii=False))
     return exits.DONE
+
+
+def account_in_home(settings: Settings, name: str | None) -> str:
+    """See `account_of`; the name may also be that of an account that is no longer configured."""
+    if name and name in identity_of(settings.home).accounts:
+        return name
+    return account_of(settings, name)
 
 
 def check_address(text: str) -> None:

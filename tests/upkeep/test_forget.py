@@ -344,6 +344,7 @@ def test_twenty_erasures_in_a_row_leave_one_checkpoint_and_a_home_that_can_be_re
         (("--lift",), "no person is given"),
         (("ann@example.com", "--lift", "--apply"), "--lift and --apply exclude each other"),
         (("ann",), "not an e-mail address"),
+        (("ann@example.com", "--account", "main"), "erased in all accounts"),
         (("--from", "none.txt"), "cannot be read"),
     ],
 )

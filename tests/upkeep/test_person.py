@@ -8,7 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from home.settings import Settings
 from tests.fixtures import Command, Night
+from upkeep.erasing import find_people
 
 ABOUT = (
     "contacts",
@@ -105,6 +107,14 @@ def test_the_same_contact_of_another_account_is_somebody_else(command: Command, 
         contacts[0],
     )
     assert "elsewhere" not in json.dumps(known(command, address))
+    other = "insert into source.contacts (account, contact_id, list_id, email) values ('other', ?, 1, ?)"
+    ask(filled, other, contacts[0], "ben@elsewhere.example")
+    (filled / "identity.json").write_text('{"accounts": {"other": {}}}')  # it is no longer configured
+    found = known(command, "--contact-id", str(contacts[0]), "--account", "other")
+    assert found["addresses"] == ["ben@elsewhere.example"]
+    ask(filled, other, 1, address)
+    (person,) = find_people(Settings(filled), [], ("main", contacts[0]))
+    assert ("other", 1) in person.contacts, "forgotten everywhere"
 
 
 @pytest.mark.slow

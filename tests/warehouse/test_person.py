@@ -1,7 +1,5 @@
 """Rows about people are deleted by key, and nobody else's row changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +102,16 @@ def test_requests_about_them_and_entries_that_could_not_be_read_go(
         add(warehouse, "sync.rejected_records", account="main", table_name="contacts", raw=raw)
     assert delete_rows_about(warehouse, [PERSON]) == {"sync.requests": 2, "sync.rejected_records": 2}
     assert left(warehouse, "select params from sync.requests") == ['{"id": "77"}']
+
+
+def test_each_account_has_its_own_rows_and_ids(warehouse: duckdb.DuckDBPyConnection) -> None:
+    for account, number in (("main", 7), ("other", 9)):
+        add(warehouse, "source.contacts", account=account, contact_id=number, list_id=1, email=ANN)
+        add(warehouse, "sync.rejected_records", account=account, table_name="contacts", raw='{"id": 7}')
+    assert find_person(warehouse, "main", ANN, None) == PERSON
+    found = rows_about(warehouse, PERSON, "main")
+    assert [row["account"] for rows in found.values() for row in rows] == ["main", "main"]
+    assert count_rows_about(warehouse, [PERSON]) == {"source.contacts": 2, "sync.rejected_records": 1}
 
 
 def test_any_table_with_their_key_is_searched(warehouse: duckdb.DuckDBPyConnection) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from home.door import archive_of, open_tables, open_warehouse, outbox_of
+from home.door import archive_of, open_tables, open_warehouse, outbox_of, pushes_of
 from home.exits import HomeError
 from home.folder import in_use, work_list
 from home.loading import open_archive
@@ -185,13 +185,13 @@ def _delete_in_home(
 
 def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
     path = outbox_of(home)
-    if not path.exists():
+    if not (path.exists() or pushes_of(home).exists()):
         return
-    for copy in (path, copy_of(path)):
-        if copy.exists():
-            count = delete_from_outbox(copy, forgotten, apply=apply)
-            yield Place(copy.name, count)
     with open_outbox(home) as outbox:
+        for copy in (path, copy_of(path)):
+            if copy.exists():
+                count = delete_from_outbox(copy, forgotten, apply=apply)
+                yield Place(copy.name, count)
         for rows_file, count in delete_from_pushes(home, outbox, forgotten, apply=apply):
             place = rows_file.relative_to(home).as_posix()
             yield Place(place, count)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from home.door import pushes_of
+from warehouse.disk import remove_path
 from warehouse.forgetting import Forgotten
 from write_back.outbox.outbox import Outbox
 from write_back.outbox.store import STATEMENTS
@@ -60,14 +61,18 @@ def delete_from_pushes(
     home: Path, outbox: Outbox, forgotten: Forgotten, *, apply: bool
 ) -> Iterator[tuple[Path, int]]:
     """How many rows of each stored input are about these people. With `apply` they are deleted, and
-    rejected.csv is written again. Raises OutboxError."""
-    for path in sorted(pushes_of(home).glob("*/rows.parquet")):
-        push_id = int(path.parent.name)
-        push = outbox.find_push(push_id)
+    rejected.csv is written again. An input that is damaged, or whose push is unknown, is deleted as
+    a whole. Raises OutboxError."""
+    folders = (folder for folder in pushes_of(home).glob("*") if folder.name.isdecimal())
+    for folder in sorted(folders):
+        path = folder / "rows.parquet"
+        push = outbox.find_push(int(folder.name))
         rows = kept_rows(path)
         if push is None or rows is None:
+            if apply:
+                remove_path(folder)
             continue
-        places = rows_about(rows, push.account, forgotten, {})
+        places = rows_about(rows, push.account, forgotten, push.options.get("mapping", {}))
         if not places:
             continue
         yield path, len(places)

@@ -12,6 +12,8 @@ from tests.pipelines.tables import query
 from tests.write_back.planner import rows_of
 from warehouse.archive.suppression import add_people
 from warehouse.forgetting import Forgotten, Person
+from write_back.forgetting import delete_from_pushes
+from write_back.outbox.outbox import open_outbox
 from write_back.planning import FORGOTTEN, without_forgotten
 
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -66,6 +68,24 @@ def test_a_push_keeps_nothing_of_them(command: Command, service: Sandbox, home: 
     ):
         if "requests" not in path.parts:  # known before, and not pushed
             assert ann.lower() not in path.read_bytes().decode("latin-1").lower(), path
+
+
+def test_rows_of_earlier_pushes_go_by_id_and_whole_without_their_push(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
+    ((number,),) = query(home, "select max(contact_id) from source.contacts where status = 'active'")
+    file = write(folder, "rows.csv", "number,tag", f"{number},vip")
+    ran = command("push", "tags", "--from", file, "--map", "contact_id=number", "--apply", sandbox=service)
+    assert ran.code == 0, ran.text
+    who = add_people(home / "archive", [Person((), (("main", number),))])
+    with open_outbox(home) as outbox:
+        erased = delete_from_pushes(home, outbox, who, apply=True)
+        assert list(erased) == [(home / "pushes" / "1" / "rows.parquet", 1)]
+    for path in home.glob("outbox*"):
+        path.unlink()
+    with open_outbox(home) as outbox:
+        assert list(delete_from_pushes(home, outbox, who, apply=True)) == []
+    assert not (home / "pushes" / "1").exists()
 
 
 def test_an_audience_that_has_them_pushes_nothing_about_them(

@@ -140,11 +140,17 @@ def back_up(settings: Settings, folder: str = "") -> Snapshot:
     Raises ForeignFolder, SettingsError, and WarehouseError with the name of a damaged file."""
     home = settings.home
     place = backup_folder(settings, folder)
-    with in_use(home), begin_stage("backup"), hold_lock(home / ".backup"):
+    with (
+        in_use(home),
+        begin_stage("backup"),
+        hold_lock(home / ".backup"),
+        contextlib.ExitStack() as stack,
+    ):
         before = check_place(settings, place)
         _finish_swap(place)
         part = _path_beside(place, "part")
         remove_path(part)
+        stack.callback(remove_path, part)  # a failed backup must not fill the disk
         make_folder(part)
         made_at = utc_now()
         for path, copy in _list_copies(settings, place, before):
@@ -331,7 +337,8 @@ def back_up_push(settings: Settings) -> None:
 
 def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
     """Copy the snapshot into an empty home. Pushes are held, and all timelines count as unread, so
-    that an activity is looked up before it is sent. If it is interrupted, the next call resumes.
+    that an activity is looked up before it is sent. If it is interrupted, the next call with the
+    same snapshot resumes.
 
     Raises ForeignFolder for a home in use, SettingsError without a snapshot, and WarehouseError
     with the names of missing or damaged files; then the home cannot be used."""
@@ -340,15 +347,17 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
     snapshot = read_snapshot(place)
     if snapshot is None:
         raise SettingsError(f"there is no backup in {place}")
-    if not (home / RESTORING).exists() and (
-        used := [name for name in _IN_USE if (home / name).exists()]
-    ):
+    marker = home / RESTORING
+    note = f"{snapshot.home_id} {snapshot.made_at}"
+    resumes = marker.exists() and marker.read_text(encoding="utf-8") == note
+    if not resumes and (used := [name for name in _IN_USE if (home / name).exists()]):
         raise ForeignFolder(
             f"{home} is in use ({', '.join(used)}): a backup can only be restored into an empty "
             "home; set MARKETING_HOME to one"
         )
     _finish_swap(place)
-    (make_folder(home) / RESTORING).touch(mode=0o600)
+    make_folder(home)
+    write_file(marker, note.encode())
     bad = [
         path
         for path, digest in snapshot.files.items()
@@ -365,7 +374,7 @@ def restore_backup(settings: Settings, folder: str = "") -> Snapshot:
     if settings.warehouse_path.exists():
         with open_database(settings.warehouse_path) as connection:
             fetch_rows(connection, "update sync.contact_coverage set timeline_asked_at = null")
-    (home / RESTORING).unlink()
+    marker.unlink()
     return snapshot
 
 

@@ -136,6 +136,7 @@ def test_a_damaged_database_fails_the_backup_by_name(settings: Settings, name: s
     with pytest.raises(WarehouseError, match=Path(name).name):
         back_up(settings)
     assert contents(place_of(settings)) == before
+    assert [path.name for path in place_of(settings).parent.iterdir()] == ["main"], "it takes no space"
 
 
 def test_wherever_a_backup_is_killed_a_whole_one_is_there(
@@ -213,6 +214,19 @@ def test_a_restore_believes_no_path_that_leads_out(settings: Settings, tmp_path:
     (place / "personal.key").unlink()
     (place / "personal.key").write_text("k" * 64)
     restore_backup(settings)
+
+
+def test_an_interrupted_restore_is_not_resumed_with_another_backup(
+    settings: Settings, tmp_path: Path
+) -> None:
+    back_up(settings)
+    back_up(settings, str(tmp_path / "other"))
+    shutil.rmtree(settings.home)
+    (place_of(settings) / "personal.key").unlink()
+    with pytest.raises(WarehouseError, match=r"personal\.key"):
+        restore_backup(settings)
+    with pytest.raises(ForeignFolder, match="into an empty home"):
+        restore_backup(settings, str(tmp_path / "other"))
 
 
 def test_without_a_folder_it_is_said_what_to_set(command: Command, home: Path) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
+from unittest.mock import Mock
 
 import dagster as dg
 import msgspec
 import pytest
+from requests import ReadTimeout
 from sqlalchemy import text
 
 from home.exits import Incomplete
@@ -200,7 +202,9 @@ def test_a_stuck_run_is_told_once_and_when_it_is_over(
     assert f"over: {name}" in body["text"]
 
 
-def test_what_could_not_be_posted_is_posted_later(look: Sensor, instance: dg.DagsterInstance) -> None:
+def test_what_could_not_be_posted_is_posted_later(
+    look: Sensor, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended(instance, failing, "north")
     Alerts.status = 500
     try:
@@ -210,6 +214,11 @@ def test_what_could_not_be_posted_is_posted_later(look: Sensor, instance: dg.Dag
     finally:
         Alerts.status = 204
     assert len(look()) == 1
+    ended(instance, failing, "south")
+    with monkeypatch.context() as patched:
+        patched.setattr("requests.post", Mock(side_effect=ReadTimeout))
+        assert look(1) == []
+    assert look(1) == [], "it has probably arrived"
 
 
 # -- silence

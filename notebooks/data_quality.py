@@ -87,7 +87,8 @@ def _(account, con):
     asked = con.execute(
         """
         select least(floor(date_diff('hour', timeline_asked_at, now()) / 24), 30)::int as days, count(*) as contacts
-        from sync.contact_coverage where account = ? and timeline_asked_at is not null group by 1 order by 1
+        from sync.contact_coverage semi join (from source.contacts where _deleted_at is null) using (account, contact_id)
+        where account = ? and timeline_asked_at is not null group by 1 order by 1
         """,
         [account.value],
     ).df()
@@ -116,7 +117,7 @@ def _(account, con, fresh):
     odd = con.execute(
         """
         with contacts as (select * from source.contacts where account = $a and _deleted_at is null),
-            timelines as (select * from sync.contact_coverage where account = $a),
+            timelines as (from sync.contact_coverage semi join contacts using (account, contact_id)),
             campaigns as (select * from marts.campaign_performance where account = $a),
             reviews as (select * from source.online_reviews where account = $a),
             spellings as (select email_normalized from contacts group by 1 having count(distinct email) > 1)

@@ -89,6 +89,9 @@ def test_large_figures_are_the_numbers_that_their_labels_say(home: Path, run: An
     wanted = _only(
         home, f"select {counts} from marts.data_freshness where account = ?", defined["account"].value
     )
+    read = "coalesce(sum(read_part_count), 0) from marts.data_coverage where subject = 'contact timelines'"
+    (count,) = _only(home, f"select {read} and account = ?", defined["account"].value)
+    assert defined["asked"]["contacts"].sum() == count, "without deleted contacts"
     labels = ("tables, and readings by contact", "complete", "overdue", "entries that could not be read")
     assert tuple(shown[label] for label in labels) == tuple(f"{value:,.0f}" for value in wanted)
     assert ("Syncing has stopped" in defined["shown"]) is (wanted[0] > 0), "the made-up data is of long ago"

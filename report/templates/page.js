@@ -5,9 +5,9 @@ const number = shown => {
   return found && found[0].length > shown.length - 3 ? (found[1] === "−" ? -1 : 1) * found[2].replace(/,/g, "") : null;
 };
 const rank = cell => {
-  const shown = text(cell).replace(/, [\d,]+ (campaign|review)s?$/, "");
-  const value = number(shown) ?? (/\d{4}$/.test(shown) ? Date.parse(shown) : NaN);
-  return /^–?$/.test(shown) ? null : Number.isNaN(value) ? shown.toLowerCase() : value;
+  const shown = text(cell).replace(/, [\d,]+ (campaign|review)s?$| so far$/, "");
+  const value = number(shown) ?? (/^(\d+ )?[A-Z][a-z]+ \d{4}$/.test(shown) ? Date.parse(shown) : NaN);
+  return /^(–?|Unknown month)$/.test(shown) ? null : Number.isNaN(value) ? shown.toLowerCase() : value;
 };
 const compare = (a, b) => a === null ? (b === null ? 0 : 1) : b === null ? -1 : a < b ? 1 : a > b ? -1 : 0;
 const field = cell => {

@@ -3,8 +3,6 @@
 It is in Berlin (an hour ahead of UTC in March), was asked on 17, 18 and 20 March 2026, and missed the 19th.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from typing import Any

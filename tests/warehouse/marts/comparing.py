@@ -1,7 +1,5 @@
 """Compares what a mart holds with what was worked out, column by column."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterator, Sequence

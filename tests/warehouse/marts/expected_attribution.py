@@ -1,7 +1,5 @@
 """What visits, redeemed coupons and reached goals go back to, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The campaign marts, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 import statistics
 from typing import Any

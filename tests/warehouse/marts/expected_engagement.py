@@ -1,7 +1,5 @@
 """How addresses react, arrive, register and use coupons, and automations, without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 import statistics
 from typing import Any

@@ -1,7 +1,5 @@
 """When addresses began to react, were lost and came back, without SQL: day by day."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

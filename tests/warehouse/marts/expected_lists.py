@@ -1,7 +1,5 @@
 """How lists do over 90 days, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from typing import Any

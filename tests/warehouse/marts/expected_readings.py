@@ -2,8 +2,6 @@
 
 `expected_growth` works out the same of the rows that a first build finds; this sees every reading."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator

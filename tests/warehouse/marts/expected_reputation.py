@@ -1,7 +1,5 @@
 """The reputation marts and the freshness of the data, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import statistics

@@ -1,7 +1,5 @@
 """Posts, short links and their clicks of a made-up account."""
 
-from __future__ import annotations
-
 from tests.warehouse.marts.made import Made
 from tests.warehouse.marts.rows import Row
 

@@ -1,7 +1,5 @@
 """How far a made-up account was read: coverage of tables and of contacts, and what could not be read."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the parts of a made-up account share: its name, zone, clock and draw."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from dataclasses import dataclass

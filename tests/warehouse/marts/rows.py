@@ -3,8 +3,6 @@
 Not here: which rows (`generate*`, `by_hand`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -45,7 +45,7 @@ class Fact(NamedTuple):
 
 
 def test_numbers_are_rounded_as_in_a_query() -> None:
-    rows = duckdb.sql("select n / 40, round(n / 40, 1) + 0.0 from range(-400, 400) t(n)").fetchall()
+    rows = duckdb.connect().sql("select n / 40, round(n / 40, 1) + 0.0 from range(-400, 400) t(n)").fetchall()
     assert [format_rating(value) for value, _ in rows] == [f"{rounded:.1f}" for _, rounded in rows]
 
 

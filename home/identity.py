@@ -17,7 +17,7 @@ import msgspec
 
 from home.door import archive_of, open_warehouse, sandbox_state
 from home.exits import HomeError
-from home.settings import Settings, SettingsError, missing_key
+from home.settings import Settings, SettingsError, account_of, missing_key
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
@@ -121,6 +121,13 @@ def identity_of(home: Path) -> Identity:
             "from a backup, or move it away and confirm each account with `marketing-sync doctor "
             "--accept-business ACCOUNT`"
         ) from None
+
+
+def account_in_home(settings: Settings, name: str | None) -> str:
+    """See `account_of`; the name may also be that of an account that is no longer configured."""
+    if name and name in identity_of(settings.home).accounts:
+        return name
+    return account_of(settings, name)
 
 
 def _kind_of(settings: Settings) -> Kind:

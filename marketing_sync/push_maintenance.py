@@ -14,6 +14,7 @@ from typing import Any
 from home import exits, interrupts, output
 from home.door import pushes_of
 from home.folder import prepare_home
+from home.identity import account_in_home
 from home.options import PUSH_OPTIONS, typed_words
 from home.output import print_json
 from home.settings import Settings, SettingsError, account_of
@@ -51,7 +52,8 @@ def run_maintenance(
 ) -> int:
     """Run one command of `marketing-sync push` about pushes in the outbox. Raises SettingsError."""
     prepare_home(settings.home, settings.lock_seconds)
-    owner = account_of(settings, account)
+    find_account = account_of if name == "retry" else account_in_home  # only a retry sends
+    owner = find_account(settings, account)
     with open_outbox(settings.home) as outbox:
         found = None if push is None else find_push(outbox, owner, push)
         return _COMMANDS[name](Chosen(settings, outbox, owner, account, found), **options)

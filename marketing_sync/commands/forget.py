@@ -11,10 +11,11 @@ from home import exits, interrupts
 from home.door import archive_of
 from home.folder import in_use, prepare_home
 from home.formatting import count_of
+from home.identity import account_in_home
 from home.options import Option
 from home.settings import Settings, SettingsError
 from marketing_sync.commands import declare_command, print_error
-from marketing_sync.commands.person import ADDRESS, CONTACT_ID, account_in_home, check_address
+from marketing_sync.commands.person import ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import after_erasure
 from upkeep.erasing import count_places, find_people, forget_people, read_work_list
 from warehouse.archive.suppression import lift_person

@@ -8,9 +8,9 @@ import click
 
 from home import exits
 from home.folder import in_use, open_for_reading
-from home.identity import identity_of
+from home.identity import account_in_home
 from home.options import Option
-from home.settings import Settings, account_of
+from home.settings import Settings
 from home.values import mailbox, whole
 from marketing_sync.commands import declare_command
 from warehouse.person import find_person, rows_about
@@ -49,13 +49,6 @@ def person(
         }
     print(json.dumps(known, default=str, indent=2, ensure_ascii=False))
     return exits.DONE
-
-
-def account_in_home(settings: Settings, name: str | None) -> str:
-    """See `account_of`; the name may also be that of an account that is no longer configured."""
-    if name and name in identity_of(settings.home).accounts:
-        return name
-    return account_of(settings, name)
 
 
 def check_address(text: str) -> None:

@@ -273,11 +273,15 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
 
 
 @pytest.mark.slow
-def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, home: Path) -> None:
+def test_what_is_planned_can_be_cancelled_also_if_the_account_was_removed(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     command(*TAGS, "--apply", sandbox=service)
     service.control("faults", off=1)
-    assert "12 requests dropped" in command("push", "cancel", "1", sandbox=service).out
+    (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://a.example/1"\nkey_env = "A_KEY"\n')
+    assert "12 requests dropped" in command("push", "cancel", "1", "--account", "main", A_KEY="k").out
+    (folder / "accounts.toml").unlink()
     before = service.count
     assert command("push", "retry", sandbox=service).code == 0
     assert service.count == before

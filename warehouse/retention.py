@@ -33,8 +33,9 @@ UNCHANGED_DAYS = 90
 
 def compact_archive(home: Path, kept: Kept, now: dt.datetime) -> None:
     """Merge the archive's files of past months. Every `kept.bodies` days, drop the bodies from
-    before the last checkpoint, and make another one. So a rebuild reads the responses of at least
-    the last `kept.bodies` days, and at most of twice as many."""
+    before the last checkpoint, and make another one. So a rebuild, which starts at the oldest one,
+    reads the responses of at least the last `kept.bodies` days from the second one on, and at most
+    of twice as many."""
     with hold_lock(home / ".backup"), Archive(home / "archive") as archive:
         checkpoints = archive.files.list_names(CHECKPOINTS)
         if not _is_due(archive, checkpoints, kept, now):

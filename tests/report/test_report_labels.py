@@ -404,7 +404,8 @@ def test_a_day_that_is_not_known_is_no_zero() -> None:
 def test_a_report_of_a_pipeline_that_stands_still_says_so_first(hours: float, is_said: bool) -> None:
     data = account(**FULL)
     late = AccountData(
-        data.name, data.as_of, data.today, data.zone, data.rows, NOW + dt.timedelta(hours=hours)
+        data.name, data.as_of, TODAY + dt.timedelta(1), data.zone, data.rows, NOW + dt.timedelta(hours=hours)
     )
-    assert ("Syncing has stopped." in plain(page(late)).split("Active contacts")[0]) is is_said
+    said = "Syncing has stopped. These figures are of 21 Mar 2026"  # as of 20 March in UTC
+    assert (said in plain(page(late)).split("Active contacts")[0]) is is_said
     assert "out of date after 21 Mar, 09:30" in plain(page(late)), "who opens it later can tell"

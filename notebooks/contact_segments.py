@@ -155,7 +155,7 @@ def _(account, con, on_list, quiet_days, wanted):
             {opened_on}::text as last_opened_on, sent_90d_count, opened_90d_count, coupon_count, redeemed_count
         from marts.contact_engagement
         where account = ? and list_contains(?, engagement_tier) and (? = 'any list' or list_contains(lists, ?))
-            and coalesce(days_since_active, 100000) >= ? and status = 'active'
+            and coalesce(days_since_active, if(engagement_tier = 'unread', 0, 100000)) >= ? and status = 'active'
         order by email
         """,
         [account.value, wanted.value, on_list.value, on_list.value, quiet_days.value],

@@ -6,6 +6,7 @@ import datetime as dt
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -57,17 +58,19 @@ def _now(connection: duckdb.DuckDBPyConnection) -> dt.datetime:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a notebook; what its cells define."""
+    """Runs a notebook with what is chosen in it; what its cells define."""
     monkeypatch.syspath_prepend(str(NOTEBOOKS))
 
-    def run_one(name: str, home: Path) -> dict[str, Any]:
+    def run_one(name: str, home: Path, **chosen: Any) -> dict[str, Any]:
         monkeypatch.setenv("MARKETING_HOME", str(home))
         spec = importlib.util.spec_from_file_location(name, NOTEBOOKS / f"{name}.py")
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        outputs, defined = module.app.run()
+        outputs, defined = module.app.run(
+            {key: SimpleNamespace(value=value) for key, value in chosen.items()} or None
+        )
         return {**dict(defined), "shown": "".join(getattr(one, "text", "") or "" for one in outputs)}
 
     return run_one

@@ -60,6 +60,10 @@ def test_the_segment_is_of_people_who_may_be_mailed(home: Path, run: Any) -> Non
     assert set(segment["status"]) <= {"active"}
     assert set(segment["engagement_tier"]) <= {"dormant"}
     assert len(segment) == 0 if "empty" in home.name else len(segment) > 10
+    for days, tiers in ((0, {"unread", "cooling"}), (30, {"cooling"})):
+        chosen = {"wanted": ["unread", "cooling"], "on_list": "any list", "quiet_days": days}
+        segment = run("contact_segments", home, lists=None, names=None, **chosen)["segment"]
+        assert set(segment["engagement_tier"]) == (set() if "empty" in home.name else tiers)
 
 
 def _stats(shown: str) -> dict[str, str]:

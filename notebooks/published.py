@@ -441,8 +441,12 @@ def tables(con: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """Every table with its size and description. Marts come first, since they have the answers."""
     return con.sql("""
         select schema_name || '.' || table_name as "Table", estimated_size as "Rows", split_part(comment, '. ', 1) as "Description"
-        from duckdb_tables() where schema_name in ('marts', 'source', 'history', 'sync')
-        order by array_position(['marts', 'source', 'history', 'sync'], schema_name), table_name
+        from (
+            select schema_name, table_name, estimated_size, comment from duckdb_tables()
+            union all select schema_name, view_name, null, comment from duckdb_views()
+        )
+        where schema_name in ('marts', 'custom', 'source', 'history', 'sync')
+        order by array_position(['marts', 'custom', 'source', 'history', 'sync'], schema_name), table_name
     """).df()
 
 

@@ -1,7 +1,5 @@
 """The warehouse that the tests of marts look into: built once, nobody writes to it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import importlib.util
 from collections.abc import Iterator

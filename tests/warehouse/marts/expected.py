@@ -4,8 +4,6 @@ the models.
 Belongs here: the pieces that the calculations share, and their list. Not here: the calculations
 (`expected_*`), the comparing (`comparing`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import math

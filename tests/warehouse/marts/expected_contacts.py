@@ -1,7 +1,5 @@
 """What contacts were sent and did, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import statistics

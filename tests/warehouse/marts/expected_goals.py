@@ -1,7 +1,5 @@
 """Who reached which goal, worked out without SQL."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 

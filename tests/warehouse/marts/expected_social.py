@@ -1,7 +1,5 @@
 """The social marts, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -5,8 +5,6 @@ What is drawn is plausible where a mart's calculation depends on it, and odd on 
 that are missing or contradict each other, rows that are deleted, nights without an answer. Not here: the
 parts (`generate_*`), how they are written (`rows`)."""
 
-from __future__ import annotations
-
 import random
 from zoneinfo import ZoneInfo
 

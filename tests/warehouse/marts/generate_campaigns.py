@@ -1,7 +1,5 @@
 """Campaigns, their statistics of many nights, links and clickers of a made-up account."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from tests.warehouse.marts.made import NOW, Made

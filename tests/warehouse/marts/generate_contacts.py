@@ -1,7 +1,5 @@
 """Contacts, their timelines, visits, automations and coupons of a made-up account."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 

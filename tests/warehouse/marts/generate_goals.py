@@ -1,7 +1,5 @@
 """Conversion goals of a made-up account; the links are those of its campaigns and visits."""
 
-from __future__ import annotations
-
 from tests.warehouse.marts.made import Made
 from tests.warehouse.marts.rows import Row
 

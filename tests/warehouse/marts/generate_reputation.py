@@ -1,7 +1,5 @@
 """Reviews, sentiment and statistics of a made-up account."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from tests.warehouse.marts.made import Made

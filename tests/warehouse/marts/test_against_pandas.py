@@ -1,7 +1,5 @@
 """Every mart equals what plain Python and pandas make of the same source rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import duckdb

@@ -186,6 +186,7 @@ def published(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_every_question_of_the_marts_can_be_asked_and_drawn(published: Any) -> None:
     con, examples = published.connect(), published.examples()
     assert len(examples) > 30
+    assert "marts.data_freshness" in set(published.tables(con)["Table"]), "a view"
     for question, sql in examples.items():
         answer = published.ask(con, sql)
         assert not isinstance(answer, str), (question, answer)

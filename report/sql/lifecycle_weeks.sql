@@ -1,6 +1,7 @@
 -- the last 13 whole weeks from Monday on
 with weeks as (select date_trunc('week', getvariable('today')::date)::date - 7 * back::integer as begins_on from range(1, 14) as weeks (back)),
-days as (select day_on from marts.account_daily where account = $account),
+-- after the last read timeline, nobody knows who responded
+days as (select day_on from marts.account_daily where account = $account and visit_count is not null),
 steps as (
     select day_on, count(*) filter (transition in ('activated', 'won back')) as gained, count(*) filter (transition = 'at risk') as lost
     from marts.contact_lifecycle where account = $account group by day_on

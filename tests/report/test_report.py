@@ -42,6 +42,7 @@ from tests.report.sample_accounts import (
 )
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
+from warehouse.sql import fetch_records
 
 
 class Elements(HTMLParser):
@@ -364,6 +365,19 @@ def test_a_week_is_from_monday_to_sunday_and_unknown_until_it_was_seen_whole() -
     rows[5]["good_count"] = rows[5]["social_click_change"] = None
     assert counted(rows, "good_count") == (4, None, None)
     assert counted(rows, "social_click_count") == (40, 60, None), "the next night shows what one missed"
+
+
+def test_nobody_is_at_risk_in_a_week_whose_timelines_are_unread() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"""
+            create schema marts; set variable today = date '{TODAY}';
+            create table marts.account_daily as select 'main' as account, day::date as day_on,
+                if(day < date '2026-03-09', 0, null) as visit_count
+                from range(date '2026-03-02', date '{TODAY}', interval 1 day) as days (day);
+            create table marts.contact_lifecycle as select account, day_on, 'at risk' as transition from marts.account_daily;
+        """)
+        *_, before, last = fetch_records(connection, QUERIES["lifecycle_weeks"], {"account": "main"})
+    assert (before["lost"], last["lost"]) == (7, None)
 
 
 def counted(days: list[dict[str, Any]], column: str) -> tuple[float | None, ...]:

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
+import msgspec
 import pytest
 
 from home.folder import dagster_home, prepare_home
@@ -18,6 +19,7 @@ from marketing_api.clock import utc_now
 from pipelines.dagster_internals import open_run_instance, prune_runs
 from upkeep.tidying import tidy_home
 from warehouse.policies import Kept
+from warehouse.status_file import AccountStatus, HomeStatus
 
 
 @pytest.fixture
@@ -90,6 +92,16 @@ def test_logs_go_by_their_age(home: Path) -> None:
     assert old.exists()
     tidy_home(Settings(home, kept=Kept(logs=10)), prune_runs)
     assert [path.exists() for path in (old, new)] == [False, True]
+
+
+def test_a_clock_that_is_ahead_deletes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = home / "logs" / "new.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    (home / "status.json").write_bytes(msgspec.json.encode(HomeStatus([AccountStatus("main", utc_now())])))
+    monkeypatch.setattr("upkeep.tidying.utc_now", lambda: utc_now() + dt.timedelta(400))
+    tidy_home(Settings(home), prune_runs)
+    assert log.exists()
 
 
 def test_what_cannot_be_tidied_up_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:

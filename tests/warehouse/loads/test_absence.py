@@ -1,7 +1,5 @@
 """A row counts as gone only where a whole, well-formed answer proves it: nothing else marks it deleted."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import itertools

@@ -1,7 +1,5 @@
 """One person is one person wherever their address comes from and however it is written."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Daily tables: totals that the service shows only as of now, kept for each day they were asked."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 

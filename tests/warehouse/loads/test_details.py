@@ -1,7 +1,5 @@
 """Rows of several operations, whose details are asked only when they are new or changed."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """A response carries its envelope: whoever handles it after the client takes what the client has opened."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -109,9 +109,14 @@ def _post_alert(settings: Settings, conditions: dict[str, str], over: list[str])
     lines = [f"marketing-sync: {count_of(len(conditions), 'problem')}, {len(over):,} over"]
     lines += [f"{name} {text}" for name, text in conditions.items()]
     lines += [f"over: {name}" for name in over]
-    body = {"text": "\n".join(lines), "problems": conditions, "over": over}
+    body = {
+        "text": "\n".join(lines),
+        "problems": conditions,
+        "over": over,
+        "count": len(conditions),
+    }
     try:
-        alerts.post_alert(settings, body | {"count": len(conditions)})
+        alerts.post_alert(settings, body)
     except alerts.NotPosted as error:  # a slow address must not get it every minute
         if not error.may_have_arrived:
             raise

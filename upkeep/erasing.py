@@ -81,8 +81,7 @@ def read_work_list(home: Path) -> WorkList | None:
     path = work_list(home)
     if not path.exists():
         return None
-    content = path.read_bytes()
-    return msgspec.json.decode(content, type=WorkList)
+    return msgspec.json.decode(path.read_bytes(), type=WorkList)
 
 
 def find_people(
@@ -110,8 +109,7 @@ def count_places(settings: Settings, people: Sequence[Person]) -> list[Place]:
     with in_use(settings.home):
         places = list(_erase_pushes(settings.home, forgotten, apply=False))
         with open_warehouse(settings, read_only=True) as connection:
-            counts = count_rows_about(connection, people)
-            places += starmap(Place, counts.items())
+            places += starmap(Place, count_rows_about(connection, people).items())
     return [place for place in places if place.rows]
 
 
@@ -123,10 +121,7 @@ def forget_people(
     warehouse is done."""
     home = settings.home
     with in_use(home, alone=True, wait_s=settings.lock_seconds):
-        work = read_work_list(home)
-        if work is None:
-            erasure_id = str(uuid.uuid4())
-            work = WorkList(erasure_id, [])
+        work = read_work_list(home) or WorkList(str(uuid.uuid4()), [])
         if people:
             work.people = [*work.people, *people]
             work.is_home_done = False
@@ -139,9 +134,7 @@ def forget_people(
             work.people = []
             work.is_home_done = True
             _write_work_list(home, work)
-        done = list(work.places)
-        for name, step in afterwards.items():
-            done.append(_run_step(name, step))
+        done = [*work.places, *starmap(_run_step, afterwards.items())]
         erased_at = utc_now()
         erased = [
             ErasedPlace(work.erasure_id, erased_at, place.place, place.rows, place.outcome)
@@ -164,8 +157,7 @@ def _delete_in_home(
     with begin_stage("warehouse and archive"), open_archive(home) as archive:
         Warehouse(home, archive).apply_logged()
         with open_tables(settings) as connection:
-            deleted = delete_rows_about(connection, people)
-            yield from starmap(Place, deleted.items())
+            yield from starmap(Place, delete_rows_about(connection, people).items())
         drop_all_bodies(home, archive, forgotten, utc_now())
         with open_tables(settings) as connection, open_scratch(home, "forget") as workspace:
             fetch_rows(connection, "delete from sync.requests; delete from sync.archive_files")
@@ -176,11 +168,9 @@ def _delete_in_home(
             fetch_rows(connection, "checkpoint")
             copied.chmod(0o600)
             move_into_place(copied, settings.warehouse_path)
-    logs = set[Path]()
     for pattern in _LOGS:
-        logs.update(home.glob(pattern))
-    for path in sorted(logs):
-        remove_path(path)
+        for path in sorted(home.glob(pattern)):
+            remove_path(path)
 
 
 def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[Place]:
@@ -190,11 +180,9 @@ def _erase_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[
     with open_outbox(home) as outbox:
         for copy in (path, copy_of(path)):
             if copy.exists():
-                count = delete_from_outbox(copy, forgotten, apply=apply)
-                yield Place(copy.name, count)
+                yield Place(copy.name, delete_from_outbox(copy, forgotten, apply=apply))
         for rows_file, count in delete_from_pushes(home, outbox, forgotten, apply=apply):
-            place = rows_file.relative_to(home).as_posix()
-            yield Place(place, count)
+            yield Place(rows_file.relative_to(home).as_posix(), count)
 
 
 def _add_count(places: Sequence[Place], added: Place) -> list[Place]:

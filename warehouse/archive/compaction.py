@@ -148,16 +148,14 @@ class Compaction:
         return np.unique(ids.filter(going).to_numpy())
 
     def _merge_files(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
-        opened = [sealed.SealedFile(self.files, name) for name in names]
-        merged = sealed.merge_files(opened)
+        merged = sealed.merge_files([sealed.SealedFile(self.files, name) for name in names])
         shortened = (self._drop_rows(rows, going) for rows in merged)
         left = filter(len, shortened)
         first = next(left, None)
         if first is None:
             self._replace_files(names, None)
             return
-        month = month_of(names[0])
-        name = f"month={month}/{disk.new_name()}.parquet"
+        name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
         tables = itertools.chain([first], left)
         sealed.write_sealed(tables, self.files, name, self.workspace)
         self._replace_files(names, name)
@@ -199,8 +197,7 @@ class Compaction:
             return rows
         columns = rows.to_pydict()
         for place in places:
-            operation = operation_of(operations[place])
-            bare_call = Call(operation, {})
+            bare_call = Call(operation_of(operations[place]), {})
             columns["params"][place] = "{}"
             columns["question_key"][place] = bare_call.key
             columns["error"][place] = None
@@ -220,8 +217,7 @@ def retire_files(root: Path, files: Files, *names: str) -> None:
     """Remove files of the archive at `root`, after noting their names."""
     note = root / _RETIRED
     flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
-    descriptor = os.open(note, flags, 0o600)
-    with os.fdopen(descriptor, "a") as file:
+    with os.fdopen(os.open(note, flags, 0o600), "a") as file:
         file.writelines(f"{root.name}/{name}\n" for name in names)
     disk.sync_disk(note)
     files.delete_files(*names)
@@ -232,5 +228,4 @@ def list_retired(root: Path) -> frozenset[str]:
     note = root / _RETIRED
     if not note.exists():
         return frozenset()
-    names = note.read_text(encoding="utf-8").splitlines()
-    return frozenset(names)
+    return frozenset(note.read_text(encoding="utf-8").splitlines())

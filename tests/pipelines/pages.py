@@ -256,7 +256,7 @@ def shape(text: str) -> set[str]:
     text = re.sub(r"^│.*\d.*", "│", text, flags=re.MULTILINE)  # a row of a table
     text = re.sub(r"[─]+", "─", re.sub(r"\d[\d,.:]*", "0", re.sub(r"[^\s@]+@[^\s@]+", "someone", text)))
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return {re.sub(r" --sql.*| \(a sample.*|about .* at|(?<=published: ).*", "", line) for line in lines} - {
+    return {re.sub(r" --sql.*| \(examples.*|about .* at|(?<=published: ).*", "", line) for line in lines} - {
         "…",
         "",
     }

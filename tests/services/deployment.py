@@ -172,15 +172,17 @@ class Deployment:
 
     def is_over(self, shard: str) -> bool:
         """No run of the shard goes on, and none is to be tried again."""
+        runs = self.statuses(shard)
         waiting = [
             run
-            for run, status in self.statuses(shard).items()
+            for run, status in runs.items()
             if status == "FAILURE"
             and (tags := self.tags(run)).get("dagster/will_retry") != "false"  # said behind the status
             and "dagster/auto_retry_run_id" not in tags
         ]
-        # in this order: the next try begins before its run is named in the tags
-        return not waiting and set(self.statuses(shard).values()) <= ENDED
+        # once more after the tags: a next try begins before it is named in them
+        statuses = {*runs.values(), *self.statuses(shard).values()}
+        return not waiting and statuses <= ENDED
 
 
 def processes_in(home: Path) -> list[int]:

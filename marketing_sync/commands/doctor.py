@@ -206,20 +206,19 @@ def _check_activations(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_backup(settings: Settings) -> Iterator[Finding]:
-    if settings.backup_dir:
-        try:
-            snapshot = check_place(settings, backup_folder(settings))
-            now = utc_now()
-        except WarehouseError as error:
-            yield Finding("backup", False, str(error))
-            return
-        is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
-        made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
-        yield Finding(
-            "backup",
-            is_well,
-            made if is_well else f"{made}: run `marketing-sync backup` to see why",
-        )
+    if not settings.backup_dir:
+        yield Finding("backup", True, "none: MARKETING_BACKUP_DIR is not set")
+        return
+    try:
+        snapshot = check_place(settings, backup_folder(settings))
+        now = utc_now()
+    except WarehouseError as error:
+        yield Finding("backup", False, str(error))
+        return
+    is_well = snapshot is not None and -TOLERANCE <= now - snapshot.made_at <= _LATE
+    made = f"made {format_age(snapshot.made_at, now)}" if snapshot else "there is none"
+    advice = "" if is_well else ": run `marketing-sync backup` to see why"
+    yield Finding("backup", is_well, f"{made}{advice}")
 
 
 def _check_accounts(settings: Settings) -> Iterator[Finding]:

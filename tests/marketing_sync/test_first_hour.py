@@ -227,6 +227,7 @@ def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -
     ran = command("doctor", sandbox=sandbox)
     assert ran.code == 0, ran.text
     assert "nothing has been synced yet" in ran.out
+    assert "ok  backup      none: MARKETING_BACKUP_DIR is not set" in ran.out
 
 
 def test_doctor_goes_on_when_the_system_refuses_one_look(

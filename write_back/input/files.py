@@ -288,6 +288,7 @@ def _convert_values(values: pa.Array) -> list[Any]:
 _MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
     pa.TimestampType: lambda kind: pa.timestamp("us", kind.tz),
     pa.Time64Type: lambda _: pa.time64("us"),
+    pa.DurationType: lambda _: pa.duration("us"),
 }
 #: An unknown zone raises KeyError.
 _NO_VALUE = (pa.ArrowException, OverflowError, ValueError, KeyError)

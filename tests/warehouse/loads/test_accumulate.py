@@ -1,7 +1,5 @@
 """Timelines and online reviews: what was once received is never removed."""
 
-from __future__ import annotations
-
 from marketing_api.operations import reputation
 from tests.warehouse.answering import Home
 from tests.warehouse.timelines import event, load, timeline

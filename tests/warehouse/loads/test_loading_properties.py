@@ -1,7 +1,5 @@
 """For any sequence of loads: twice equals once, pages come in any order, nothing is lost."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Snapshot tables: what a listing says about its scope."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any

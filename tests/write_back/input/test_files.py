@@ -13,7 +13,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from write_back.input.files import InputBudget, read_file, rows_of_batches
@@ -186,6 +186,7 @@ _FIXED = [
     st.sampled_from(_FIXED),
     st.binary(min_size=64, max_size=64) | st.sampled_from([b"\xff" * 64, b"\x7f" * 64]),
 )
+@example(pa.duration("ns"), bytes(64))
 def test_whatever_a_column_holds_is_read_or_rejected(kind: pa.DataType, raw: bytes) -> None:
     count = 64 * 8 // kind.bit_width
     values = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(raw)])

@@ -22,7 +22,7 @@ def test_a_lost_home_comes_back_from_a_copy_of_its_backup(
     service: Sandbox, home: Path, tmp_path: Path
 ) -> None:
     init, daily, lost = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    place = tmp_path / "backup"
+    place = tmp_path / "marketing-sync/backup"
     (tmp_path / ".restic-password").write_text("secret")
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     how = {"HOME": str(tmp_path), "MARKETING_BACKUP_DIR": str(place), "PATH": programs}

@@ -470,6 +470,18 @@ def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:
     assert (rough_night.home / "report" / "index.html").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_feedback_page_is_a_channel_once_it_has_a_review(rough_night: Any) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{rough_night.home}/published/marketing.duckdb' as night (read_only)")
+        connection.execute("create schema marts")
+        for table in ("reputation_overview", "review_daily"):
+            connection.execute(f"create table marts.{table} as from night.marts.{table}")
+        connection.execute("update marts.reputation_overview set review_count = 0, average_rating = null")
+        assert len(connection.execute(QUERIES["channels"], {"account": "main"}).fetchall()) == 1
+        connection.execute("update marts.review_daily set good_count = 0, bad_count = 0")
+        assert connection.execute(QUERIES["channels"], {"account": "main"}).fetchall() == []
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is known about asking each contact."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

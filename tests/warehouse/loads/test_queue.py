@@ -1,7 +1,5 @@
 """Whose load is next, and what becomes of the others when one fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

@@ -1,7 +1,5 @@
 """Entries that could not be read, and fields that no column holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marketing_api.exchange import Response

@@ -1,7 +1,5 @@
 """Window tables: the days that were asked for are replaced."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -474,11 +474,11 @@ def test_a_feedback_page_is_a_channel_once_it_has_a_review(rough_night: Any) -> 
     with duckdb.connect() as connection:
         connection.execute(f"attach '{rough_night.home}/published/marketing.duckdb' as night (read_only)")
         connection.execute("create schema marts")
-        for table in ("reputation_overview", "review_daily"):
+        for table in ("reputation_overview", "account_daily"):
             connection.execute(f"create table marts.{table} as from night.marts.{table}")
         connection.execute("update marts.reputation_overview set review_count = 0, average_rating = null")
         assert len(connection.execute(QUERIES["channels"], {"account": "main"}).fetchall()) == 1
-        connection.execute("update marts.review_daily set good_count = 0, bad_count = 0")
+        connection.execute("update marts.account_daily set good_count = 0, bad_count = 0")
         assert connection.execute(QUERIES["channels"], {"account": "main"}).fetchall() == []
 
 

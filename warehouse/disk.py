@@ -151,6 +151,12 @@ def no_folder(path: Path) -> Path:
     return path
 
 
+def no_folders_beside(database: Path) -> None:
+    """Rename folders with the names of the files that SQLite creates beside a database."""
+    for suffix in ("-wal", "-shm"):
+        no_folder(Path(f"{database}{suffix}"))
+
+
 @contextlib.contextmanager
 def room_for(path: Path) -> Iterator[None]:
     """Turns "no space left" into ArchiveFull."""

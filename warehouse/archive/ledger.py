@@ -156,8 +156,7 @@ class Ledger:
             if self._db and self._path.stat().st_ino == self._inode:
                 return self._db
         self._let_go()
-        for suffix in ("-wal", "-shm"):
-            disk.no_folder(Path(f"{self._path}{suffix}"))
+        disk.no_folders_beside(self._path)
         # opening and closing the file would release SQLite's locks
         with contextlib.suppress(FileExistsError):
             os.close(disk.create_file(disk.no_folder(self._path)))

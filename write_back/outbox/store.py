@@ -30,7 +30,7 @@ from home.exits import Incomplete, WrongUse
 from home.versions import VERSIONS
 from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock
-from warehouse.disk import set_aside
+from warehouse.disk import no_folders_beside, set_aside
 from warehouse.sql import load_statements
 
 log = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ class Store:
                 raise OutboxDamaged(describe_damage(path, "it is gone"))
             if path.is_dir():
                 raise OutboxDamaged(describe_damage(path, "it is a folder"))
+            no_folders_beside(path)
             # SQLite creates the files beside it with the same mode
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = sqlite3.connect(

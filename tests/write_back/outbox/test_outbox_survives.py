@@ -302,6 +302,14 @@ def test_a_folder_that_cannot_be_written_is_told(path: Path) -> None:
         Outbox(path)
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_folder_in_the_place_of_a_log_is_renamed(path: Path, end: str) -> None:
+    path.with_name(path.name + end).mkdir(parents=True)
+    with Outbox(path) as outbox:
+        outbox.enqueue_plan(a_plan(tag(2)))
+        assert len(outbox.list_open("main")) == 1
+
+
 def test_others_read_while_one_writes(path: Path) -> None:
     with Outbox(path) as outbox, Outbox(path) as reader:
         push_id = outbox.enqueue_plan(a_plan(*[tag(row) for row in range(50)]))

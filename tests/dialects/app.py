@@ -1,7 +1,5 @@
 """The sandbox's account, with its switches: what it is asked and answers is translated."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import re

@@ -6,8 +6,6 @@ measured against.
 Prints its address, serves until its standard input ends, then prints what it counted as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

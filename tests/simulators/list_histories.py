@@ -3,8 +3,6 @@
 Belongs here: what happens to people and lists, and the rows of `source` and `sync` that loading keeps of it.
 Not here: what marts must make of it (`tests.warehouse.marts.expected_readings`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import random

@@ -5,8 +5,6 @@ Uneven like the real thing: a few lists hold most contacts, a few contacts most 
 different time zones. The rows are what the loading would have written; `a_night_later` changes 1 % of the
 contacts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

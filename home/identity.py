@@ -115,7 +115,7 @@ def identity_of(home: Path) -> Identity:
         # the embedded sandbox creates its file first
         is_live = archive_of(home).exists() and not sandbox_state(home).exists()
         return Identity(kind=LIVE if is_live else "")
-    except (IsADirectoryError, msgspec.DecodeError) as error:
+    except (IsADirectoryError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HomeError(
             f"{path}, which records whose data is in the home, can't be read ({error}): restore it "
             "from a backup, or move it away and confirm each account with `marketing-sync doctor "

@@ -42,7 +42,7 @@ def noted_versions(home: Path) -> dict[str, int]:
     the files must be opened."""
     try:
         return msgspec.json.decode(version_file(home).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 

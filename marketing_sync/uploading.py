@@ -55,7 +55,7 @@ def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
     with suppress(FileNotFoundError):
         try:
             uploader_id = decode(files.cat_file(f"{folder}/{NAME}")).home_id
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             uploader_id = "unknown"
         if uploader_id not in ("", home_id):
             raise WrongUse(

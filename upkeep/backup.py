@@ -100,7 +100,7 @@ def read_snapshot(place: Path) -> Snapshot | None:
             f"the backup in {place} cannot be read ({error.strerror}): check that the folder "
             "exists and that you can read it"
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise WarehouseError(
             f"{found / MANIFEST} is damaged ({error}): move {found} away, and back up again"
         ) from None

@@ -52,5 +52,5 @@ def read_status(home: Path) -> HomeStatus | None:
     """None without a home; an empty one until a run of this version has read."""
     try:
         return decode((home / NAME).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return HomeStatus() if home.is_dir() else None

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_struct
 
-from home.folder import dagster_home
+from home.exits import HomeError
+from home.folder import dagster_home, prepare_home
 from home.identity import FILE, Owner, find_difference, identity_of
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
@@ -459,3 +460,9 @@ def test_a_job_of_dagster_with_another_accounts_key_loads_and_sends_nothing(
             assert any("--accept-business main" in text for text in told), told
     assert held.unchanged() == (0, 0)
     assert set(theirs.asked()[asked:]) == {"app/me"}
+
+
+def test_an_identity_that_is_no_text_is_named(home: Path) -> None:
+    (prepare_home(home) / FILE).write_bytes(b'{"home_id": "on\xf6e"}')
+    with pytest.raises(HomeError, match="can't be read"):
+        identity_of(home)

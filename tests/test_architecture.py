@@ -1,7 +1,5 @@
 """docs/architecture.md and docs/durability.md say of the code what is so."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

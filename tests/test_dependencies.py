@@ -1,7 +1,5 @@
 """What the project declares, imports and gives reasons for in CONTRIBUTING.md is the same."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

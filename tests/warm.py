@@ -6,8 +6,6 @@ command; the child is a whole process with arguments, environment, folder and st
 signalled and killed. It ends as a program ends. Not for what happens while a program starts: that takes a real
 one."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib

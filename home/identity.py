@@ -21,7 +21,7 @@ from home.settings import Settings, SettingsError, account_of, missing_key
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
-from warehouse.disk import hold_lock, no_folder, write_file
+from warehouse.disk import DAMAGED_JSON, hold_lock, no_folder, write_file
 from warehouse.sql import fetch_records
 
 FILE = "identity.json"
@@ -115,7 +115,7 @@ def identity_of(home: Path) -> Identity:
         # the embedded sandbox creates its file first
         is_live = archive_of(home).exists() and not sandbox_state(home).exists()
         return Identity(kind=LIVE if is_live else "")
-    except (IsADirectoryError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (IsADirectoryError, *DAMAGED_JSON) as error:
         raise HomeError(
             f"{path}, which records whose data is in the home, can't be read ({error}): restore it "
             "from a backup, or move it away and confirm each account with `marketing-sync doctor "

@@ -15,7 +15,7 @@ from home.door import open_tables
 from home.exits import HomeError
 from home.settings import Settings
 from warehouse.archive.row import ARCHIVE_VERSION
-from warehouse.disk import hold_lock, no_folder, write_file
+from warehouse.disk import DAMAGED_JSON, hold_lock, no_folder, write_file
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION
 
@@ -42,7 +42,7 @@ def noted_versions(home: Path) -> dict[str, int]:
     the files must be opened."""
     try:
         return msgspec.json.decode(version_file(home).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DAMAGED_JSON):
         return {}
 
 

@@ -17,7 +17,13 @@ from home.exits import Incomplete, WrongUse
 from home.identity import identity_of
 from home.progress import begin_stage
 from home.settings import Settings
-from warehouse.disk import Workspace, move_into_place, open_scratch, published_path
+from warehouse.disk import (
+    DAMAGED_JSON,
+    Workspace,
+    move_into_place,
+    open_scratch,
+    published_path,
+)
 from warehouse.status_file import NAME, HomeStatus, decode, read_status
 
 
@@ -55,7 +61,7 @@ def _check_folder(files: Any, folder: str, url: str, home_id: str) -> None:
     with suppress(FileNotFoundError):
         try:
             uploader_id = decode(files.cat_file(f"{folder}/{NAME}")).home_id
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except DAMAGED_JSON:
             uploader_id = "unknown"
         if uploader_id not in ("", home_id):
             raise WrongUse(

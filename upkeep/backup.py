@@ -33,6 +33,7 @@ from warehouse.archive.file_store import CHECKPOINTS, PATTERNS
 from warehouse.archive.ledger import NAME as LEDGER
 from warehouse.connection import open_database
 from warehouse.disk import (
+    DAMAGED_JSON,
     RESTORING,
     copy_locked,
     hold_lock,
@@ -100,7 +101,7 @@ def read_snapshot(place: Path) -> Snapshot | None:
             f"the backup in {place} cannot be read ({error.strerror}): check that the folder "
             "exists and that you can read it"
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except DAMAGED_JSON as error:
         raise WarehouseError(
             f"{found / MANIFEST} is damaged ({error}): move {found} away, and back up again"
         ) from None

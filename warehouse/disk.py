@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from marketing_api.clock import utc_now
 from warehouse.errors import ArchiveFull
 
@@ -140,6 +142,10 @@ def set_aside(path: Path) -> Path:
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
     return aside
+
+
+#: What decoding a damaged JSON file raises.
+DAMAGED_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 def no_folder(path: Path) -> Path:

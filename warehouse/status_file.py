@@ -10,7 +10,7 @@ import duckdb
 import msgspec
 
 from warehouse.bookkeeping import Run
-from warehouse.disk import write_file
+from warehouse.disk import DAMAGED_JSON, write_file
 from warehouse.sql import fetch_records, load_query
 
 NAME = "status.json"
@@ -52,5 +52,5 @@ def read_status(home: Path) -> HomeStatus | None:
     """None without a home; an empty one until a run of this version has read."""
     try:
         return decode((home / NAME).read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *DAMAGED_JSON):
         return HomeStatus() if home.is_dir() else None

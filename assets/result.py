@@ -207,11 +207,10 @@ class AccountResult:
 def share_read(results: Iterable[AccountResult]) -> float | None:
     """The share of the requests that were answered, or of the days if that is less, 0 to 1; None if
     nothing was requested. An account that failed before its first request has a share of 0."""
-    fetched = planned = days = lacking = asked = unasked = 0
+    fetched = planned = days = lacking = accounts = failed = 0
     for result in results:
-        is_unasked = result.is_failure and not result.planned
-        unasked += is_unasked
-        asked += not is_unasked
+        accounts += 1
+        failed += result.is_failure and not result.planned
         fetched += result.fetched
         planned += result.planned
         days += sum(map(len, join_ranges(result.days)))
@@ -221,7 +220,7 @@ def share_read(results: Iterable[AccountResult]) -> float | None:
     share = fetched / planned
     if lacking:
         share = min(share, days / (days + lacking))
-    return min(share, 1) * asked / (asked + unasked)
+    return min(share, 1) * (1 - failed / accounts)
 
 
 def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:

@@ -61,10 +61,7 @@ def _(account, con):
         f"counting clicks only, {of(clicks, 'engaged'):,} are engaged and "
         f"{of(clicks, 'dormant'):,} dormant"
     )
-    how_counted = (
-        f"{published.MACHINE_OPENS} Each address counts once. "
-        "Unreachable people are in no other tier."
-    )
+    how_counted = f"{published.MACHINE_OPENS} {published.TIERS_NOTE}"
     mo.vstack(
         [
             published.heading(

@@ -27,6 +27,7 @@ from home import formatting
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from report.figures import TIERS as TIERS
+from report.figures import TIERS_NOTE as TIERS_NOTE
 from report.figures import write_headline
 from report.queries import find_zone, read_accounts
 from warehouse.duckdb_errors import explain_query_error, is_out_of_memory

@@ -38,6 +38,7 @@ _YEAR_WEEKS = 52
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Tier → its rule in words, the best tier first.
 TIERS: Mapping[str, str] = _TEXTS["tiers"]
+TIERS_NOTE = "Each address counts once. Unreachable people are in no other tier."
 #: Anchor → the section's name and contents, in the order of the page.
 SECTIONS: Mapping[str, Any] = _TEXTS["sections"]
 #: Column → its name and what it counts, in the order of the page.

@@ -113,6 +113,7 @@ def load_environment() -> Environment:
     digest = hashlib.sha256(_SCRIPT.encode()).digest()
     environment.globals |= {
         "TIERS": figures.TIERS,
+        "TIERS_NOTE": figures.TIERS_NOTE,
         "MEASURES": figures.MEASURES,
         "SECTIONS": figures.SECTIONS,
         "SCRIPT": Markup(_SCRIPT),  # noqa: S704 (ours)

@@ -4,8 +4,6 @@ the proxy, with a real nginx.
 No image is built and no cluster runs here: docs/deployment.md says so, too.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

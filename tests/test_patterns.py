@@ -1,7 +1,5 @@
 """Texts of others can't hold the program up: every regular expression is linear, or its text is cut."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Waiting for what happens: a test goes on when it has, however much else the machine has to do."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

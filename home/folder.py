@@ -183,3 +183,5 @@ def _is_half_forgotten(home: Path) -> bool:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:
         return False
+    except ValueError:  # `forget` says that it is damaged
+        return True

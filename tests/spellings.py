@@ -1,7 +1,5 @@
 """People whose addresses are of any script, and the ways in which one address may be written."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from hypothesis import strategies as st

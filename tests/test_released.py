@@ -1,8 +1,6 @@
 """What docs/versions.md calls public and the last release had is still there, or CHANGELOG.md says under
 "Removed" that it went. Fields of JSON output: tests/marketing_sync/test_json_output.py."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

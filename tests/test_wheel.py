@@ -1,7 +1,5 @@
 """The wheel holds all that runs, and none of its packages can be confused with a user's."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -27,7 +27,14 @@ from marketing_api.clock import utc_now
 from warehouse.archive.suppression import add_people
 from warehouse.bookkeeping import ErasedPlace, load_requests, write_erasures
 from warehouse.connection import copy_database
-from warehouse.disk import move_into_place, open_scratch, remove_path, sweep_home, write_file
+from warehouse.disk import (
+    DAMAGED_JSON,
+    move_into_place,
+    open_scratch,
+    remove_path,
+    sweep_home,
+    write_file,
+)
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten, Person
 from warehouse.person import count_rows_about, delete_rows_about, find_person
@@ -77,11 +84,16 @@ class WorkList(msgspec.Struct):
 
 
 def read_work_list(home: Path) -> WorkList | None:
-    """What an interrupted erasure has left to do."""
+    """What an interrupted erasure has left to do. Raises HomeError."""
     path = work_list(home)
     if not path.exists():
         return None
-    return msgspec.json.decode(path.read_bytes(), type=WorkList)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WorkList)
+    except DAMAGED_JSON as error:
+        raise HomeError(
+            f"{path} is damaged ({error}): delete it, and forget the same people again"
+        ) from None
 
 
 def find_people(

@@ -137,6 +137,15 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     assert differing(forgotten, source(filled)) == set()
 
 
+def test_a_damaged_list_of_an_erasure_stops_others_and_wants_the_people_again(
+    command: Command, filled: Path
+) -> None:
+    (filled / "forgetting.json").write_text("{")
+    assert "`marketing-sync forget --apply` resumes it" in command("rebuild").text
+    ran = command("forget", "--apply")
+    assert (ran.code, "delete it, and forget the same people again" in ran.text) == (2, True)
+
+
 @pytest.mark.usefixtures("unrecorded")
 def test_nobody_comes_back_while_the_service_lists_them_and_a_lift_readmits(
     command: Command, filled: Path, start_sandbox: StartSandbox

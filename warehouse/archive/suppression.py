@@ -72,7 +72,9 @@ def lift_person(root: Path, person: Person) -> int:
 def _load_list(root: Path) -> _List:
     path = root / NAME
     try:
-        return _decode(path.read_bytes())
+        found = _decode(path.read_bytes())
+        found.as_forgotten()  # raises ValueError if the key is damaged
+        return found
     except FileNotFoundError:
         return _List(secrets.token_hex(_KEY_BYTES), [])
     except ValueError as error:

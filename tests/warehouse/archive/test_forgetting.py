@@ -176,8 +176,9 @@ def test_the_list_names_nobody_and_a_person_can_be_lifted(root: Path) -> None:
     assert (left.is_address(ANN), left.is_address(BOB)) == (False, True)
 
 
-def test_nothing_is_archived_past_a_damaged_list(root: Path) -> None:
+@pytest.mark.parametrize("damaged", ["{", '{"key": "no number", "people": []}'])
+def test_nothing_is_archived_past_a_damaged_list(root: Path, damaged: str) -> None:
     add_people(root, [PERSON])
-    (root / NAME).write_text("{")
+    (root / NAME).write_text(damaged)
     with Archive(root) as archive, pytest.raises(ArchiveDamaged, match="put it back from a backup"):
         archive.record_exchange(exchange(envelope({}), contacts.TIMELINE.bind(id=8)))

@@ -60,7 +60,10 @@ class WorkerPool:
         self._is_closed = False
 
     def put_job(self, lane: Lane, job: Job) -> None:
+        """Raises Stopped after `close`."""
         with self._changed:
+            if self._is_closed:
+                raise Stopped("the client was stopped")
             lane.jobs.append(job)
             if len(lane.jobs) == 1:
                 bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)

@@ -169,7 +169,7 @@ def fetch(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
         recorded: list[Exchange] = []
         with RawServer(send) as server, client_of(server, tmp_path, recorded) as client:
             with contextlib.suppress(Transient):
-                client.fetch(quick(account.ME).bind())
+                client.fetch(account.ME.bind())
             assert KEY not in "".join(exchange.error or "" for exchange in recorded)
         return recorded
 
@@ -300,9 +300,10 @@ def test_a_byte_at_a_time_does_not_last_for_ever(
         client_of(server, tmp_path, recorded) as client,
     ):
         place.append(server)
-        with pytest.raises(Unreachable, match="too slowly"):
+        with pytest.raises(Unreachable):
             client.fetch(quick(account.ME, 1).bind())
     assert len(recorded) == 2
+    assert any("too slowly" in str(exchange.error) for exchange in recorded)
 
 
 def test_a_write_whose_answer_trickles_may_have_taken_effect(tmp_path: Path) -> None:

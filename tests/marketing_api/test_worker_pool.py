@@ -238,19 +238,17 @@ def test_stop_ends_the_questions(bench: MakeBench) -> None:
 
 
 def test_closing_waits_for_what_is_under_way(bench: MakeBench) -> None:
-    def response(asked: Asked) -> Reply:
-        time.sleep(0.3)
-        return ok(CONTACT)
-
-    at = bench(ok(CONTACT), response, workers=3)
-    at.client.fetch(contact(1))
-    responses = at.client.fetch_many(map(contact, range(1, 100)))
-    closing = threading.Timer(0.1, at.client.close)
+    pulled = list[int]()
+    at = bench(lambda asked: wait_until(lambda: at.client.is_stopped) or ok(CONTACT), workers=3)
+    under_way = functools.partial(wait_until, lambda: len(at.asked) == 3 and len(pulled) > 4)  # more queued
+    closing = threading.Thread(target=lambda: under_way() or at.client.close(HANGS_S))
     closing.start()
     with pytest.raises(Stopped):
-        list(responses)
+        list(at.client.fetch_many(pulled.append(number) or contact(number) for number in range(1, 100)))
     closing.join()
     assert len(at.recorded) == len(at.asked)
+    with pytest.raises(Stopped):
+        next(at.client.fetch_many([contact(1)]))
 
 
 _INTERRUPTED = """

@@ -376,7 +376,7 @@ def test_who_was_synced_just_now_is_waited_for(make_desk: MakeDesk, how: str) ->
     desk = make_desk(switches={"sync-delay": "1", "addtag-missing": "soft"})
     desk.push(contact(2, "New@example.com", 1801))
     item = tag(2, "New@example.com") if how == "by address" else _by_address(2, "New@example.com", "Called")
-    _, sent = desk.push(item)
+    _, sent = desk.push(item, policy=replace(QUICK, verify_wait_s=HANGS_S))
     assert (sent.applied, sent.rejected, sent.unknown, sent.planned) == (1, 0, 0, 0)
     (written,) = [each for each in desk.written().values() if each and each["email"] == "New@example.com"]
     assert written["tags"] == ["vip"] or len(written["activities"]) == 1

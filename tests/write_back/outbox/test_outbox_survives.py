@@ -137,9 +137,9 @@ SENDER = """
     with Outbox(Path(sys.argv[1])) as outbox, outbox.hold_sender("main"):
         for entry in outbox.list_open("main"):
             outbox.claim_item(entry.item_id)
-            print("sent", entry.item_id, flush=True)
+            print("sent", entry.item_id, " " * 300, flush=True)  # more than a pipe holds
             outbox.settle_item(entry.item_id, State.APPLIED)
-            print("done", entry.item_id, flush=True)
+            print("done", entry.item_id, " " * 300, flush=True)
 """
 
 

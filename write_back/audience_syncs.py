@@ -202,9 +202,11 @@ def _list_gone(
 def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
     """The entry with its claims. Its account is empty if it is unclear which one is meant."""
     try:
-        account = _find_account(settings, sync)
-    except InputError as error:
-        return Audience(sync, "", error=error)
+        account = account_of(settings, sync.account)
+    except SettingsError as error:
+        text = str(error).replace("with --account", "with account = …")
+        unclear = InputError(f"{FILE}, [activations.{sync.name}]: {text}")
+        return Audience(sync, "", error=unclear)
     claims = outbox.find_claims(account, sync.name)
     return Audience(sync, account, claims=claims)
 
@@ -217,7 +219,7 @@ def _read_audience(settings: Settings, audience: Audience, accept_shrink: bool) 
         known = load_known(settings, audience.account)
         if audience.sync.list:
             known.lists.find_lists(audience.sync.list)
-        people = read_query(settings, audience.sync.query, known.zone.key)
+        people = read_query(settings, audience.sync.query, audience.account, known.zone.key)
         found = _group_people(audience, people)
         if not accept_shrink:
             _check_shrink(settings, found)
@@ -233,14 +235,6 @@ def _make_gone_audience(outbox: Outbox, account: str, name: str) -> Audience:
     takes_away = any(claim.takes_away for claim in claims.values())
     sync = AudienceSync(name, "", untag_when_gone=takes_away)
     return Audience(sync, account, claims=claims, is_gone=True)
-
-
-def _find_account(settings: Settings, sync: AudienceSync) -> str:
-    try:
-        return account_of(settings, sync.account)
-    except SettingsError as error:
-        text = str(error).replace("with --account", "with account = …")
-        raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 
 def _group_people(audience: Audience, people: Rows) -> Audience:

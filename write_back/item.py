@@ -271,10 +271,6 @@ class Past(NamedTuple):
         """Rejected, or with a mismatch on read-back: only `push retry` sends it again."""
         return self.state is State.REJECTED or self.is_drifted
 
-    def is_refused_still(self, as_of: float | None) -> bool:
-        """Whether it still counts as refused, with the contacts as read at `as_of`."""
-        return self.is_refused and (not self.is_drifted or self.is_newer(as_of))
-
     def is_newer(self, as_of: float | None) -> bool:
         """Whether a reading at `as_of` may not have this change yet."""
         if self.is_open or as_of is None or self.done_at is None:

@@ -33,6 +33,7 @@ MAX_CHANGES_OF_COLUMN = 6
 UNCHANGED = "unchanged"
 SENT_BEFORE = "sent before"
 QUEUED = "already queued"
+OTHER_ACCOUNT = "the column account names another account: leave the row out, or push it there"
 FORGOTTEN = "the person of this row asked to be forgotten: leave the row out"
 #: The warning for rows that put people on a list (observation 52).
 REACHES_PEOPLE = "adding people to a list starts its automations, which send mails immediately"
@@ -122,6 +123,9 @@ class Planning(ABC):
         """The rows by `read_row` (place, number). Rows that have a fault, or for which it raises
         BadValue, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
+        for number, cell in zip(self.rows.numbers, self.picked.accounts, strict=False):
+            if text_of(cell) not in (None, self.known.account):
+                faults[number] = OTHER_ACCOUNT
         places = list(enumerate(self.rows.numbers))
         if self.options.keep == "last":
             places.reverse()

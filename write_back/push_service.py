@@ -123,7 +123,7 @@ def _read_rows(settings: Settings, order: Order) -> Rows:
         return Rows({}, [])  # each plan makes the rows of a revert
     if order.file is None:
         zone = load_known(settings, order.account).zone.key
-        return read_query(settings, order.query or "", zone)
+        return read_query(settings, order.query or "", order.account, zone)
     return read_file(
         order.file,
         limit=settings.input_limit,

@@ -173,7 +173,7 @@ class WantedStates(RuleBasedStateMachine):
 
     # ---- runs
 
-    def result(self, _: Settings, sql: str, zone: str) -> Rows:
+    def result(self, _: Settings, sql: str, account: str, zone: str) -> Rows:
         if sql == LISTED:
             return rows_of(
                 {"email": "", "City": ""}, *({"email": who, "City": of} for who, of in self.cities.items())

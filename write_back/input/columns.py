@@ -42,7 +42,7 @@ class Picked:
     """The input's cells by our column; `fields`: those of custom fields, by the title or what it
     was mapped to. `faults`: row number → why a cell of these cannot be read. `renamed`: our column
     or the custom field, and the title that was mapped to it or guessed to mean it. `called`: the
-    result of `_name_titles`."""
+    result of `_name_titles`. `accounts`: whose row each one is; empty if the input doesn't say."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
@@ -50,6 +50,7 @@ class Picked:
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     renamed: tuple[tuple[str, str], ...] = ()
     called: Mapping[str, str | None] = field(default_factory=dict)
+    accounts: Sequence[Cell] = field(default=(), repr=False)
 
 
 def fold_name(name: str) -> str:
@@ -80,8 +81,11 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
     called = _name_titles(rows, options, names)
     found = _find_titles(called)
     unknown: list[str] = []
+    accounts: Sequence[Cell] = ()
     for title, known_name in called.items():
-        if known_name is None and any(rows.cells[title]):
+        if known_name is None and fold_name(title) == "account":
+            accounts = rows.cells[title]
+        elif known_name is None and any(rows.cells[title]):
             unknown.append(title)
     _check_columns(rows, names, found, unknown)
     cells: dict[str, list[Cell]] = {}
@@ -98,7 +102,7 @@ def pick_columns(rows: Rows, spec: Spec, options: Options, fields: Collection[st
             field_cells[field_name] = rows.cells[title]
     warnings = tuple(_find_stored(rows, found.values()))
     faults = _find_faults(rows, found.values())
-    return Picked(cells, field_cells, warnings, faults, tuple(renamed), called)
+    return Picked(cells, field_cells, warnings, faults, tuple(renamed), called, accounts)
 
 
 def _name_titles(rows: Rows, options: Options, names: "_Names") -> dict[str, str | None]:

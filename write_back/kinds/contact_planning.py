@@ -297,7 +297,8 @@ class ContactsPlanning(Planning):
         # an audience sync does not repeat values that the service did not keep
         is_standing = self.options.is_standing
         as_of = None if is_standing else self.known.as_of.get(comparison.list_id)
-        if not past.is_refused_still(as_of):
+        # values that were not kept count as refused until the contacts are read again
+        if not past.is_refused or (past.is_drifted and not past.is_newer(as_of)):
             return content
         self.reject_as_before(row.number, past)
         return None

@@ -15,6 +15,7 @@ from write_back.account_state import Known
 from write_back.input.rows import InputError
 from write_back.item import State
 from write_back.kinds import TAGS
+from write_back.planning import OTHER_ACCOUNT
 
 
 @pytest.fixture
@@ -42,6 +43,12 @@ def test_all_tags_of_a_contact_and_action_go_in_one_request(plan: Planner) -> No
         ((6,), "emailmarketing/addtag", {"email": "Bo@Example.com", "id": "102", "tagname": "new"}),
     ]
     assert (planned.new_count, planned.changed_count) == (4, 1)
+
+
+def test_rows_of_another_account_are_rejected(plan: Planner) -> None:
+    names = {"main": "ann@example.com", "other": "bo@example.com", None: "ed@example.com"}
+    rows = [row(email, "vip") | {"Account": account} for account, email in names.items()]
+    assert fates(plan(*rows)) == {2: "sent", 3: f"bad: {OTHER_ACCOUNT}", 4: "sent"}
 
 
 def test_removing_by_address_takes_a_request_for_each_contact_of_it(plan: Planner) -> None:

@@ -18,18 +18,25 @@ settings as (
     from (select {{ text_of(var('time_zones')) }}::json as zones), read_accounts
 ),
 
+readings as (
+    -- an account that is no longer in accounts.toml keeps its days
+    select account, arg_max(timezone, as_of) as timezone from {{ source('sync', 'readings') }} group by account
+),
+
 zoned as (
     select
         account,
         as_of,
         coalesce(
             settings.timezone,
+            readings.timezone,
             (select max(zones.name) from pg_timezone_names() as zones where zones.name = businesses.timezone),
             {{ text_of(var('default_time_zone')) }}
         ) as timezone
     from read_accounts
     left join businesses using (account)
     left join settings using (account)
+    left join readings using (account)
 )
 
 -- not the moment itself: everything computed from it would change every night

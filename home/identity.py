@@ -180,13 +180,7 @@ class Recognition:
         account = self._connection.account
         self._found = owner_in(response, self._settings, self._connection)
         why = find_difference(known, self._found)
-        former_name = self._find_former_name()
-        if former_name:
-            raise OtherBusiness(
-                f"the home has the data of {self._found} as the account {former_name}, which is no "
-                f"longer configured: nothing was loaded or sent. Call the account {former_name} "
-                f"instead of {account}, correct its key, or set another MARKETING_HOME"
-            )
+        _check_name(identity_of(self._settings.home), account, self._found)
         if why:
             raise OtherBusiness(
                 f"{why}: the account {account} of this home has the data of {known}, but "
@@ -198,21 +192,22 @@ class Recognition:
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
             self.note_identity()
 
-    def _find_former_name(self) -> str:
-        """The name that a new account had before it was renamed: with two names, all its data would
-        be there twice."""
-        found = self._found
-        configured = {self._connection.account, *(one.account for one in self._settings.accounts)}
-        if self._known != Owner() or found.business_id is None:
-            return ""
-        for name, owner in identity_of(self._settings.home).accounts.items():
-            is_same = (owner.business_id, owner.address) == (found.business_id, found.address)
-            if is_same and name not in configured:
-                return name
-        return ""
-
     def note_identity(self) -> None:
         note_owner(self._settings, self._connection.account, self._found.merge_with(self._known))
+
+
+def _check_name(identity: Identity, account: str, owner: Owner) -> None:
+    """Raises OtherBusiness if the home has the business of a new account under another name: all
+    its data would be there twice."""
+    if account in identity.accounts or owner.business_id is None:
+        return
+    for name, known in identity.accounts.items():
+        if (known.business_id, known.address) == (owner.business_id, owner.address):
+            raise OtherBusiness(
+                f"the home has the data of {owner} as the account {name}: nothing was loaded or "
+                f"sent. Use the name {name} instead of {account}, correct its key, or set another "
+                "MARKETING_HOME"
+            )
 
 
 def owner_in(response: Response, settings: Settings, connection: Connection) -> Owner:
@@ -246,9 +241,11 @@ def known_owner(settings: Settings, account: str) -> Owner:
 
 
 def note_owner(settings: Settings, account: str, owner: Owner) -> None:
-    """Record the owner durably. A home gets its id and kind with its first account."""
+    """Record the owner durably. A home gets its id and kind with its first account. Raises
+    OtherBusiness."""
     with hold_lock(settings.home):  # sessions are opened in parallel
         before = identity_of(settings.home)
+        _check_name(before, account, owner)
         home_id = before.home_id or secrets.token_hex(8)
         noted = Identity(home_id, _kind_of(settings), before.accounts | {account: owner})
         if noted != before:

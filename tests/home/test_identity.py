@@ -20,9 +20,10 @@ from msgspec.structs import replace as replace_struct
 
 from home.exits import HomeError
 from home.folder import dagster_home, prepare_home
-from home.identity import FILE, Owner, find_difference, identity_of
+from home.identity import FILE, Owner, find_difference, identity_of, note_owner
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
+from marketing_api.errors import OtherBusiness
 from pipelines.definitions import build_definitions
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, Command
@@ -312,7 +313,13 @@ def test_account_under_a_new_name_is_refused(
         (folder / "key").write_text(KEY)
         (folder / "accounts.toml").write_text(f"[accounts.new]\nurl = '{one.url}'\nkey_file = 'key'\n")
         refused(command, held, {})
-        assert "Call the account main instead of new" in command("doctor").out
+        assert "Use the name main instead of new" in command("doctor").out
+
+
+def test_one_business_is_one_account_also_when_both_names_are_new(tmp_path: Path) -> None:
+    note_owner(Settings(tmp_path), "main", HARBOR)
+    with pytest.raises(OtherBusiness, match="as the account main: nothing was loaded"):
+        note_owner(Settings(tmp_path), "second", HARBOR)
 
 
 class Gateway(BaseHTTPRequestHandler):

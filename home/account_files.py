@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from dotenv.parser import parse_stream
 
 from home.values import SettingsError, join_choices, rate, read_value, zone
+from marketing_api.errors import AuthenticationFailed
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from marketing_api.service_address import normalize_address
@@ -168,7 +169,7 @@ def connections_of(
 ) -> tuple[Connection, ...]:
     """The accounts of `accounts.toml` that belong to the shard, or without that file the account of
     the environment. `common_values`: settings; the lower `max_rate` counts. Without `reads_keys`
-    keys stay empty. Raises SettingsError."""
+    keys stay empty. Raises SettingsError, also if no key can be read."""
     for_all = {name: common_values[name] for name in _FOR_ALL if name in common_values}
     if not declared:
         return _from_environment(texts, reads_keys, for_all)
@@ -177,6 +178,8 @@ def connections_of(
         for account in declared
         if (account.shard or "") == shard
     ]
+    if found and all(connection.key_error for connection in found):
+        raise SettingsError(str(found[0].key_error))
     check_keys(
         (connection.account, connection.url, connection.key.reveal())
         for connection in found
@@ -197,11 +200,15 @@ def _declared_connection(
     if max_rate is not None:
         read_value(f"{where}: max_rate", rate, str(max_rate))
     rates = filter(None, [max_rate, for_all.get("max_rate")])
-    own = {
+    own: dict[str, Any] = {
         "max_rate": min(rates, default=None),
         "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
     }
-    key = _key_of(where, account, texts) if reads_keys else ""
+    key = ""
+    try:
+        key = _key_of(where, account, texts) if reads_keys else ""
+    except SettingsError as error:
+        own["key_error"] = AuthenticationFailed(str(error))
     return Connection(account.name, account.url, Secret(key), **{**for_all, **own})
 
 
@@ -258,14 +265,15 @@ def key_in(values: Mapping[str, str], variable: str) -> str:
 
 
 def _key_of_file(what: str, file: str) -> str:
+    """Messages don't display the file's name, since somebody may have written the key there."""
     try:
         found = Path(file).expanduser().read_text(encoding="utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
+        raise SettingsError(f"{what}: the file cannot be read: {why}") from None
     if len(found) != 1:
         holds = "more than one word" if found else "nothing"
-        raise SettingsError(f"{what}: {file} contains {holds}; write only the key into it")
+        raise SettingsError(f"{what}: the file contains {holds}; write only the key into it")
     return found[0]
 
 

@@ -113,7 +113,7 @@ class Client:
         self._pool = WorkerPool(workers)
         self._stop = threading.Event()
         self._retry = Retry(self._send_once, self._silence, self._stop, first_pause=first_pause)
-        self._lockout: AuthenticationFailed | None = None
+        self._lockout = connection.key_error
         self._is_key_accepted = False  # `app/me` has responded
         # operations that are not available although the key is accepted
         self._confirmed: set[str] = set()

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from marketing_api.clock import steady_seconds, unix_now
 from marketing_api.envelope import Body, Envelope, read_envelope
+from marketing_api.errors import AuthenticationFailed
 from marketing_api.operation import Call
 from marketing_api.redaction import Secret
 
@@ -25,7 +26,7 @@ BODY_LIMIT = 2_000_000_000
 class Connection:
     """One account and how to reach it. `url` up to and including `/1`; `max_rate` in requests per
     second; `body_limit` in bytes; `budget_url`: the Redis through which machines share its rate
-    limit."""
+    limit; `key_error`: why there is no key; it is raised instead of sending."""
 
     account: str
     url: str
@@ -34,6 +35,7 @@ class Connection:
     timezone: str | None = None
     body_limit: int = BODY_LIMIT
     budget_url: Secret | None = None
+    key_error: AuthenticationFailed | None = None
 
 
 class Outcome(StrEnum):

@@ -82,7 +82,7 @@ def test_a_base_folder_that_is_a_sandbox_home_keeps_no_shard_from_its_accounts(d
         (ACCOUNTS.replace('"south"', '"dagster"'), "north", r"\[accounts.meadow\]: shard needs"),
         (ACCOUNTS.replace('"south"', '"../south"'), "north", r"\[accounts.meadow\]: shard needs"),
         (ACCOUNTS.replace("key_env", 'key_file = "x"\nkey_env'), "north", "either key_env"),
-        (ACCOUNTS.replace('"{folder}/meadow.key"', '"absent"'), "south", "key_file: absent cannot be read"),
+        (ACCOUNTS.replace('"{folder}/meadow.key"', '"absent"'), "south", "key_file: the file cannot be read"),
     ],
 )
 def test_what_is_wrong_with_shards_is_said(declared: Path, text: str, shard: str, word: str) -> None:

@@ -53,9 +53,9 @@ def run_maintenance(
     """Run one command of `marketing-sync push` about pushes in the outbox. Raises SettingsError."""
     prepare_home(settings.home, settings.lock_seconds)
     find_account = account_of if name == "retry" else account_in_home  # only a retry sends
-    owner = find_account(settings, account)
     with open_outbox(settings.home) as outbox:
-        found = None if push is None else find_push(outbox, owner, push)
+        found = None if push is None else find_push(outbox, account, push)
+        owner = find_account(settings, found.account if found else account)
         return _COMMANDS[name](Chosen(settings, outbox, owner, account, found), **options)
 
 

@@ -19,7 +19,7 @@ from home.identity import check_kind
 from home.options import ACTIVATIONS, PUSH_OPTIONS, REVERT, Option, typed_words
 from home.output import print_json
 from home.progress import Progress
-from home.settings import Settings, account_of
+from home.settings import Settings
 from marketing_api.errors import MarketingApiError
 from upkeep.backup import back_up_push
 from warehouse.errors import WarehouseError
@@ -80,15 +80,15 @@ def push_order(name: str, settings: Settings, *, apply: bool, json: bool, **type
     """`marketing-sync push` of a kind, or `revert`."""
     check_kind(settings)
     prepare_home(settings.home, settings.lock_seconds)
-    account = account_of(settings, typed["account"])
     if name == "revert":
-        order = revert_order(settings, account, typed)
+        order = revert_order(settings, typed)
         options = REVERT
     else:
         order = order_of(settings, KINDS[name], typed)
         options = PUSH_OPTIONS[name].options
     command = PushCommand(name, options, typed, apply, json, settings.is_sandbox_chosen)
-    return run_interruptible(settings, account, partial(_push_order, order, command, settings))
+    work = partial(_push_order, order, command, settings)
+    return run_interruptible(settings, order.account, work)
 
 
 def push_activations(settings: Settings, *, apply: bool, **typed: Any) -> int:

@@ -87,22 +87,25 @@ def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
     )
 
 
-def revert_order(settings: Settings, account: str, typed: Mapping[str, Any]) -> Order:
+def revert_order(settings: Settings, typed: Mapping[str, Any]) -> Order:
     """The order that reverts another push. Raises SettingsError when there is no such push."""
     with open_outbox(settings.home) as outbox:
-        push = find_push(outbox, account, typed["push"])
+        push = find_push(outbox, typed["account"], typed["push"])
+    account = account_of(settings, push.account)
     options = Options(resubscribe=typed["resubscribe"], if_plan=tuple(typed["if_plan"]))
     return Order(
         KINDS[push.kind], account, options=options, reverts=push.push_id, with_tags=typed["tags"]
     )
 
 
-def find_push(outbox: Outbox, account: str, push_id: int) -> Push:
-    """The account's push of this number. Raises SettingsError when there is none."""
+def find_push(outbox: Outbox, account: str | None, push_id: int) -> Push:
+    """The push of this number. Raises SettingsError when there is none, or it is of another
+    account than the given one."""
     push = outbox.find_push(push_id)
-    if push is None or push.account != account:
+    if push is None or account not in (None, push.account):
+        owner = f"account {account}" if account else "the home"
         raise SettingsError(
-            f"account {account} has no push {push_id}; `marketing-sync push status` lists them"
+            f"{owner} has no push {push_id}; `marketing-sync push status` lists them"
         )
     return push
 

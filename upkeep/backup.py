@@ -293,7 +293,8 @@ def _check_sealed(home: Path, before: Snapshot | None, digests: dict[str, str]) 
     for path, digest in (before.files if before else {}).items():
         is_sealed = any(Path(path).match(pattern) for pattern in _SEALED)
         if is_sealed and path not in gone and digests.get(path) != digest:
-            what = "its content has changed" if path in digests else "it is missing"
+            lost = "it is missing, unless another copy of this home has written the backup"
+            what = "its content has changed" if path in digests else lost
             raise _make_damage_error(home / path, what)
 
 

@@ -283,12 +283,9 @@ def _wait_for(sessions: Sequence[AccountSession]) -> None:
     until = math.inf
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
-            if until == math.inf and any(map(_is_open, sessions)):
+            is_open = any(other.opened.is_set() and not other.error for other in sessions)
+            if until == math.inf and is_open:
                 until = time.monotonic() + _OPENED_TOGETHER_S
-
-
-def _is_open(session: AccountSession) -> bool:
-    return session.opened.is_set() and not session.error
 
 
 def _explain_silence(sessions: Sequence[AccountSession]) -> Exception:

@@ -140,10 +140,6 @@ def draw_sparkline(label: str, values: Sequence[float]) -> Markup:
     return _draw_picture("sparkline", *_SPARK, label, _draw_track(places), places[-1])
 
 
-def _format_unsigned(value: float) -> str:
-    return f"{abs(value):,.0f}"
-
-
 def draw_columns(
     title: str,
     items: Sequence[Column],
@@ -151,7 +147,7 @@ def draw_columns(
     names: Sequence[str],
     is_inside: bool = False,
     format_value: Format = format_number,
-    axis: Format = _format_unsigned,
+    axis: Format = lambda value: f"{abs(value):,.0f}",
     unit: float = 1,
 ) -> Markup:
     """One or two values by week or month, each with a name. The second one is drawn below the axis,

@@ -356,14 +356,10 @@ def _make_contacts_figure(account: AccountData) -> Figure:
     )
 
 
-def describe_span(account: AccountData) -> str:
-    return f"{SPAN_WEEKS} weeks to {short_day(last_week(account) + dt.timedelta(days=6))}"
-
-
 def _make_span_figures(account: AccountData) -> Iterator[Figure]:
     """The figures of 13 weeks, compared with the 13 weeks before and with a year before."""
     spans = account.rows["spans"] or [{}] * 3
-    ends = describe_span(account)
+    ends = f"{SPAN_WEEKS} weeks to {short_day(last_week(account) + dt.timedelta(days=6))}"
     weeks = account.rows["weeks"][SPAN_WEEKS:0:-1]
     for column, count_column, unit in (
         ("open_rate", "campaign_count", "campaign"),

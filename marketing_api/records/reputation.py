@@ -137,15 +137,11 @@ def _direct_review(entry: Entry) -> Entry:
     date = raw.pop("date")
     time = raw.pop("time", None)
     is_day = isinstance(date, str) and not is_no_moment(date)
-    if is_day and not is_nothing(time) and not _has_time(date):
+    if is_day and not is_nothing(time) and not (":" in date or date.strip().isdigit()):
         # the record refuses the pair
         date = f"{date} {time}" if isinstance(time, str) else [date, time]
     raw["reviewed_at"] = date
     return raw
-
-
-def _has_time(date: str) -> bool:
-    return ":" in date or date.strip().isdigit()
 
 
 def online_reviews(payload: Any, params: Params) -> Rows:

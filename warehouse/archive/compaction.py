@@ -125,10 +125,11 @@ class Compaction:
         names_in_order = self.ledger.list_names()
         for month, names in itertools.groupby(names_in_order, month_of):
             if self.forgotten or month < unsettled:
-                yield from sealed.split_batches(names, self._file_size, (_MERGED_BYTES,))
-
-    def _file_size(self, name: str) -> tuple[int]:
-        return (self.files.file_size(f"requests/{name}"),)
+                yield from sealed.split_batches(
+                    names,
+                    lambda name: (self.files.file_size(f"requests/{name}"),),
+                    (_MERGED_BYTES,),
+                )
 
     def _find_going(self, names: list[str]) -> npt.NDArray[np.int64]:
         """The requests in these files that lose something: the row, or a body that it has or refers

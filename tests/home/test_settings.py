@@ -106,6 +106,16 @@ def test_a_malformed_accounts_toml_is_explained(tmp_path: Path, text: str, word:
         load_settings(tmp_path, {"K": "key"})
 
 
+def test_an_unreadable_key_is_the_error_of_its_account_only(tmp_path: Path) -> None:
+    accounts = '[accounts.a]\nurl = "https://x/1"\nkey_env = "K"\n[accounts.b]\nurl = "https://y/1"\n'
+    (tmp_path / "accounts.toml").write_text(f"{accounts}key_file = 'secret'\n")
+    good, bad = load_settings(tmp_path, {"K": "key"}).accounts
+    assert (good.key.reveal(), good.key_error) == ("key", None)
+    assert str(bad.key_error).endswith(
+        "[accounts.b]: key_file: the file cannot be read: No such file or directory"
+    )
+
+
 def test_a_malformed_dotenv_names_the_line(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text('MARKETING_LOOKBACK_DAYS=3\n"broken\n')
     with pytest.raises(SettingsError, match="line 2"):

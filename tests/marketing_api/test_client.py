@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.client import RequestBudget, Stopped
+from marketing_api.client import Client, RequestBudget, Stopped
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
@@ -26,6 +26,7 @@ from marketing_api.errors import (
 from marketing_api.exchange import Outcome
 from marketing_api.operation import Call
 from marketing_api.operations import account, contacts
+from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.contacts import EDITCONTACT
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ScriptedServer, ok, over_limit, refusal
@@ -82,6 +83,17 @@ def test_a_connection_is_used_again(bench: MakeBench) -> None:
     for _ in range(5):
         at.client.fetch(ME)
     assert len({asked.port for asked in at.asked}) == 1
+
+
+def test_an_account_without_a_key_sends_nothing(bench: MakeBench, tmp_path: Path) -> None:
+    at, error = bench(), AuthenticationFailed("no key")
+    connection = dataclasses.replace(at.client.connection, key_error=error)
+    limiter = RateLimiter(tmp_path / "pace")
+    with Client(connection, limiter, record=at.recorded.append, spool=tmp_path) as client:
+        for send in (client.fetch, lambda call: next(client.fetch_many([call]))):
+            with pytest.raises(AuthenticationFailed, match="no key"):
+                send(ME)
+    assert at.asked == at.recorded == []
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from home.settings import SettingsError
 from tests.write_back.plans import a_plan, activity, contact, find_entry, tag
 from write_back.item import BeforePush, Expected, Reason, RevertedValues, State
 from write_back.kinds import NOT_IDEMPOTENT
@@ -23,6 +24,7 @@ from write_back.outbox.store import (
     OutboxTooOld,
     sender_lock,
 )
+from write_back.push_service import find_push
 
 
 @pytest.fixture
@@ -35,6 +37,14 @@ def noted(path: Path, columns: str) -> tuple[Any, ...]:
     with closing(sqlite3.connect(path)) as connection:
         (row,) = connection.execute(f"select {columns} from push")
     return tuple(row)
+
+
+def test_a_push_is_found_by_its_number_and_is_of_one_account(path: Path) -> None:
+    with Outbox(path) as outbox:
+        push_id = outbox.enqueue_plan(a_plan(tag(2)))
+        assert find_push(outbox, None, push_id) == find_push(outbox, "main", push_id)
+        with pytest.raises(SettingsError, match=f"account other has no push {push_id}"):
+            find_push(outbox, "other", push_id)
 
 
 def test_changes_within_another_are_kept_together_or_not_at_all(path: Path) -> None:
